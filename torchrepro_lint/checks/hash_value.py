@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.insertions import ensure_import
-from torchrepro_lint.checks.fixes.ordering import SortFixes
+from torchrepro_lint.checks.fixes.checksums import checksum_advice, checksum_edits, hashed_kind
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers, has_stable_hash
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.rng.forward_uses import seed_or_split_use
-from torchrepro_lint.source.text import Edit, Fix, Span
-from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Subscript, span
+from torchrepro_lint.source.text import Fix, NoFix
+from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
@@ -35,23 +34,15 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         what_for = seed_or_split_use(context.project, context.path, site.call)
         if what_for:
-            of = _TYPE_WORDS.get(what.kind, "")
-            message = f"hash() {of}differs between runs, and {what_for}"
-            fix = _fix(context, site.call, what.kind)
-            yield Finding("TRL504", span(site.call), f"{message}; use zlib.crc32 of the encoded text", fix)
+            kind = hashed_kind(context.project, context.path, value)
+            message = f"hash() {_TYPE_WORDS.get(kind, '')}differs between runs, and {what_for}"
+            remedy = _remedy(context, site.call, kind)
+            yield Finding("TRL504", span(site.call), f"{message}; {checksum_advice(kind)}", remedy)
 
 
-def _fix(context: Context, call: Call, kind: str) -> Fix | None:
-    if kind not in ("str", "bytes") or not SortFixes(context).can_write(call):
-        return None
-    text, arg = context.lines.text, call.args[0]
-    word, imports = ensure_import(context.tree, text, "zlib")
-    given = text[arg.start : arg.end]
-    if kind == "str":
-        plain = isinstance(arg.value, (Constant, Ref, Call, Subscript)) or getattr(arg.value, "op", "") == "f"
-        given = f"{given}.encode()" if plain or given.startswith("(") else f"({given}).encode()"
-    edits = (*imports, Edit(Span(call.start, call.end), f"{word}.crc32({given})"))
-    return Fix("Use a checksum", edits, safe=False)
+def _remedy(context: Context, call: Call, kind: str) -> Fix | NoFix:
+    edits = checksum_edits(context.project, context.path, call, kind)
+    return edits if isinstance(edits, NoFix) else Fix("Use a checksum", edits, safe=False)
 
 
 def _is_dunder(site: CallSite) -> bool:

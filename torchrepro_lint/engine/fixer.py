@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import FileAliases
 from torchrepro_lint.engine.checker import Checker
+from torchrepro_lint.engine.fix_completion import completed_edits
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_decoded
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.writing import FileChange
@@ -273,10 +274,11 @@ def _round(
     """One round: apply the fixes that do not conflict, unless one breaks a file. All aliases of a file change changed_together."""
     names = options.names
     merged = merge((names.canonical(path), names.canonical_fix(one.fix)) for path, one in wanted if one.fix)
+    made = {path: completed_edits(state.files, path, edits) for path, edits in merged.edits.items()}
     taken = tuple(wanted[number] for number in merged.taken)
     fresh: dict[str, ParsedFile] = {}
     texts: dict[str, tuple[int, int]] = {}
-    for path, edits in merged.edits.items():
+    for path, edits in made.items():
         parsed = state.files[path]
         assert parsed.source is not None
         after = with_edits(parsed.source, edits)
@@ -289,11 +291,10 @@ def _round(
     changed_together = state.changed_together | {
         changed_files(names.canonical(path), names.canonical_fix(one.fix)) for path, one in taken if one.fix
     }
-    applied = AppliedFixes(findings, taken, names.for_all_names(merged.edits))
+    applied = AppliedFixes(findings, taken, names.for_all_names(made))
     history = (*state.history, FixRound(taken, texts))
-    return _FixState(
-        {**state.files, **fresh}, codes, changed_together, applied, (*state.rounds, merged.edits), history
-    ), {}
+    rounds = (*state.rounds, made)
+    return _FixState({**state.files, **fresh}, codes, changed_together, applied, rounds, history), {}
 
 
 def _result(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -16,7 +16,9 @@ from torchrepro_lint.config.target import Target, substitution_warning, target_o
 from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import Checker, make_checker
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
+from torchrepro_lint.engine.fix_completion import completed_fix
 from torchrepro_lint.engine.fixer import FixResult, ReportFilter, fix_tree
+from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.read_project import ONE_PROCESS, ParsedProject, ReadOptions, read_tree
 from torchrepro_lint.source.files import FileSignature
@@ -137,7 +139,7 @@ def report_on(checker: Checker, partition: Partition, jobs: int = 1) -> TreeRepo
         texts = (parsed.lines, parsed.written)
         diagnostics += (
             diagnose(checker.tree.root.path, given, texts, one, rules[one.code], lambda path: files[path].lines)
-            for one in checked.findings
+            for one in (_completed(files, path, each) for each in checked.findings)
         )
         for error in checked.errors:
             faults.setdefault(error, []).append(given.display)
@@ -145,6 +147,11 @@ def report_on(checker: Checker, partition: Partition, jobs: int = 1) -> TreeRepo
             hidden[path] = checked.hidden
     fault_lines = tuple(_fault(error, where) for error, where in sorted(faults.items()))
     return TreeReport(tuple(diagnostics), fault_lines, hidden)
+
+
+def _completed(files: Mapping[str, ParsedFile], path: str, finding: Finding) -> Finding:
+    """A finding with the whole of its fix."""
+    return finding._replace(remedy=completed_fix(files, path, finding.fix)) if finding.fix else finding
 
 
 def _fault(error: str, where: list[str]) -> str:

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.insertions import ensure_import, remove_statement
+from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
+from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.control_flow import control_flow_position
@@ -88,12 +89,11 @@ def fix_value(project: Project, path: str, value: Expression, source: str) -> Fi
         if file != path or (hashed := _only_hash_call(project, path, made)) is None:
             break
         if source.startswith("hash"):
-            word, imports = ensure_import(project.files[path], text, "zlib", "", None)
-            inner = text[hashed.args[0].start : hashed.args[0].end]
-            literal = hashed.args[0].value
-            plain = f"({inner})" if not isinstance(literal, (Ref, Constant, Call)) else inner
-            edit = Edit(span(hashed), f"{word}.crc32({plain}.encode())")
-            return Fix("take a checksum, which is the same in each run", (*imports, edit), safe=False)
+            kind = hashed_kind(project, path, hashed.args[0].value) or "str"
+            edits = checksum_edits(project, path, hashed, kind)
+            if isinstance(edits, NoFix):
+                break
+            return Fix("take a checksum, which is the same in each run", edits, safe=False)
     found = list(project.values(path, value))
     place = found[0][1] if len(found) == 1 and found[0][0] == path else value
     if isinstance(place, Ref):

@@ -1,4 +1,4 @@
-"""Edits that insert or remove statements, functions and imports, with the file's own line ends, indentation and blank lines.
+"""Edits that insert statements, functions and imports, with the file's own line ends, indentation and blank lines.
 
 An import is added once, under a name that is free in the file, beside imports of its kind. Also here: fresh names, which nothing in
 a file or function binds, and whether a builtin's name still means the builtin where a fix writes it.
@@ -11,10 +11,11 @@ import sys
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading, own_comments
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
-from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
-from torchrepro_lint.syntax.control_flow import BlockPosition, StaticContext, constant_truth
-from torchrepro_lint.syntax.nodes import Function, If, Import, Statement, SyntaxTree
+from torchrepro_lint.source.text import Edit, Span, lines_of
+from torchrepro_lint.syntax.control_flow import StaticContext, constant_truth
+from torchrepro_lint.syntax.nodes import Function, If, Import, Statement, SyntaxTree, span
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
-_INDENTED_COMMENTS = re.compile(r"(?:(?:\r\n|\r|\n)[ \t]+#[^\r\n]*)+")
 # The lines that may precede the first statement: comments and blank lines.
 _HEADER = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)|[ \t\f]*#[^\r\n]*\Z)*")
 _DOCSTRING = re.compile(
@@ -88,29 +88,6 @@ def below_docstring(text: str) -> int:
     assert header is not None
     docstring = _DOCSTRING.match(text, header.end())
     return line_end(text, docstring.end()) if docstring else header.end()
-
-
-def below_comments(text: str, place: int) -> int:
-    """The end of the indented comments that follow a line and belong to its block."""
-    found = _INDENTED_COMMENTS.match(text, place)
-    return found.end() if found else place
-
-
-def comments_above(lines: Lines, start: int, indent: str) -> int:
-    """The start of the first of the comment lines, of the same indentation, directly above a line."""
-    row = lines.position(start).row
-    while (
-        row > 1
-        and lines.line(row - 1).startswith(f"{indent}#")
-        and not _is_special_comment(lines.line(row - 1), row - 1)
-    ):
-        row -= 1
-    return lines.offset(row)
-
-
-def _is_special_comment(line: str, row: int) -> bool:
-    """Whether a comment has a meaning of its own: a shebang, an encoding, a notebook cell."""
-    return line.startswith("# %%") or (row <= 2 and ("coding" in line or line.startswith("#!")))
 
 
 _WORD = re.compile(r"\w+")
@@ -191,8 +168,8 @@ _BOUND_NAMES = SingleEntryMemo(_bound_names)
 def insert_statement(text: str, at: int, statement: str, below_heading: bool = False) -> Edit:
     """Write a statement on its own lines before the one at ``at``, with the same indentation.
 
-    It goes above the comments directly above that one, or, with ``below_heading``, below a single comment line, which
-    is the heading of what follows. Where that one does not begin its line (``if x: f()``), semicolons join them, and
+    It goes above the comments directly above that one, or, with ``below_heading``, below a single comment line, where
+    that may be the heading of several statements. Where that one does not begin its line (``if x: f()``), semicolons join them, and
     each line of the new one must be a simple statement.
     """
     lines = lines_of(text)
@@ -201,7 +178,7 @@ def insert_statement(text: str, at: int, statement: str, below_heading: bool = F
     if indent.strip() or _continues_line(text, start):
         return Edit(Span(at, at), f"{_joined(statement)}; ")
     above = comments_above(lines, start, indent)
-    if not below_heading or lines.position(start).row - lines.position(above).row > 1:
+    if not below_heading or lines.position(start).row - lines.position(above).row > 1 or not is_heading(text, at):
         start = above
     return Edit(Span(start, start), indented(text, statement, indent) + newline(text))
 
@@ -263,21 +240,6 @@ def _below_imports(tree: SyntaxTree, text: str, before: int) -> int:
     ends = [each.end for each in tree.body if isinstance(each, Import) and each.end <= before]
     at = tree.imports_end if tree.imports_end <= before else max(ends, default=0)
     return below_comments(text, line_end(text, at)) if at else below_docstring(text)
-
-
-def remove_statement(text: str, block_position: BlockPosition, others: bool = False) -> Edit | None:
-    """Remove a statement with its line; ``pass`` stays where the block would be empty. None where it shares its line.
-
-    ``others`` says that other fixes may remove all other statements of the block.
-    """
-    statement = block_position.statement
-    start, end = lines_of(text).start_of_line(statement.start), line_end(text, statement.end)
-    rest = text[statement.end : end].strip()
-    if text[start : statement.start].strip() or (rest and not rest.startswith("#")):
-        return None
-    if len(block_position.block) == 1 or (others and block_position.at == 0):
-        return Edit(Span(statement.start, statement.end), "pass")
-    return Edit(Span(start, end + len(line_break(text, end))), "")
 
 
 # Packages whose imports form one group, above those of the project.
@@ -400,6 +362,9 @@ def insert_import(tree: SyntaxTree, text: str, statement: str) -> Edit:
         return Edit(Span(place, place), newline(text) + statement)
     first = _above_from_imports(text, opening, alike[0]) if plain else alike[0]
     place = lines_of(text).start_of_line(first.start)
+    if own_comments(text, span(first)) not in (0, place):  # a comment at the top is about the file
+        place = line_end(text, first.end)
+        return Edit(Span(place, place), newline(text) + statement)
     return Edit(Span(place, place), statement + newline(text))
 
 
@@ -431,7 +396,9 @@ def _sort_key(text: str, statement: Statement) -> tuple[bool, str]:
 def _above_all(text: str, opening: list[Statement], statement: str) -> Edit:
     """Above the first import that is not from ``__future__``, with a blank line between."""
     first = next(each for each in opening if _import_kinds(each) != {"__future__"})
-    place = lines_of(text).start_of_line(first.start)
+    lines = lines_of(text)
+    start = lines.start_of_line(first.start)
+    place = comments_above(lines, start, "") or start  # a comment at the top is about the file
     return Edit(Span(place, place), statement + newline(text) * 2)
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.checks.fixes.insertions import comments_above, line_end, newline
+from torchrepro_lint.checks.fixes.cells import in_one_cell
+from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
+from torchrepro_lint.checks.fixes.insertions import line_end, newline
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK
 from torchrepro_lint.checks.fixes.seeding import entry_place, entry_positions, first_offset, fix_drawn, fix_start
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, lines_of
@@ -74,15 +76,17 @@ def is_seeding_statement(project: Project, path: str, statement: Statement) -> b
 
 
 class _Move(NamedTuple):
-    """Lines that move from a span to a place above it."""
+    """Lines that move from a span to a place above it; where ``copied``, they stay where they are, too."""
 
     place: int
     lines: str
     cut: Span
+    copied: bool
 
 
 # Restoring a state belongs where it is, after the model is built.
 _RESTORES = re.compile(r"state$")
+_ABOUT_SEEDS = re.compile(r"seed|random|determin|reprod|repeat", re.IGNORECASE)
 _BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 
 
@@ -90,9 +94,9 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
     """Move the seeding, with adjacent seeding, above the statement of the entry file that draws first.
 
     ``late`` are the draws of all families that come before their seeders; ``draw`` is the one to fix. Adjacent seeding
-    calls move together, above the first of the draws. The program is seeded at its start instead where names that the
-    calls use are bound between, where they are in a loop, or where no block holds both. A draw that makes the seed is
-    replaced.
+    calls move together, above the first of the draws; those of another cell of a notebook are copied there, since cells
+    run again by themselves. The program is seeded at its start instead where names that the calls use are bound between,
+    where they are in a loop, or where no block holds both. A draw that makes the seed is replaced.
     """
     if drawn := fix_drawn(project, program, draw):
         return drawn
@@ -104,7 +108,8 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
     if own is None:
         return _seed_at_start(project, program, {family: each for family, each in late.items() if each[0] not in moves})
     first = next(move for move in moves.values() if move.cut.start < own.cut.end and own.cut.start < move.cut.end)
-    edits = (Edit(Span(first.place, first.place), first.lines), Edit(first.cut, ""))
+    written = Edit(Span(first.place, first.place), first.lines)
+    edits = (written,) if first.copied else (written, Edit(first.cut, ""))
     return Fix(f"seed before {draw.label} draws", edits, safe=False, seeds=True)
 
 
@@ -141,7 +146,11 @@ def _find_move(project: Project, program: Program, draw: Draw, seed: Seed) -> _M
         last += 1
     while first <= seeding.at and _bound_between(block, drawing.at, first, last):
         first += 1
-    return _move(project.text(path), drawing.statement, block[first], block[last]) if first <= seeding.at else None
+    if first > seeding.at:
+        return None
+    move = _move(project.text(path), drawing.statement, block[first], block[last])
+    apart = not in_one_cell(project, path, drawing.statement.start, block[first].start)
+    return move._replace(copied=apart) if move else None
 
 
 def _diverging_statements(
@@ -195,7 +204,7 @@ def _names_bound(statement: Statement) -> Iterator[str]:
 
 
 def _move(text: str, before: Statement, first: Statement, last: Statement) -> _Move | None:
-    """Move the lines of some statements, with their comments, above another statement of the block.
+    """Move the lines of some statements, with the comments that are about them alone, above another statement of the block.
 
     None where they share a line with something else.
     """
@@ -206,7 +215,8 @@ def _move(text: str, before: Statement, first: Statement, last: Statement) -> _M
     alone = not indent.strip() and (not rest or rest.startswith("#"))
     if not alone or text[place : first_offset(text, before)] != indent or is_elif(text, before):
         return None
-    start, place = comments_above(lines, start, indent), comments_above(lines, place, indent)
+    start = own_comments(text, Span(first.start, end), _ABOUT_SEEDS)
+    place = comments_above(lines, place, indent)
     moved = text[start:end]
     if (after := _BLANK.match(text, end)) is not None:
         end = after.end()
@@ -214,11 +224,11 @@ def _move(text: str, before: Statement, first: Statement, last: Statement) -> _M
     if paragraph and (more := _BLANK.match(text, end)):
         end = more.end()
     if not paragraph:
-        return _Move(place, moved + newline(text), Span(start, end))
+        return _Move(place, moved + newline(text), Span(start, end), copied=False)
     # A paragraph stays a paragraph.
     beside = _line_above(lines, place)
     above = newline(text) if beside[len(indent) :].strip() and not beside[len(indent) :][0].isspace() else ""
-    return _Move(place, above + moved + newline(text) * 2, Span(start, end))
+    return _Move(place, above + moved + newline(text) * 2, Span(start, end), copied=False)
 
 
 def _line_above(lines: Lines, start: int) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
     free_name,
@@ -45,7 +46,6 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
     SyntaxTree,
-    Try,
     span,
 )
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, split_name, statements, subexpressions
@@ -270,7 +270,7 @@ def insert_lines(text: str, place: SeedPlace, lines: str) -> Edit:
         return insert_below(text, span(after), lines)
     if place.position.function is not None:
         return _before_first(text, outer.block, lines)
-    imports = [each for each in outer.before if _only_imports(each)]
+    imports = [each for each in outer.before if only_imports(each)]
     if imports:
         return insert_paragraph(text, imports[-1].end, lines)
     return insert_statement(text, first_offset(text, outer.statement), lines)
@@ -316,11 +316,15 @@ def _calls_main(statement: Statement) -> bool:
 
 
 def _below_constants(before: tuple[Statement, ...], after: Statement) -> Statement:
-    """The last of the imports and literal assignments that directly follow a statement."""
+    """The last of the imports and literal assignments that directly follow a statement, and of the import block around it."""
+    at = [each is after for each in before].index(True)
+    block = last_of_block(before)
+    if block is not None and block.start > after.start:
+        return block
     last = after
-    for statement in before[[each is after for each in before].index(True) + 1 :]:
+    for statement in before[at + 1 :]:
         literal = isinstance(statement, Assign) and isinstance(statement.value, Constant)
-        if not (literal and isinstance(after, Assign) and isinstance(after.value, Constant)) and not _only_imports(
+        if not (literal and isinstance(after, Assign) and isinstance(after.value, Constant)) and not only_imports(
             statement
         ):
             break
@@ -342,16 +346,6 @@ def first_offset(text: str, statement: Statement) -> int:
         first = min(each.start for each in statement.values)
         return text.rfind("@", 0, first) if first < statement.start else statement.start
     return statement.start
-
-
-def _only_imports(statement: Statement) -> bool:
-    """Whether a statement is an import, or a ``try`` or ``if`` around imports."""
-    if not isinstance(statement, (Try, If)):
-        return isinstance(statement, Import)
-    inner = [each for each in statements((statement,)) if each is not statement]
-    return any(isinstance(each, Import) for each in inner) and not any(
-        isinstance(each, DefinitionStatement) for each in inner
-    )
 
 
 def _is_in_block(statement: Statement, block: tuple[Statement, ...]) -> bool:

@@ -1,6 +1,6 @@
 """The fixes of TRL201 to TRL203 and TRL205: the other value for a flag, deterministic mode, cuBLAS's workspace.
 
-The workspace is set before torch is imported.
+The workspace is set before the first computation on CUDA.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.fixes.cells import in_one_cell
+from torchrepro_lint.checks.fixes.comments import outdated_comment_behind, outdated_comments
+from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
     insert_below,
     insert_import,
+    insert_paragraph,
     insert_statement,
     newline,
-    remove_statement,
 )
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
+from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seeding import entry_place, existing_seed, fix_in, insert_lines, is_conditional
+from torchrepro_lint.domain.determinism_mode import first_accelerator_computation
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key
@@ -52,6 +57,10 @@ def fix_switch(
         own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
         if len(own) < len(statement.targets):
             edits = _split_assignment(text, statement, own, value)
+    elif write.event.kind == "set" and isinstance(statement, Assign):
+        edits += outdated_comments(text, span(statement))
+    else:
+        edits += outdated_comment_behind(text, given.end)
     return Fix(f"set it to {value}", edits, safe=False) if edits else None
 
 
@@ -101,7 +110,7 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_ve
 def fix_workspace(
     project: Project, own: str, program: Program, wrong: Expression | None, late: Statement | None
 ) -> Fix | None:
-    """Set the variable above the first import that may load torch; a wrong literal is replaced in place.
+    """Set the variable below the imports, or above them where they already compute; a wrong literal is replaced in place.
 
     A statement of the same file that sets it ``late``, unconditionally, is moved there.
     """
@@ -109,14 +118,15 @@ def fix_workspace(
         return Fix('write ":4096:8"', (Edit(span(wrong), '":4096:8"'),), safe=False)
     path = program.entry.path
     tree, text = project.files[path], project.text(path)
-    first = next((each for each in tree.body if not _is_standard(each)), None)
-    if first is None or first.start != lines_of(text).start_of_line(first.start):
-        return None
+    cut = _remove_late(tree, text, late) if late is not None and own == path else None
+    above = text[cut.span.start : late.start] if cut is not None and late is not None else ""
+    comment = "".join(f"{line}\n" for line in above.splitlines())
+    edits = _below_imports(project, program, tree, text, comment) or _above_torch(tree, text, comment)
     title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
-    edits = _workspace_edits(tree, text, first)
-    if late is not None and own == path and (cut := _remove_late(tree, text, late)):
-        return fix_in(path, own, title, (*edits, cut))
-    return fix_in(path, own, title, edits)
+    return fix_in(path, own, title, (*edits, cut) if cut else edits) if edits else None
+
+
+_ABOUT_WORKSPACE = re.compile(r"cublas|determin|reprod|workspace", re.IGNORECASE)
 
 
 def _remove_late(tree: SyntaxTree, text: str, late: Statement) -> Edit | None:
@@ -130,18 +140,55 @@ def _remove_late(tree: SyntaxTree, text: str, late: Statement) -> Edit | None:
         and len(block_position.block) > 1
     )
     return (
-        remove_statement(text, block_position)
+        remove_statement(text, block_position, about=_ABOUT_WORKSPACE)
         if block_position is not None and plain and isinstance(late, Assign)
         else None
     )
 
 
-def _workspace_edits(tree: SyntaxTree, text: str, first: Statement) -> tuple[Edit, ...]:
-    """The setting with a blank line on each side, and the import of os if it is not above."""
+def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: str, comment: str) -> tuple[Edit, ...]:
+    """The setting, under a comment, below the import block of the entry file; none where that computes on CUDA, or there is
+    no block.
+
+    cuBLAS reads the variable when its handle is made, at the first product on the device: importing torch makes none.
+    """
+    path = program.entry.path
+    begun = _first_computation(project, program)
+    before = [each for each in tree.body if each.end <= begun]
+    last = last_of_block([each for each in before if in_one_cell(project, path, before[0].start, each.start)])
+    if last is None or any(only_imports(each) and each.start <= begun < each.end for each in tree.body):
+        return ()
+    word, imports = ensure_import(tree, text, "os", inside="")
+    bound = [each.end for each in before if isinstance(each, Import) and (word, "os") in each.names]
+    if not imports and not any(end <= last.end for end in bound):
+        return ()
+    return join_insertions((*imports, insert_paragraph(text, last.end, f"{comment}{word}.environ{_WORKSPACE}")))
+
+
+def _first_computation(project: Project, program: Program) -> int:
+    """The offset in the entry file of what leads to the first computation on CUDA; its end where that is not known."""
+    found = first_accelerator_computation(project, program)
+    path = program.entry.path
+    if found is not None:
+        event = found[1]
+        places = [(step.path, step.event) for step in event.call_path] + [(event.path, event.event)]
+        for where, each in places:
+            if where == path:
+                return each.statement.start
+    return len(project.text(path))
+
+
+def _above_torch(tree: SyntaxTree, text: str, comment: str) -> tuple[Edit, ...]:
+    """The setting, under a comment, above the first import that may load torch, with a blank line on each side, and the
+    import of os if it is not above.
+    """
+    first = next((each for each in tree.body if not _is_standard(each)), None)
+    if first is None or first.start != lines_of(text).start_of_line(first.start):
+        return ()
     above = [each for each in statements(tree.body) if isinstance(each, Import) and each.end <= first.start]
     word = next((local for each in above for local, name in each.names if name == "os"), "")
     line = newline(text)
-    edit = insert_statement(text, first.start, f"{word or 'os'}.environ{_WORKSPACE}{line}")
+    edit = insert_statement(text, first.start, f"{comment}{word or 'os'}.environ{_WORKSPACE}{line}")
     place, content = edit.span, edit.text
     imported = insert_import(tree, text, "import os")
     if not word and (not above or imported.span.start > place.start):

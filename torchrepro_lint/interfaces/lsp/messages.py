@@ -17,6 +17,7 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import find, url
 from torchrepro_lint.checks.rule import Finding, why_unfixed
 from torchrepro_lint.engine.checker import SYNTAX_ERROR
+from torchrepro_lint.engine.fix_completion import completed_edits
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.text_documents import EditorPosition, PositionMapper
@@ -132,6 +133,7 @@ def fix_changes(linked: LinkedProject, name: str, fix: Fix, positions: PositionM
     if not all(linked.is_current(each) and positions.can_edit(path) for each, path in paths.items()):
         return ()
     readings = linked.readings
+    edits = {each: completed_edits(readings, each, own) for each, own in edits.items()}
     return tuple(
         change for each, path in paths.items() for change in _text_changes(path, readings[each], edits[each], positions)
     )

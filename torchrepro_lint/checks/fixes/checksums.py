@@ -1,0 +1,94 @@
+"""The fix of a hash that differs between runs: a checksum of the same text or bytes, which each run computes alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.checks.fixes.insertions import ensure_import
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.source.text import Edit, NoFix
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, Subscript, span
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Project
+
+# Functions and methods of libraries that give bytes, and those that give text.
+_MAKING_BYTES = frozenset(
+    (
+        *(
+            f"{each}.dumps"
+            for each in ("pickle", "_pickle", "cPickle", "marshal", "dill", "cloudpickle", "msgpack", "orjson")
+        ),
+        *("struct.pack", "base64.b64encode", "base64.urlsafe_b64encode", "zlib.compress", "binascii.hexlify"),
+    )
+)
+_GIVING_BYTES = frozenset({"tobytes", "digest", "to_bytes"})
+_GIVING_TEXT = frozenset({"hexdigest"})
+
+
+def hashed_kind(project: Project, path: str, value: Expression) -> str:
+    """What ``hash`` is taken of: ``str``, ``bytes``, another type by its name; empty where that is not known."""
+    known = type_inference(project).of(path, value).kind
+    if known:
+        return known
+    found = {_made_kind(project, file, each) for file, each in project.values(path, value)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _made_kind(project: Project, path: str, value: Expression) -> str:
+    """The kind of what a call of a library makes; empty for anything else."""
+    if not isinstance(value, Call):
+        return ""
+    names, word = project.names(path, value.func), last_identifier(value.func)
+    if any(":" in name for name in names):
+        return ""
+    if (names and _MAKING_BYTES.issuperset(names)) or (word in _GIVING_BYTES and isinstance(value.func, Ref)):
+        return "bytes"
+    return "str" if word in _GIVING_TEXT else ""
+
+
+def checksum_advice(kind: str) -> str:
+    """What to write instead of a hash of a value of some kind."""
+    match kind:
+        case "str":
+            return "use zlib.crc32 of the encoded text"
+        case "bytes":
+            return "use zlib.crc32 of the bytes"
+        case "tuple":
+            return "use zlib.crc32 of its repr, encoded"
+        case "":
+            return "use a checksum, such as zlib.crc32 of the encoded text"
+    return "use a checksum, such as zlib.crc32, of bytes that stand for the value"
+
+
+def checksum_edits(project: Project, path: str, call: Call, kind: str) -> tuple[Edit, ...] | NoFix:
+    """Write ``zlib.crc32`` for a call of ``hash`` with one argument, of the encoded text or of the bytes."""
+    if kind not in ("str", "bytes"):
+        return _no_bytes(kind)
+    tree, text, arg = project.files[path], project.text(path), call.args[0]
+    if any(each.start <= call.start < each.end for each in _formatted_strings(project, path)):
+        return NoFix("the call stands in an f-string, where nothing is edited")
+    word, imports = ensure_import(tree, text, "zlib")
+    given = text[arg.start : arg.end]
+    if kind == "str":
+        plain = isinstance(arg.value, (Constant, Ref, Call, Subscript)) or getattr(arg.value, "op", "") == "f"
+        given = f"{given}.encode()" if plain or given.startswith("(") else f"({given}).encode()"
+    return (*imports, Edit(span(call), f"{word}.crc32({given})"))
+
+
+def _no_bytes(kind: str) -> NoFix:
+    if not kind:
+        return NoFix("whether the value is text, bytes or something else is not known, and a checksum takes only bytes")
+    return NoFix(f"a checksum takes only bytes, and which bytes stand for this {kind} is not for a fix to choose")
+
+
+def _formatted_strings(project: Project, path: str) -> list[Operation]:
+    return [
+        each
+        for body in bodies(project.files[path])
+        for statement in statements(body)
+        for part in expressions(statement)
+        for each in subexpressions(part)
+        if isinstance(each, Operation) and each.op == "f"
+    ]
