@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
-from torchrepro_lint.checks.fixes.seeding import fix_program, process_starts
+from torchrepro_lint.checks.fixes.seed_place import process_starts
+from torchrepro_lint.checks.fixes.seeding import fix_program
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
 
 if TYPE_CHECKING:
@@ -52,7 +54,11 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
         if (found := _unseeded_draw(context, program, each))
         and process_starts(context.project, found.trace_event) == process_starts(context.project, draw.trace_event)
     ]
-    fix = None if family.key in effects.entropic else fix_program(context.project, program, missing)
+    fix = (
+        NoFix(f"the call that seeds {family.what} from entropy is reported by TRL105, and its fix settles this, too")
+        if family.key in effects.entropic
+        else fix_program(context.project, program, missing)
+    )
     yield Finding(code, first_line(context.lines, statement), message, fix, steps=steps)
 
 

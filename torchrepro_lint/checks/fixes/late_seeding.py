@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK
-from torchrepro_lint.checks.fixes.seeding import entry_place, entry_positions, first_offset, fix_drawn, fix_start
-from torchrepro_lint.source.text import Edit, Fix, Lines, Span, lines_of
+from torchrepro_lint.checks.fixes.seed_place import entry_place, entry_positions, first_offset
+from torchrepro_lint.checks.fixes.seeding import fix_drawn, fix_start
+from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
 from torchrepro_lint.syntax.control_flow import (
     BlockPosition,
     ControlFlowPosition,
@@ -90,7 +90,7 @@ _ABOUT_SEEDS = re.compile(r"seed|random|determin|reprod|repeat", re.IGNORECASE)
 _BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
 
 
-def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]], draw: Draw) -> Fix | None:
+def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]], draw: Draw) -> Fix | NoFix:
     """Move the seeding, with adjacent seeding, above the statement of the entry file that draws first.
 
     ``late`` are the draws of all families that come before their seeders; ``draw`` is the one to fix. Adjacent seeding
@@ -98,7 +98,7 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
     run again by themselves. The program is seeded at its start instead where names that the calls use are bound between,
     where they are in a loop, or where no block holds both. A draw that makes the seed is replaced.
     """
-    if drawn := fix_drawn(project, program, draw):
+    if (drawn := fix_drawn(project, program, draw)) is not None:
         return drawn
     moves = {}
     for other, seed in sorted(late.values(), key=lambda each: each[0].order):
@@ -113,19 +113,11 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
     return Fix(f"seed before {draw.label} draws", edits, safe=False, seeds=True)
 
 
-def _seed_at_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | None:
-    """Seed with the program's own seed if it is bound in time, else with the constant of the late seeder, else with a
-    default.
-    """
-    draw, seed = min(late.values(), key=lambda each: each[0].order)
+def _seed_at_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | NoFix:
+    """Seed with the program's own seed if it is bound in time, else with the constant of a late seeder."""
+    draw, _ = min(late.values(), key=lambda each: each[0].order)
     place = entry_place(project, program, draw.trace_event)
-    if place is None:
-        return None
-    if place.seed.text == FALLBACK and isinstance(seed.trace_event.event.value, Call):
-        given = [arg.value for arg in seed.trace_event.event.value.args[:1]]
-        if given and isinstance(given[0], Constant) and type(given[0].value) is int:
-            place = place._replace(seed=place.seed._replace(text=str(given[0].value)))
-    return fix_start(project, program.entry.path, place, list(late))
+    return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, list(late))
 
 
 def _find_move(project: Project, program: Program, draw: Draw, seed: Seed) -> _Move | None:

@@ -9,48 +9,35 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
     free_name,
     insert_below,
-    insert_paragraph,
-    insert_statement,
-    newline,
 )
 from torchrepro_lint.checks.fixes.program_seed import (
     FALLBACK,
     SEED_LIMIT,
     SEED_NAME,
-    SeedValue,
-    module_constant,
-    own_seed,
 )
-from torchrepro_lint.checks.fixes.seed_origins import seed_constant
+from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines, process_starts
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects, Seed
-from torchrepro_lint.source.text import Edit, Fix, join_insertions
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop, is_main_test
+from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
+from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Constant,
-    DefinitionStatement,
     Expression,
     ExpressionStatement,
-    If,
     Import,
-    Loop,
     Operation,
     Ref,
-    SimpleStatement,
-    Statement,
     SyntaxTree,
     span,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, split_name, statements, subexpressions
-from torchrepro_lint.trace.call_paths import is_method
-from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
+from torchrepro_lint.syntax.visitor import last_identifier, split_name, statements, subexpressions
+from torchrepro_lint.trace.events import TraceEvent, guards
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
@@ -69,8 +56,6 @@ _SEED_CALLS = {
     "numpy": ("numpy", "np", "{}.random.seed"),
     "torch": ("torch", "", "{}.manual_seed"),
 }
-# Callees that start a function in another process, which has its own generators.
-_SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
 _ABOUT_SEEDS = re.compile(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
 
 
@@ -155,16 +140,6 @@ def is_plain_seeding(trace_event: TraceEvent) -> bool:
     return all(_is_repeatable(each) for each in subexpressions(call.args[0].value))
 
 
-def process_starts(project: Project, trace_event: TraceEvent) -> frozenset[CallFrame]:
-    """The frames of the call path that start another process."""
-    return frozenset(
-        step
-        for step in trace_event.call_path
-        if isinstance(step.event.value, Call)
-        and any(_SPAWNERS.match(name) for name in project.names(step.path, step.event.value.func))
-    )
-
-
 def _is_incidental(trace_event: TraceEvent, draw: TraceEvent) -> bool:
     """Whether a constant seeds under a test that is not about seeds, such as a fixed split."""
     call = trace_event.event.value
@@ -204,159 +179,14 @@ def is_conditional(trace_event: TraceEvent, other: TraceEvent) -> bool:
     )
 
 
-_MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
-
-
-class SeedPlace(NamedTuple):
-    """The position at which to seed, and the program's own seed there, or a constant in its stead."""
-
-    position: ControlFlowPosition
-    seed: SeedValue
-
-
-def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> SeedPlace | None:
-    """Where the program's own seed is bound first on the call path to an event, else the program's main function.
-
-    None where the path leads through a loop or another process.
-    """
-    positions = entry_positions(project, program, trace_event)
-    for number, position in enumerate(positions):
-        seed = own_seed(project, program.entry.path, position)
-        if seed is not None and not _is_in_loop(position, seed) and not _is_module_constant(position, seed):
-            return SeedPlace(position, seed)
-        if number + 1 < len(positions) and in_loop(position):
-            break
-    home = _main_position(positions)
-    if home is None:
-        return None
-    if (known := module_constant(project, program.entry.path, home)) is not None:
-        return SeedPlace(home, known)
-    constant = seed_constant(project, program.effects)
-    return SeedPlace(home, SeedValue(FALLBACK if constant is None else str(constant), None))
-
-
-def entry_positions(project: Project, program: Program, trace_event: TraceEvent) -> list[ControlFlowPosition]:
-    """The positions in the entry file on the call path to an event, outermost function first.
-
-    Positions before the start of another process are left out.
-    """
-    path, spawns = program.entry.path, process_starts(project, trace_event)
-    positions: list[ControlFlowPosition] = []
-    for step in trace_event.call_path:
-        if step.path != path:
-            return positions
-        if (position := control_flow_position(project.files[path], step.event.statement.start)) is None:
-            return []
-        positions = [] if step in spawns else [*positions, position]
-        if is_method(step.into):
-            return positions
-    last = (
-        control_flow_position(project.files[path], trace_event.event.statement.start)
-        if trace_event.path == path
-        else None
-    )
-    return [*positions, last] if last else positions
-
-
-def insert_lines(text: str, place: SeedPlace, lines: str) -> Edit:
-    """Write lines at a place: below the statement that binds the seed, else at the start."""
-    outer, after = place.position.spots[0], place.seed.after
-    guarded = isinstance(outer.statement, If) and is_main_test(outer.statement.test) and len(place.position.spots) > 1
-    if guarded and (after is None or _is_in_block(after, outer.block)):
-        return _before_first(text, place.position.spots[1].block, lines)
-    if after is not None and place.position.function is None and _is_in_block(after, outer.block):
-        return insert_paragraph(text, _below_constants(outer.before, after).end, lines)
-    if after is not None:
-        return insert_below(text, span(after), lines)
-    if place.position.function is not None:
-        return _before_first(text, outer.block, lines)
-    imports = [each for each in outer.before if only_imports(each)]
-    if imports:
-        return insert_paragraph(text, imports[-1].end, lines)
-    return insert_statement(text, first_offset(text, outer.statement), lines)
-
-
-def _is_in_loop(position: ControlFlowPosition, seed: SeedValue) -> bool:
-    """Whether the statement that binds a seed stands in a loop."""
-    looped = False
-    for block_position in position.spots:
-        looped = looped or isinstance(block_position.parent, Loop)
-        if seed.after is not None and _is_in_block(seed.after, block_position.block):
-            return looped
-    return False
-
-
-def _is_module_constant(position: ControlFlowPosition, seed: SeedValue) -> bool:
-    """Whether a seed is a constant of the module, which is bound everywhere."""
-    after = seed.after
-    return position.function is None and isinstance(after, Assign) and isinstance(after.value, Constant)
-
-
-def _main_position(positions: list[ControlFlowPosition]) -> ControlFlowPosition | None:
-    """The function that is the program: below calls such as ``main()`` under the ``__main__`` guard."""
-    for number, position in enumerate(positions):
-        last = position.spots[-1]
-        launches = isinstance(last.statement, (ExpressionStatement, SimpleStatement)) and (
-            len(last.block) == 1 or _calls_main(last.statement)
-        )
-        deeper = number + 1 < len(positions) and positions[number + 1].function is not position.function
-        if not (launches and deeper and not in_loop(position)):
-            return position
-    return None
-
-
-def _calls_main(statement: Statement) -> bool:
-    """``main()``, ``sys.exit(main())``, ``raise SystemExit(main())``."""
-    found = [each for expression in expressions(statement) for each in subexpressions(expression)]
-    funcs = [each.func for each in found if isinstance(each, Call)]
-    words = {
-        (*func.roots[:1], *func.path)[-1].rpartition(".")[2].lstrip(":") for func in funcs if isinstance(func, Ref)
-    }
-    return isinstance(statement, (ExpressionStatement, SimpleStatement)) and not words.isdisjoint(_MAIN_NAMES)
-
-
-def _below_constants(before: tuple[Statement, ...], after: Statement) -> Statement:
-    """The last of the imports and literal assignments that directly follow a statement, and of the import block around it."""
-    at = [each is after for each in before].index(True)
-    block = last_of_block(before)
-    if block is not None and block.start > after.start:
-        return block
-    last = after
-    for statement in before[at + 1 :]:
-        literal = isinstance(statement, Assign) and isinstance(statement.value, Constant)
-        if not (literal and isinstance(after, Assign) and isinstance(after.value, Constant)) and not only_imports(
-            statement
-        ):
-            break
-        last = statement
-    return last
-
-
-def _before_first(text: str, block: tuple[Statement, ...], lines: str) -> Edit:
-    """Before the first statement of a block that is no import; above its comments, with a blank line."""
-    first = next((each for each in block if not isinstance(each, Import)), block[-1])
-    edit = insert_statement(text, first_offset(text, first), lines)
-    commented = text[edit.span.start : first.start].lstrip().startswith("#")
-    return edit._replace(text=edit.text + newline(text)) if commented else edit
-
-
-def first_offset(text: str, statement: Statement) -> int:
-    """Where a statement starts, its decorators included."""
-    if isinstance(statement, DefinitionStatement) and statement.values:
-        first = min(each.start for each in statement.values)
-        return text.rfind("@", 0, first) if first < statement.start else statement.start
-    return statement.start
-
-
-def _is_in_block(statement: Statement, block: tuple[Statement, ...]) -> bool:
-    return any(each is statement for each in block)
-
-
 _INTEGER_DRAWS = re.compile(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
 
 
-def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | None:
-    """Write a constant for a draw whose result is a seed; None where it is something else, or may be no plain number."""
+def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | NoFix | None:
+    """Write a constant for a draw whose result is a seed; None where it is something else, or may be no plain number.
+
+    A seed that the user can give, and that is drawn only where they give none, stays drawn.
+    """
     statement, call = draw.trace_event.event.statement, draw.trace_event.event.value
     if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None or call is None:
         return None
@@ -365,9 +195,22 @@ def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | None:
     drawn = _drawn_part(statement.value, call)
     if drawn is None or not _is_number(project, draw.trace_event.path, drawn):
         return None
+    if drawn is not statement.value or _is_tested(draw.trace_event, statement.targets):
+        return NoFix(
+            "the program draws a seed where its user gives none, and a default for that option is for its author"
+        )
     edit = Edit(span(drawn), FALLBACK)
     return fix_in(draw.trace_event.path, program.entry.path, f"take {FALLBACK} for the seed", (edit,))._replace(
         seeds=True
+    )
+
+
+def _is_tested(trace_event: TraceEvent, targets: Sequence[Expression]) -> bool:
+    """Whether a test around an event reads one of some variables: ``if args.seed is None``."""
+    read = {(each.roots, each.path) for each in targets if isinstance(each, Ref)}
+    tests = (guard.value for guard in trace_event.event.guards if guard.kind in ("if", "else"))
+    return any(
+        isinstance(each, Ref) and (each.roots, each.path) in read for test in tests for each in subexpressions(test)
     )
 
 
@@ -390,7 +233,7 @@ def _is_number(project: Project, path: str, drawn: Expression) -> bool:
     )
 
 
-def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | None:
+def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | NoFix:
     """Seed all families that a program draws from and does not seed; ``draws`` are the first draw of each family.
 
     A family that is seeded from entropy has another fix, which may also settle this.
@@ -398,7 +241,7 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
     draws = [(family, draw) for family, draw in draws if family not in program.effects.entropic]
     families = [family for family, _ in draws]
     first = min((draw for _, draw in draws), key=lambda draw: draw.order)
-    if drawn := fix_drawn(project, program, first):
+    if (drawn := fix_drawn(project, program, first)) is not None:
         return drawn
     seed = existing_seed(project, program.effects, first.trace_event, first.order)
     found = seed_beside(project, seed, families) if seed else None
@@ -406,7 +249,7 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
         title = f"seed {family_names(families)} beside {seed.label}"
         return fix_in(found[0], program.entry.path, title, found[1])._replace(seeds=True)
     place = entry_place(project, program, first.trace_event)
-    return fix_start(project, program.entry.path, place, families) if place else None
+    return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, families)
 
 
 def fix_start(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> Fix:
@@ -416,11 +259,13 @@ def fix_start(project: Project, path: str, place: SeedPlace, families: Sequence[
     return Fix(f"seed {family_names(families)} at the start of {where}", edits, safe=False, seeds=True)
 
 
-def fix_partly(project: Project, own: str, partly: PartlySeeded) -> Fix | None:
+def fix_partly(project: Project, own: str, partly: PartlySeeded) -> Fix | NoFix:
     """Seed the missing family beside the seed that a function has."""
     found = seed_beside(project, partly.seed, (partly.family.key,))
     title = f"seed {family_names((partly.family.key,))} beside {partly.seed.label}"
-    return fix_in(found[0], own, title, found[1])._replace(seeds=True) if found else None
+    if found is None:
+        return NoFix(f"the seed of {partly.seed.label} cannot be written a second time")
+    return fix_in(found[0], own, title, found[1])._replace(seeds=True)
 
 
 def _start_edits(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> tuple[Edit, ...]:

@@ -23,10 +23,11 @@ from torchrepro_lint.checks.fixes.insertions import (
 )
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.removals import remove_statement
-from torchrepro_lint.checks.fixes.seeding import entry_place, existing_seed, fix_in, insert_lines, is_conditional
+from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
+from torchrepro_lint.checks.fixes.seeding import existing_seed, fix_in, is_conditional
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.text import Edit, Fix, Span, join_insertions, lines_of
+from torchrepro_lint.source.text import Edit, Fix, NoFix, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, span
 from torchrepro_lint.syntax.visitor import split_name, statements
@@ -93,8 +94,8 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_ve
         torch, imports = ensure_import(tree, text, "torch", inside=f":{function}" if function else "", at=last.end)
         edit = insert_below(text, last, f"{torch}.{word}(True)")
         return fix_in(path, program.entry.path, f"call torch.{word}(True)", join_insertions((*imports, edit)))
-    place = entry_place(project, program, first)
-    if place is None:
+    place = start_place(project, program, first)
+    if isinstance(place, NoFix):
         return None
     path = program.entry.path
     tree, text = project.files[path], project.text(path)

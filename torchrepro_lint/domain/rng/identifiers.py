@@ -46,12 +46,12 @@ _PASSES_ON = re.compile(
     r"'str'\.\w+|builtins\.str\(\)\.\w+"
 )
 _TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"})
-# Calls that use a value as an identifier, or show it.
+# Calls that use a value as an identifier.
 _USES = re.compile(
-    r"builtins\.(open|print)|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs)|"
-    r"(shutil|tempfile|socket|subprocess|logging|wandb|mlflow|neptune|comet_ml|clearml)\..*|"
+    r"builtins\.open|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs)|"
+    r"(shutil|tempfile|socket|subprocess|wandb|mlflow|neptune|comet_ml|clearml)\..*|"
     r"torch\.distributed\.(init_process_group|TCPStore|FileStore|rpc\..*|elastic\..*)|"
-    r"torch\.utils\.tensorboard\..*|tensorboardX\..*|loguru\..*"
+    r"torch\.utils\.tensorboard\..*|tensorboardX\..*"
 )
 _DEEPEST = 6
 

@@ -1,0 +1,300 @@
+"""Where to seed a program: the place in its entry file, above its first draw, and the seed that can be written there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
+from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, module_constant, own_seed
+from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
+from torchrepro_lint.source.text import Edit, NoFix
+from torchrepro_lint.syntax.control_flow import (
+    BlockPosition,
+    ControlFlowPosition,
+    control_flow_position,
+    in_loop,
+    is_main_test,
+)
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    DefinitionStatement,
+    ExpressionStatement,
+    If,
+    Import,
+    Loop,
+    Ref,
+    SimpleStatement,
+    Statement,
+    span,
+)
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+from torchrepro_lint.trace.call_paths import is_method
+from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.program_effects import Program
+    from torchrepro_lint.domain.project import Project
+
+
+# Callees that start a function in another process, which has its own generators.
+_SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
+
+
+_MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
+
+
+class SeedPlace(NamedTuple):
+    """The position at which to seed, and the program's own seed there, or a constant in its stead."""
+
+    position: ControlFlowPosition
+    seed: SeedValue
+
+
+def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
+    """Where to seed a program, above a draw: its ``start_place``, with a seed that all its runs and ranks can have.
+
+    There is none where the program's seed, or the rank of its processes, is not in scope there.
+    """
+    place = start_place(project, program, trace_event)
+    if isinstance(place, NoFix) or place.seed.text != FALLBACK:
+        return place if isinstance(place, NoFix) else _for_each_rank(program, place)
+    origins = seed_origins(project, program.effects)
+    written = _written_at_start(project, program.entry.path, place.position, origins)
+    if written is not None:
+        return place._replace(seed=SeedValue(written, None))
+    constant = next((found for each in origins if (found := constant_of(each)) is not None), None)
+    if origins and constant is None:
+        return NoFix("the seed of the program is not in scope where the first draw is reached")
+    return _for_each_rank(program, place if constant is None else place._replace(seed=SeedValue(str(constant), None)))
+
+
+def start_place(project: Project, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
+    """Where the program's own seed is bound first on the call path to an event, else the program's main function, with a
+    constant for its seed.
+
+    It stands above a test of which only one branch would be seeded. There is none where the path leads through a loop or
+    another process.
+    """
+    positions = _common_positions(program, entry_positions(project, program, trace_event))
+    for number, position in enumerate(positions):
+        seed = own_seed(project, program.entry.path, position)
+        if seed is not None and not _is_in_loop(position, seed) and not _is_module_constant(position, seed):
+            return SeedPlace(position, seed)
+        if number + 1 < len(positions) and in_loop(position):
+            break
+    home = _main_position(positions)
+    if home is None:
+        return _NO_PLACE
+    return SeedPlace(home, module_constant(project, program.entry.path, home) or SeedValue(FALLBACK, None))
+
+
+_NO_PLACE = NoFix("the draw is reached only inside a loop or in another process, so there is no one place to seed")
+
+
+def _written_at_start(
+    project: Project, path: str, home: ControlFlowPosition, origins: Sequence[SeedOrigin]
+) -> str | None:
+    """A seed of the program as the start of its main function can write it; a literal is not repeated here."""
+    block = home.spots[0].block
+    scope = SeedScope(project, path, ControlFlowPosition(home.function, (BlockPosition(block, 0, None),)))
+    texts = (scope.written(each) for each in origins if home.function is not None and constant_of(each) is None)
+    return next((each for each in texts if each is not None), None)
+
+
+def _common_positions(program: Program, positions: list[ControlFlowPosition]) -> list[ControlFlowPosition]:
+    """The positions down to the first test of which only one branch draws what they lead to; that one ends at the test."""
+    found: list[ControlFlowPosition] = []
+    for position in positions:
+        for number, spot in enumerate(position.spots):
+            branch = spot.parent if isinstance(spot.parent, If) and not is_main_test(spot.parent.test) else None
+            if branch and not _all_draws_under(program, branch, "if" if spot.block is branch.body else "else"):
+                return [*found, ControlFlowPosition(position.function, position.spots[:number])]
+        found.append(position)
+    return found
+
+
+def _all_draws_under(program: Program, test: If, branch: str) -> bool:
+    """Whether all draws of a program that nothing seeds stand in one branch of a test."""
+    effects = program.effects
+    return all(
+        any(guard.value is test.test and guard.kind == branch for guard in guards(draw.trace_event))
+        for family, draws in effects.draws.items()
+        if family not in effects.seeds
+        for draw in draws
+    )
+
+
+# Parameters and variables that hold the number of a process.
+_RANK = re.compile(r"(?i)((global|local|world|process|proc|dist)_?)?rank|process_(index|idx|id)|gpu(_id)?")
+_DISTRIBUTED = re.compile(
+    r"torch\.distributed\.(distributed_c10d\.)?init_process_group|torch\.distributed\.rpc\.init_rpc|"
+    r"deepspeed\.init_distributed"
+)
+
+
+def _for_each_rank(program: Program, place: SeedPlace) -> SeedPlace | NoFix:
+    """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
+    if not _runs_in_processes(program):
+        return place
+    params = place.position.function.params if place.position.function else ()
+    rank = next((each.name for each in params if _RANK.fullmatch(each.name)), None)
+    text, after = place.seed
+    if rank is None:
+        bound = _rank_bound_before(place.position)
+        if bound is None:
+            return NoFix(
+                "each process of the run needs a seed of its own, and no rank is in scope where the run starts"
+            )
+        rank, statement = bound
+        after = statement if after is None or after.start < statement.start else after
+    if re.search(rf"\b{rank}\b", text):
+        return place
+    plain = rank if text == FALLBACK else f"({text}) + {rank}" if " if " in text else f"{text} + {rank}"
+    return place._replace(seed=SeedValue(plain, after))
+
+
+def _runs_in_processes(program: Program) -> bool:
+    return any(
+        any(map(_DISTRIBUTED.fullmatch, each.names)) for each in program.run.trace_events if each.event.kind == "call"
+    )
+
+
+def _rank_bound_before(position: ControlFlowPosition) -> tuple[str, Statement] | None:
+    """The variable of a rank that a statement of the function binds before a position."""
+    for statement in position.spots[0].before:
+        for target in statement.targets if isinstance(statement, Assign) else ():
+            if isinstance(target, Ref) and not target.path and _RANK.fullmatch(last_identifier(target)):
+                return last_identifier(target), statement
+    return None
+
+
+def entry_positions(project: Project, program: Program, trace_event: TraceEvent) -> list[ControlFlowPosition]:
+    """The positions in the entry file on the call path to an event, outermost function first.
+
+    Positions before the start of another process are left out.
+    """
+    path, spawns = program.entry.path, process_starts(project, trace_event)
+    positions: list[ControlFlowPosition] = []
+    for step in trace_event.call_path:
+        if step.path != path:
+            return positions
+        if (position := control_flow_position(project.files[path], step.event.statement.start)) is None:
+            return []
+        positions = [] if step in spawns else [*positions, position]
+        if is_method(step.into):
+            return positions
+    last = (
+        control_flow_position(project.files[path], trace_event.event.statement.start)
+        if trace_event.path == path
+        else None
+    )
+    return [*positions, last] if last else positions
+
+
+def insert_lines(text: str, place: SeedPlace, lines: str) -> Edit:
+    """Write lines at a place: below the statement that binds the seed, else at the start."""
+    outer, after = place.position.spots[0], place.seed.after
+    guarded = isinstance(outer.statement, If) and is_main_test(outer.statement.test) and len(place.position.spots) > 1
+    if guarded and (after is None or _is_in_block(after, outer.block)):
+        return _before_first(text, place.position.spots[1].block, lines)
+    if after is not None and place.position.function is None and _is_in_block(after, outer.block):
+        return insert_paragraph(text, _below_constants(outer.before, after).end, lines)
+    if after is not None:
+        return insert_below(text, span(after), lines)
+    if place.position.function is not None:
+        return _before_first(text, outer.block, lines)
+    imports = [each for each in outer.before if only_imports(each)]
+    if imports:
+        return insert_paragraph(text, imports[-1].end, lines)
+    return insert_statement(text, first_offset(text, outer.statement), lines)
+
+
+def _is_in_loop(position: ControlFlowPosition, seed: SeedValue) -> bool:
+    """Whether the statement that binds a seed stands in a loop."""
+    looped = False
+    for block_position in position.spots:
+        looped = looped or isinstance(block_position.parent, Loop)
+        if seed.after is not None and _is_in_block(seed.after, block_position.block):
+            return looped
+    return False
+
+
+def _is_module_constant(position: ControlFlowPosition, seed: SeedValue) -> bool:
+    """Whether a seed is a constant of the module, which is bound everywhere."""
+    after = seed.after
+    return position.function is None and isinstance(after, Assign) and isinstance(after.value, Constant)
+
+
+def _main_position(positions: list[ControlFlowPosition]) -> ControlFlowPosition | None:
+    """The function that is the program: below calls such as ``main()`` under the ``__main__`` guard."""
+    for number, position in enumerate(positions):
+        last = position.spots[-1]
+        launches = isinstance(last.statement, (ExpressionStatement, SimpleStatement)) and (
+            len(last.block) == 1 or _calls_main(last.statement)
+        )
+        deeper = number + 1 < len(positions) and positions[number + 1].function is not position.function
+        if not (launches and deeper and not in_loop(position)):
+            return position
+    return None
+
+
+def _calls_main(statement: Statement) -> bool:
+    """``main()``, ``sys.exit(main())``, ``raise SystemExit(main())``."""
+    found = [each for expression in expressions(statement) for each in subexpressions(expression)]
+    funcs = [each.func for each in found if isinstance(each, Call)]
+    words = {
+        (*func.roots[:1], *func.path)[-1].rpartition(".")[2].lstrip(":") for func in funcs if isinstance(func, Ref)
+    }
+    return isinstance(statement, (ExpressionStatement, SimpleStatement)) and not words.isdisjoint(_MAIN_NAMES)
+
+
+def _below_constants(before: tuple[Statement, ...], after: Statement) -> Statement:
+    """The last of the imports and literal assignments that directly follow a statement, and of the import block around it."""
+    at = [each is after for each in before].index(True)
+    block = last_of_block(before)
+    if block is not None and block.start > after.start:
+        return block
+    last = after
+    for statement in before[at + 1 :]:
+        literal = isinstance(statement, Assign) and isinstance(statement.value, Constant)
+        if not (literal and isinstance(after, Assign) and isinstance(after.value, Constant)) and not only_imports(
+            statement
+        ):
+            break
+        last = statement
+    return last
+
+
+def _before_first(text: str, block: tuple[Statement, ...], lines: str) -> Edit:
+    """Before the first statement of a block that is no import; above its comments, with a blank line."""
+    first = next((each for each in block if not isinstance(each, Import)), block[-1])
+    edit = insert_statement(text, first_offset(text, first), lines)
+    commented = text[edit.span.start : first.start].lstrip().startswith("#")
+    return edit._replace(text=edit.text + newline(text)) if commented else edit
+
+
+def first_offset(text: str, statement: Statement) -> int:
+    """Where a statement starts, its decorators included."""
+    if isinstance(statement, DefinitionStatement) and statement.values:
+        first = min(each.start for each in statement.values)
+        return text.rfind("@", 0, first) if first < statement.start else statement.start
+    return statement.start
+
+
+def _is_in_block(statement: Statement, block: tuple[Statement, ...]) -> bool:
+    return any(each is statement for each in block)
+
+
+def process_starts(project: Project, trace_event: TraceEvent) -> frozenset[CallFrame]:
+    """The frames of the call path that start another process."""
+    return frozenset(
+        step
+        for step in trace_event.call_path
+        if isinstance(step.event.value, Call)
+        and any(_SPAWNERS.match(name) for name in project.names(step.path, step.event.value.func))
+    )
