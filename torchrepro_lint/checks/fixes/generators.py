@@ -280,7 +280,7 @@ def _make_generator(project: Project, path: str, position: ControlFlowPosition, 
     inside = position.function.name if position.function else ""
     torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement_of.start)
     word = _unused_name(project, path, position, call)
-    value = seed.plus(_generators_above(project, path, call)).text
+    value = seed.plus(_generators_above(project, path, position, call)).text
     statement = f"{word} = {torch}.Generator().manual_seed({value})"
     made = insert_statement(text, statement_of.start, statement, below_heading=True)
     return _MadeGenerator(word, join_insertions(dict.fromkeys((*imports, *seed.edits, made))))
@@ -298,14 +298,27 @@ _LOADER_NAME = re.compile(r"(?i)_*(data)?_*(loaders?|dl|sampler|iter(ator)?)$")
 
 def _unused_name(project: Project, path: str, position: ControlFlowPosition, call: Call) -> str:
     """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
-    word, above = _generator_name(position.spots[-1].statement), 0
-    for start in _calls_needing(project, path):
-        other = position_at(project, path, start) if start < call.start else None
-        if other is not None and other.function == position.function:
-            above += _generator_name(other.spots[-1].statement) == word
-    numbered = (f"{word}_{number + 1}" if number else word for number in count(above))
-    inside = position.function.name if position.function else ""
-    return next(each for each in numbered if free_name(project.files[path], each, inside) == each)
+    word = _generator_name(position.spots[-1].statement)
+    above = [
+        _generator_name(statement) == word
+        for start, statement in _needing_in_function(project, path, position).items()
+        if start < call.start
+    ]
+    tree, inside = project.files[path], position.function.name if position.function else ""
+    if word == KEYWORD and any(each.lower() == KEYWORD for each, _ in tree.exports):
+        word = f"loader_{KEYWORD}"  # the module's generator is a network
+    numbered = (f"{word}_{number + 1}" if number else word for number in count(sum(above)))
+    return next(each for each in numbered if free_name(tree, each, inside) == each)
+
+
+def _needing_in_function(project: Project, path: str, position: ControlFlowPosition) -> dict[int, Statement]:
+    """The starts of the calls of one function that need a generator, with their statements."""
+    positions = ((start, position_at(project, path, start)) for start in _calls_needing(project, path))
+    return {
+        start: other.spots[-1].statement
+        for start, other in positions
+        if other is not None and other.function == position.function
+    }
 
 
 def _generator_name(statement: Statement) -> str:
@@ -322,12 +335,15 @@ def _generator_name(statement: Statement) -> str:
     return KEYWORD
 
 
-def _generators_above(project: Project, path: str, call: Call) -> int:
-    """The number of generators that are, or will be, created above a call: each has a seed of its own."""
-    made = (
-        site.call.start for site in project.calls(path) if "torch.Generator" in site.names and site.call.args[:1] == ()
-    )
-    return len({*made, *_calls_needing(project, path)} & set(range(call.start)))
+def _generators_above(project: Project, path: str, position: ControlFlowPosition, call: Call) -> int:
+    """The number of generators that are, or will be, created above a call of its function: each has a seed of its own."""
+    function = f"{path}{position.function.name if position.function else ':'}"
+    made = {
+        site.call.start
+        for site in project.calls(path)
+        if site.function == function and "torch.Generator" in site.names and not site.call.args
+    }
+    return sum(start < call.start for start in {*made, *_needing_in_function(project, path, position)})
 
 
 def _pass_generator(project: Project, path: str, call: Call, word: str) -> Edit:
