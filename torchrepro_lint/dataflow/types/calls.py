@@ -48,8 +48,8 @@ def refine_by_returned_parameters(
     if not values or not all(_has_parameter(functions[0], each) for each in values):
         return found
     refined = join_all(*(_refined(inference, name, functions[0], call, point, each, found) for each in values))
-    ends = found.optional and may_return_none(inference, path_of(name), functions[0])
-    return or_none(refined) if ends else refined
+    known = found.kind and not found.optional
+    return refined if known or not may_return_none(inference, path_of(name), functions[0]) else or_none(refined)
 
 
 def _return_values(function: Function) -> list[Expression]:

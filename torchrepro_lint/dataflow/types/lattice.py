@@ -16,6 +16,8 @@ _SUPERTYPES = {
     frozenset({"frozenset", "set"}): "set",
 }
 _TENSORS = ("tensor", "parameter")
+# Kinds of which a class of the project may be a subclass.
+_EXTENDED = frozenset({"str", "bytes", "int", "float", "tuple", "path"})
 
 
 class AbstractValue(NamedTuple):
@@ -26,7 +28,8 @@ class AbstractValue(NamedTuple):
     ``kind`` is one of tensor, parameter, module, ndarray, series, dataframe, set, frozenset, list, tuple, dict, generator
     (of random numbers), dataset, loader, path, str, bytes, int, float, bool, none, dtype, device, iterator, function, class,
     instance (of another class), loaded (the result of ``torch.load`` or a part of it), nothing (bottom: no value arrives).
-    ``name`` is the class of a module, instance, dataset or loader, or the name of a function or class;
+    ``name`` is the class of a module, instance, dataset or loader, or the name of a function or class; of a string, number,
+    tuple or path it is the class of the project that it may be of, ``?`` for several.
     ``constructor_call`` is a call with its file. ``contents`` is the type of the elements (of a dict: of the values; of an
     empty container: bottom), ``items`` are the elements of a tuple or list of known length. ``value`` is that of a constant.
     ``dtype`` is torch's name (``int64``), ``family`` is floating, complex, integer or bool. ``min_ndim`` and ``max_ndim``
@@ -108,7 +111,7 @@ def widen(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """The widening: each field in which the two differ becomes unknown, so that no value grows for ever in a loop."""
     found = join(one, other)
     same = (a if a == b else default for a, b, default in zip(one, found, UNKNOWN, strict=True))
-    return AbstractValue._make(same)._replace(optional=found.optional)
+    return AbstractValue._make(same)._replace(name=found.name, optional=found.optional)
 
 
 def or_none(what: AbstractValue) -> AbstractValue:
@@ -132,7 +135,14 @@ def _join_fields(kind: str, one: AbstractValue, other: AbstractValue) -> Abstrac
         max_ndim=None if one.max_ndim is None or other.max_ndim is None else max(one.max_ndim, other.max_ndim),
         sizes=_join_sizes(one.sizes, other.sizes),
         optional=bool(kind) and (one.optional or other.optional),
+        name=_join_names(kind, one.name, other.name),
     )
+
+
+def _join_names(kind: str, one: str, other: str) -> str:
+    if one == other:
+        return one
+    return ("?" if one and other else one or other) if kind in _EXTENDED else ""
 
 
 def _join_items(
