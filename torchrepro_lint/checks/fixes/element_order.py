@@ -62,7 +62,7 @@ def sorting_obstacle(project: Project, element: AbstractValue, where: str = "the
             f"None may be in {where}, and sorted raises then",
             "write sorted(..., key=...) with a key that orders None, too",
         )
-    if element.name and any(_defines(project, element.name, method) for method in _COMPARISONS):
+    if element.name == "?" or any(_defines(project, element.name, method) for method in _COMPARISONS if element.name):
         return Obstacle("the class of the elements has an order of its own, which may be partial", _NO_ORDER.cure)
     if element.kind == "tuple":
         return _of_parts(project, element)

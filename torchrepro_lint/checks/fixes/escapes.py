@@ -6,6 +6,7 @@ function, or to an attribute. A safe fix that relies on the elements of a contai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,10 @@ _READING = frozenset(
 _COPYING = frozenset(
     {"|", "&", "-", "^", "+", "*", "in", "not in", "not", "is", "is not", "==", "!=", "<", "<=", ">", ">="}
 )
+# Functions of libraries that neither keep an argument nor add to it; ``set.add`` is one that does.
+_READERS = re.compile(
+    r"builtins\.(?!setattr)\w+|dict\.fromkeys|(copy|itertools|json|numpy|os|random|shutil|torch|tqdm)\..+"
+)
 _MOST_VARIABLES = 60
 
 
@@ -78,9 +83,9 @@ class _Search:
         resolver = self._project.resolver
         for name in self._project.names(path, func):
             functions = resolver.functions(name) if ":" in name else ()
-            if all(each.returns is not None for each in functions) or name in self._seen:
+            if all(each.returns is not None for each in functions) or f"{name}()" in self._seen:
                 continue
-            self._seen.add(name)
+            self._seen.add(f"{name}()")
             if not all(self.whole(path_of(name), each) for each in resolver.return_expressions(name)):
                 return False
         return True
@@ -169,7 +174,7 @@ class _Search:
             case Call() as call:
                 names = self._project.names(path, call.func)
                 copied = last_identifier(call.func) in EXTENDING | _READING
-                return copied or (bool(names) and not any(":" in name for name in names))
+                return copied or (bool(names) and all(map(_READERS.fullmatch, names)))
         return False
 
 

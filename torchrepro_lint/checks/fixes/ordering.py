@@ -5,6 +5,7 @@ For ``os.walk`` the directories are sorted in the loop with ``dirs.sort()``, and
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.fixes.element_order import sorting_obstacle
@@ -27,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     Subscript,
+    With,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
 
@@ -45,23 +47,9 @@ _NOWHERE = NoFix("the expression stands where the fixer cannot write")
 # Libraries whose functions tell sets, dictionaries and lists apart.
 _TELLING_APART = ("numpy.", "pandas.", "torch.")
 # Calls that only iterate an argument, whatever it is.
-_ITERATING = ("itertools.", "more_itertools.", "tqdm.")
-_ITERATING_BUILTINS = frozenset(
-    {
-        "list",
-        "tuple",
-        "enumerate",
-        "iter",
-        "zip",
-        "map",
-        "filter",
-        "sorted",
-        "max",
-        "min",
-        "any",
-        "all",
-        "dict.fromkeys",
-    }
+_ITERATING = re.compile(
+    r"builtins\.(list|tuple|enumerate|iter|zip|map|filter|sorted|max|min|any|all|dict\.fromkeys)|"
+    r"(itertools|more_itertools|tqdm)\..+|collections\.deque|torch\.nn\.(ModuleList|ParameterList)"
 )
 
 
@@ -89,6 +77,8 @@ class SortFixes:
             return _NOWHERE
         if blocked := self._blocked(call, "sorted", "iter" if _is_next(position) else "sorted"):
             return blocked
+        if isinstance(position.statement, With) and position.parent is None:
+            return NoFix("it is entered by a with statement, which a list does not allow")
         iterated = self._is_only_iterated(call, position)
         if not listing.is_list and not iterated:
             return NoFix("whoever gets the iterator may call next, which a list does not allow")
@@ -126,13 +116,20 @@ class SortFixes:
         """``dict.fromkeys(names)`` for ``set(names)``; None where the set is not made of something in order."""
         match node:
             case Call(func=Ref(roots=("builtins.set" | "builtins.frozenset",)) as func, args=(arg,)) if not arg.star:
-                if type_inference(self._context.project).of(self._path, arg.value).kind not in _ORDERED_KINDS:
+                if not self._has_order(arg.value):
                     return None
                 if not self._takes_any_iterable(node, position):
                     return NoFix("what takes the set may treat a dict otherwise")
                 edits = (Edit(Span(func.start, func.end), "dict.fromkeys"),)
                 return self._blocked(node, "dict") or Fix("Keep the order", edits, safe=False)
         return None
+
+    def _has_order(self, value: Expression) -> bool:
+        """Whether the elements of a value come in the same order in each run: of a list, but not of one made of a set."""
+        match value:
+            case Call(func=Ref(roots=("builtins.list" | "builtins.tuple",), path=()), args=(arg,)):
+                return self._has_order(arg.value)
+        return type_inference(self._context.project).of(self._path, value).kind in _ORDERED_KINDS
 
     def _tells_sets_apart(self, node: Expression, position: ExpressionPosition) -> bool:
         """Whether a library takes the set as such: ``numpy.array`` makes one object of it."""
@@ -146,8 +143,8 @@ class SortFixes:
         match position.parent:
             case Call(func=func, args=args) if func is not node:
                 names = self._context.project.names(self._path, func)
-                joins = last_identifier(func) == "join" and not any(":" in name for name in names)
-                return _is_starred(node, args) or joins or (bool(names) and all(map(_only_iterates, names)))
+                method = last_identifier(func) in ("join", "extend") and not any(":" in name for name in names)
+                return _is_starred(node, args) or method or (bool(names) and all(map(_ITERATING.fullmatch, names)))
             case None:
                 return isinstance(position.statement, Loop | Assign)
             case Operation(op=op):
@@ -225,12 +222,6 @@ class SortFixes:
 
     def _is_tested(self, position: ExpressionPosition) -> bool:
         return position.parent is None and isinstance(position.statement, If)
-
-
-def _only_iterates(name: str) -> bool:
-    """Whether a function of a library takes any iterable, and treats no kind of it differently."""
-    module, _, word = name.partition(".")
-    return (module == "builtins" and word in _ITERATING_BUILTINS) or name.startswith(_ITERATING)
 
 
 def _is_starred(node: Expression, args: tuple[Arg, ...]) -> bool:
