@@ -118,13 +118,13 @@ class _Search:
         param = project.resolver.parameter(path + root)
         assigned = project.resolver.assigned(path + root)
         declared = any(how == ":" for how, _ in assigned) or (param is not None and param.param.annotation is not None)
-        if mutable and not declared and (param is not None or not self._is_filled_here(path, root)):
+        if mutable and not declared and (param is not None or not self._are_additions_followed(path, root)):
             return False
         values = [each.value for each in project.value_sources.assignments(path).get(root, ())]
         values += [value for how, value in assigned if how != ":"]
         return all(self.whole(path, each) for each in values)
 
-    def _is_filled_here(self, path: str, root: str) -> bool:
+    def _are_additions_followed(self, path: str, root: str) -> bool:
         """Whether nothing is added to the container of a variable but where type inference follows it."""
         return all(self._adds_nothing(path, root, each) for each in self._uses(path, root))
 
