@@ -13,6 +13,93 @@ SOURCES = {
 {int(x) for x in "12"}  # set[int]
 None or {1}  # set[int]
 """,
+    "values that may be None": """
+from typing import Optional, Union
+def f(a: Optional[str], b: str | None, c: str = None, d: Optional[set[str]] = None, e: "Optional[str]" = "x"):
+    a  # str or None
+    b  # str or None
+    c  # str or None
+    d  # set[str] or None
+    e  # str or None
+    {a, "x"}  # set[str or None]
+    {"x", None}  # set[str or None]
+    a or "x"  # str
+    "x" if a is None else a  # str
+    a if a else "x"  # str
+    a and a.strip()  # str or None
+    a.strip()  # str
+def g(names: set[str | None], rows: dict[str, list[str]], pairs: list[tuple[str, int | None]]):
+    names  # set[str or None]
+    {x for x in names}  # set[str or None]
+    {x for x in names if x is not None}  # set[str]
+    {x for x in names if x and len(x) > 1}  # set[str]
+    rows.get("a")  # list[str] or None
+    rows.get("a", [])  # list[str]
+    pairs  # list[tuple(str, int or None)]
+    found = set()
+    found.add("a")
+    found  # set[str]
+    found.add(None)
+    found  # set[str or None]
+    found | {"b"}  # set[str or None]
+    {"b"} | found  # set[str or None]
+    {"b"} - found  # set[str]
+def tested(a: str | None, b: str | None, c: str | None, d: str | None):
+    if a is None:
+        a = "x"
+    a  # str
+    if not b:
+        return
+    b  # str
+    assert c is not None
+    c  # str
+    if d:
+        d  # str
+    else:
+        d  # str or None
+    d  # str or None
+    b = None if d else "y"
+    b  # str or None
+def looped(names: list[str | None]):
+    last = None
+    for name in names:
+        name  # str or None
+        if name is None:
+            continue
+        name  # str
+        last  # str or None
+        last = name
+    last  # str or None
+def ends(x: str):
+    if x:
+        return "a"
+def bare(x: str):
+    if not x:
+        return
+    return x
+def always(x: str):
+    if x:
+        return "a"
+    raise ValueError
+def said(x: str) -> str:
+    if x:
+        return "a"
+    return None
+def ask(x: str):
+    ends(x)  # str or None
+    bare(x)  # str or None
+    always(x)  # str
+    said(x)  # str
+class C:
+    def __init__(self):
+        self.first = None
+        self.names: Optional[str] = None
+    def set(self):
+        self.first = "a"
+    def get(self):
+        self.first  # str or None
+        self.names  # none
+""",
     "calls of Python": """
 import glob, os
 from pathlib import Path
@@ -48,7 +135,7 @@ def f(a: list[str], b):
     y = None
     if b:
         y = set(a)
-    y  # set[str]
+    y  # set[str] or None
     z = 1
     if b:
         z = "a"
@@ -63,12 +150,12 @@ def f(a: list[str], b):
 def f(names: list[str]):
     x, y, last = None, {1}, 0
     for n in names:
-        x  # set[str]
+        x  # set[str] or None
         last  # ?
         x = {n} if x is None else x | {n}
         y = set(names)
         last = n
-    x  # set[str]
+    x  # set[str] or None
     y  # set
 """,
     "annotations": """
@@ -79,7 +166,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 def f(a: Optional[set[str]], b: "Dict[str, Tensor]", c: Union[int, str], d: torch.LongTensor, e: "Path | None", *g: int):
-    a  # set[str]
+    a  # set[str] or None
     b["x"]  # tensor
     c  # ?
     d  # tensor integer

@@ -10,7 +10,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.analysis import describe_sink
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sources import Listing, listings
-from torchrepro_lint.source.text import Fix
+from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def check(context: Context) -> Iterator[Finding]:
             yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing))
 
 
-def _fix(context: Context, listing: Listing) -> Fix | None:
+def _fix(context: Context, listing: Listing) -> Fix | NoFix:
     return fix_walk(context, listing) if listing.taint.kind == "walk" else SortFixes(context).listing(listing)
 
 

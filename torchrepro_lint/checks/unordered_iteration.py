@@ -9,7 +9,6 @@ from torchrepro_lint.checks.fixes.ordering import SortFixes
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.analysis import describe_sink
 from torchrepro_lint.dataflow.taint.sources import set_orders
-from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -25,9 +24,5 @@ def check(context: Context) -> Iterator[Finding]:
     for found in set_orders(context.project, context.path):
         of = _TYPE_WORDS.get(found.elements.kind, "")
         message = f"a set {of}has another order in each run, and {describe_sink(context.project.position, context.path, found.order.observer, found.taken)}"
-        fix = SortFixes(context).of_set(found.order, found.elements)
-        yield Finding("TRL502", span(found.order.observer), f"{message}; {_cure(fix)}", fix)
-
-
-def _cure(fix: Fix | None) -> str:
-    return "write dict.fromkeys(...)" if fix is not None and fix.title != "Sort it" else "write sorted(...)"
+        remedy, cure = SortFixes(context).of_set(found.order, found.elements)
+        yield Finding("TRL502", span(found.order.observer), f"{message}; {cure}", remedy)

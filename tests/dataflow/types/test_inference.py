@@ -41,6 +41,8 @@ def shown(what: AbstractValue) -> str:
     """``set[str]``, ``tensor floating cpu 4-d (_, 3, 8, 8) contiguous no-grad``; ``?`` where nothing is known."""
     if not what.kind:
         return "?"
+    if what.optional:
+        return f"{shown(what._replace(optional=False))} or None"
     parts = [what.kind]
     if what.items is not None:
         parts[0] += f"({', '.join(map(shown, what.items))})"

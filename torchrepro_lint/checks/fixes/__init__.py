@@ -8,7 +8,8 @@
   loader.
 - ``fix_switch``, ``fix_enabling`` and ``fix_workspace`` of ``switches``: set flags.
 - ``IndexSelectFixes`` of ``index_select``: index instead of calling ``index_select``.
-- ``SortFixes`` and ``fix_walk`` of ``ordering``: sort what has no order.
+- ``SortFixes`` and ``fix_walk`` of ``ordering``: sort what has no order; ``sorting_obstacle`` of ``element_order``: whether
+  elements can be sorted; ``is_followed`` of ``escapes``: whether all that is put into a container is known.
 - ``append_argument``, ``replace_argument`` and ``remove_argument`` of ``arguments``: edits of a call.
 - ``ensure_import`` of ``insertions``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``.
 """

@@ -5,13 +5,16 @@ For ``os.walk`` the directories are sorted in the loop with ``dirs.sort()``, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.checks.fixes.element_order import sorting_obstacle
+from torchrepro_lint.checks.fixes.escapes import is_followed
 from torchrepro_lint.checks.fixes.insertions import free_word, insert_statement, means_builtin
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.transfer import LISTING, argument_effect
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.source.text import Edit, Fix, Span
+from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -25,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     Subscript,
+    With,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
 
@@ -36,10 +40,24 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-_COMPARABLE_KINDS = frozenset({"str", "bytes", "path"})
 # Kinds of values with an order that every run repeats.
 _ORDERED_KINDS = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
 _TITLE = "Sort it"
+_NOWHERE = NoFix("the expression stands where the fixer cannot write")
+# Libraries whose functions tell sets, dictionaries and lists apart.
+_TELLING_APART = ("numpy.", "pandas.", "torch.")
+# Calls that only iterate an argument, whatever it is.
+_ITERATING = re.compile(
+    r"builtins\.(list|tuple|enumerate|iter|zip|map|filter|sorted|max|min|any|all|dict\.fromkeys)|"
+    r"(itertools|more_itertools|tqdm)\..+|collections\.deque|torch\.nn\.(ModuleList|ParameterList)"
+)
+
+
+class SetRemedy(NamedTuple):
+    """The fix for a set's order or why there is none, and what a message says to write."""
+
+    remedy: Fix | NoFix
+    cure: str
 
 
 class SortFixes:
@@ -51,45 +69,104 @@ class SortFixes:
         self._uses = context.project.uses
         self._spots = self._uses.spots(context.path)
 
-    def listing(self, listing: Listing) -> Fix | None:
+    def listing(self, listing: Listing) -> Fix | NoFix:
         """``sorted(os.listdir(d))``; entries are sorted by name, and ``next`` gets an iterator again."""
         call = listing.site.call
         position = self._spots.of(call)
-        if position is None or not self.can_write(call, "iter" if _is_next(position) else "sorted"):
-            return None
+        if position is None:
+            return _NOWHERE
+        if blocked := self._blocked(call, "sorted", "iter" if _is_next(position) else "sorted"):
+            return blocked
+        if isinstance(position.statement, With) and position.parent is None:
+            return NoFix("it is entered by a with statement, which a list does not allow")
         iterated = self._is_only_iterated(call, position)
         if not listing.is_list and not iterated:
-            return None  # whoever gets the iterator may call next
+            return NoFix("whoever gets the iterator may call next, which a list does not allow")
         by_name = ", key=lambda entry: entry.name" if listing.label == "os.scandir" else ""
         return Fix(_TITLE, self._wrap_in_sorted(call, position, by_name), iterated)
 
-    def of_set(self, order: OrderObservation, elements: AbstractValue) -> Fix | None:
+    def of_set(self, order: OrderObservation, elements: AbstractValue) -> SetRemedy:
         """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they come in a fixed order."""
         node = order.node
         position = self._spots.of(node)
-        if position is None or not _iterates_node(order.observer, node):
-            return None
-        if elements.kind in _COMPARABLE_KINDS and self.can_write(node, "iter" if _is_next(position) else "sorted"):
-            return Fix(_TITLE, self._wrap_in_sorted(node, position, ""), self._is_only_iterated(node, position))
-        if not self.can_write(node, "dict"):
-            return None
+        obstacle = sorting_obstacle(self._context.project, elements)
+        cure = "write sorted(...)" if obstacle is None else obstacle.cure
+        if position is None:
+            return SetRemedy(_NOWHERE, cure)
+        if not _iterates_node(order.observer, node):
+            return SetRemedy(NoFix("pop takes an element out of the set, so it must stay a set"), cure)
+        if obstacle is None:
+            return SetRemedy(self._sorted_set(node, position), cure)
+        if (kept := self._kept_order(node, position)) is not None:
+            return SetRemedy(kept, "write dict.fromkeys(...)" if isinstance(kept, Fix) else cure)
+        return SetRemedy(NoFix(obstacle.reason), cure)
+
+    def _sorted_set(self, node: Expression, position: ExpressionPosition) -> Fix | NoFix:
+        """``sorted(names)``, safe where nothing but these elements can be in the set."""
+        if blocked := self._blocked(node, "sorted", "iter" if _is_next(position) else "sorted"):
+            return blocked
+        safe = (
+            self._is_only_iterated(node, position)
+            and not self._tells_sets_apart(node, position)
+            and is_followed(self._context.project, self._path, node)
+        )
+        return Fix(_TITLE, self._wrap_in_sorted(node, position, ""), safe)
+
+    def _kept_order(self, node: Expression, position: ExpressionPosition) -> Fix | NoFix | None:
+        """``dict.fromkeys(names)`` for ``set(names)``; None where the set is not made of something in order."""
         match node:
             case Call(func=Ref(roots=("builtins.set" | "builtins.frozenset",)) as func, args=(arg,)) if not arg.star:
-                if type_inference(self._context.project).of(self._path, arg.value).kind in _ORDERED_KINDS:
-                    return Fix("Keep the order", (Edit(Span(func.start, func.end), "dict.fromkeys"),), safe=False)
+                if not self._has_order(arg.value):
+                    return None
+                if not self._takes_any_iterable(node, position):
+                    return NoFix("what takes the set may treat a dict otherwise")
+                edits = (Edit(Span(func.start, func.end), "dict.fromkeys"),)
+                return self._blocked(node, "dict") or Fix("Keep the order", edits, safe=False)
         return None
 
-    def can_write(self, node: Expression, also: str = "sorted") -> bool:
-        """Whether ``sorted`` and another word mean the builtins here, and the node is not inside an f-string."""
-        if not all(means_builtin(self._context.project, self._path, word) for word in ("sorted", also)):
-            return False
+    def _has_order(self, value: Expression) -> bool:
+        """Whether the elements of a value come in the same order in each run: of a list, but not of one made of a set."""
+        match value:
+            case Call(func=Ref(roots=("builtins.list" | "builtins.tuple",), path=()), args=(arg,)):
+                return self._has_order(arg.value)
+        return type_inference(self._context.project).of(self._path, value).kind in _ORDERED_KINDS
+
+    def _tells_sets_apart(self, node: Expression, position: ExpressionPosition) -> bool:
+        """Whether a library takes the set as such: ``numpy.array`` makes one object of it."""
+        match position.parent:
+            case Call(func=func, args=args) if not _is_starred(node, args):
+                return any(name.startswith(_TELLING_APART) for name in self._context.project.names(self._path, func))
+        return False
+
+    def _takes_any_iterable(self, node: Expression, position: ExpressionPosition) -> bool:
+        """Whether a value is only iterated where it stands, so that a dict does as well as a set."""
+        match position.parent:
+            case Call(func=func, args=args) if func is not node:
+                names = self._context.project.names(self._path, func)
+                method = last_identifier(func) in ("join", "extend") and not any(":" in name for name in names)
+                return _is_starred(node, args) or method or (bool(names) and all(map(_ITERATING.fullmatch, names)))
+            case None:
+                return isinstance(position.statement, Loop | Assign)
+            case Operation(op=op):
+                return op in ("*", "yield from")
+        return isinstance(position.parent, Comprehension)
+
+    def can_write(self, node: Expression) -> bool:
+        """Whether ``sorted`` means the builtin here, and the node is not inside an f-string."""
+        return self._blocked(node, "sorted") is None
+
+    def _blocked(self, node: Expression, *words: str) -> NoFix | None:
+        """Why calls of builtins cannot be written at a place: another meaning of their names, or an f-string."""
+        for word in words:
+            if not means_builtin(self._context.project, self._path, word):
+                return NoFix(f"{word} is not the builtin in this module")
         above: Expression | None = node
         while above is not None:
             if isinstance(above, Operation) and above.op == "f":
-                return False
+                return NoFix("the expression stands in an f-string")
             here = self._spots.of(above)
             above = here.parent if here else None
-        return True
+        return None
 
     def _wrap_in_sorted(self, node: Expression, position: ExpressionPosition, by_name: str) -> tuple[Edit, ...]:
         """``list(x)`` becomes ``sorted(x)``; everything else is put between parentheses."""
@@ -147,6 +224,11 @@ class SortFixes:
         return position.parent is None and isinstance(position.statement, If)
 
 
+def _is_starred(node: Expression, args: tuple[Arg, ...]) -> bool:
+    """Whether a value is an argument whose elements are passed one by one: ``f(*values)``."""
+    return any(arg.value is node and arg.star == "*" for arg in args)
+
+
 def _is_next(position: ExpressionPosition) -> bool:
     """Whether a value is the argument of ``next``."""
     match position.parent:
@@ -163,23 +245,21 @@ def _iterates_node(taker: Expression, node: Expression) -> bool:
 _WALK_TITLE = "Walk in the order of names"
 
 
-def fix_walk(context: Context, listing: Listing) -> Fix | None:
-    """Sort an ``os.walk``; None unless a top-down ``for`` statement iterates it and names its three parts."""
+def fix_walk(context: Context, listing: Listing) -> Fix | NoFix:
+    """Sort an ``os.walk`` where a top-down ``for`` statement iterates it and names its three parts."""
     call = listing.site.call
     position = context.project.uses.spots(context.path).of(call)
-    if (
-        position is None
-        or not isinstance(position.statement, Loop)
-        or position.statement.source is not call
-        or _may_be_bottom_up(call)
-    ):
-        return None
+    if position is None or not isinstance(position.statement, Loop) or position.statement.source is not call:
+        return NoFix("no for statement iterates it, in which the folders could be sorted")
+    if _may_be_bottom_up(call):
+        return NoFix("it may go from the bottom up, and then the order of folders is fixed before the loop sees them")
     loop = position.statement
-    if not loop.body or not isinstance(loop.target, Collection) or not SortFixes(context).can_write(call):
-        return None
-    parts = [each for each in loop.target.items if isinstance(each, Ref) and not each.path]
-    if len(parts) < 3 or len(parts) != len(loop.target.items):
-        return None
+    targets = loop.target.items if isinstance(loop.target, Collection) else ()
+    parts = [each for each in targets if isinstance(each, Ref) and not each.path]
+    if not loop.body or len(parts) < 3 or len(parts) != len(targets):
+        return NoFix("the loop does not give the folders and the files names of their own")
+    if not SortFixes(context).can_write(call):
+        return NoFix("sorted is not the builtin in this module")
     return _walk_fix(context, loop, parts, position)
 
 

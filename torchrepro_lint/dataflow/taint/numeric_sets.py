@@ -310,6 +310,11 @@ def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
 
 def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
     """Whether a variable or attribute is annotated with numbers: ``indices: set[int]``."""
+    return any(has_stable_hash(each.element) for each in declared_types(project, path, ref))
+
+
+def declared_types(project: ValueFlow, path: str, ref: Ref) -> Iterator[AbstractValue]:
+    """The types with which a variable or attribute is annotated, in its class, in methods and in bases."""
     resolver = project.resolver
     names: list[str] = []
     if not ref.path:
@@ -326,7 +331,7 @@ def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
             *(_declared_in_methods(project, name) if ref.path else ()),
         )
     ]
-    return any(has_stable_hash(annotated(type_inference(project), file, value).element) for file, value in declared)
+    yield from (annotated(type_inference(project), file, value) for file, value in declared)
 
 
 def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:

@@ -299,7 +299,8 @@ def _subscripted(
 ) -> AbstractValue:
     names = set(_names(inference, path, value))
     if names & _UNIONS:
-        return join_all(*(annotated(inference, path, each) for each in indices))
+        none = (NONE,) if "typing.Optional" in names else ()
+        return join_all(*none, *(annotated(inference, path, each) for each in indices))
     if names & _FIRST:
         return annotated(inference, path, indices[0])
     if names & _ELEMENTS:

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.bindings import literal_value
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all, meet
-from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref, SimpleStatement
-from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all, meet, or_none
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Call,
+    Constant,
+    Expression,
+    Function,
+    Ref,
+    SimpleStatement,
+    Statement,
+    With,
+)
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -150,8 +160,27 @@ def _return_value(inference: TypeInference, name: str, point: ProgramPoint) -> A
             one = join_all(
                 one, inference.infer(value, inference.program_point(path, value.start, point.calls_left - 1))
             )
+        if values and may_return_none(inference, path, function):
+            one = or_none(one)
         found = join_all(found, meet(one, declared))
     return found if resolver.functions(name) else UNKNOWN
+
+
+def may_return_none(inference: TypeInference, path: str, function: Function) -> bool:
+    """Whether a function may return without a value: by a bare ``return``, or by its end."""
+    if inference.flows(path).flow(function).falls_through:
+        return True
+    return any(
+        _suppresses(each) or (isinstance(each, SimpleStatement) and each.kind == "return" and not each.values)
+        for each in statements(function.body)
+    )
+
+
+def _suppresses(statement: Statement) -> bool:
+    """Whether a ``with`` statement goes on after an exception in it."""
+    return isinstance(statement, With) and any(
+        isinstance(value, Call) and last_identifier(value.func) == "suppress" for value, _ in statement.items
+    )
 
 
 _OBJECTS = frozenset({"instance", "module", "dataset", "loader", "class"})

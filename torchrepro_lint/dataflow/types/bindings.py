@@ -35,7 +35,7 @@ class Binding:
 
     ``kind`` is ``=`` (the value), ``[]`` (an element of it), ``[i]`` (its element ``at[0]`` of ``at[1]``, from the end if
     negative), ``*`` (the rest of an unpacking), ``with`` (entered from it), ``:`` (annotated only), ``+=`` and the like,
-    ``param``, ``join`` (any of ``predecessors``), ``loop`` (the same, complete once the loop is read), ``is`` (narrowed to
+    ``param``, ``join`` (any of ``predecessors``, of which ``at`` marks those that are not None), ``loop`` (the same, complete once the loop is read), ``is`` (narrowed to
     an instance of ``value``), ``tensor`` (narrowed to a tensor), ``in place`` (mutated by the call ``value``), ``adding``
     and ``mixed`` (a container that a method fills), ``handed`` (passed to a call that may fill it), ``written`` (elements
     set to ``value``), ``flag`` (``requires_grad`` set), ``ndim`` (rank from ``at[0]`` to ``at[1]``), ``sized`` (rank at
@@ -56,6 +56,9 @@ MODES = "<modes>"
 # The entry for the binding that identifies the flow.
 FLOW = "<flow>"
 
+# The entry for the bindings that are not None there, its ``predecessors``.
+NOT_NONE = "<not none>"
+
 # A type environment: the bindings of a function's variables at one place, by name.
 TypeEnvironment: TypeAlias = Mapping[str, Binding]
 
@@ -70,8 +73,22 @@ def join_environments(one: TypeEnvironment | None, other: TypeEnvironment | None
         if known is None:
             found[name] = binding
         elif known is not binding:
-            found[name] = Binding("join", predecessors=(known, binding))
-    return found
+            found[name] = Binding(
+                "join", predecessors=(known, binding), at=(is_given(one, known), is_given(other, binding))
+            )
+    given = tuple(each for each in given_bindings(one) if is_given(other, each))
+    found.pop(NOT_NONE, None)
+    return {**found, NOT_NONE: Binding(NOT_NONE, predecessors=given)} if given else found
+
+
+def given_bindings(env: TypeEnvironment) -> tuple[Binding, ...]:
+    """The bindings that are known not to be None."""
+    return env[NOT_NONE].predecessors if NOT_NONE in env else ()
+
+
+def is_given(env: TypeEnvironment, binding: Binding) -> bool:
+    """Whether a binding is known not to be None."""
+    return binding in given_bindings(env)
 
 
 class ProgramPoint(NamedTuple):
@@ -104,7 +121,7 @@ _LIBRARIES = frozenset(
 )
 # Kinds of bindings that keep the previous object.
 _DERIVED = frozenset({"adding", "mixed", "written", "handed", "loop", "join"})
-_OTHER_MUTATORS = frozenset({"insert", "setdefault", "__setitem__"})
+OTHER_MUTATORS = frozenset({"insert", "setdefault", "__setitem__"})
 
 
 def after_mutation(call: Expression, env: TypeEnvironment) -> TypeEnvironment:
@@ -135,7 +152,7 @@ def _cannot_mutate(func: Expression) -> bool:
     """Whether a callee mutates no argument: a library function, or a container's own method."""
     if not isinstance(func, Ref):
         return False
-    if func.path and func.path[-1] in ADDING | EXTENDING | _OTHER_MUTATORS:
+    if func.path and func.path[-1] in ADDING | EXTENDING | OTHER_MUTATORS:
         return True
     return len(func.roots) == 1 and func.roots[0].partition(".")[0] in _LIBRARIES
 
@@ -166,10 +183,8 @@ def _mutations(call: Expression) -> dict[str, str]:
                 return {root: "in place"}
             if word in ADDING or word in EXTENDING:
                 return {root: "adding"}
-            return {root: "mixed"} if word in _OTHER_MUTATORS else {}
-        case Call(func=Attribute(value=Subscript() as inner, name=word)) if (
-            word in ADDING | EXTENDING | _OTHER_MUTATORS
-        ):
+            return {root: "mixed"} if word in OTHER_MUTATORS else {}
+        case Call(func=Attribute(value=Subscript() as inner, name=word)) if word in ADDING | EXTENDING | OTHER_MUTATORS:
             return dict.fromkeys(element_targets(inner), "mixed")
     return {}
 

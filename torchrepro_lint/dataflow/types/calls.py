@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import containers, library_functions, transfer_functions
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, instance_of_project, union_members
-from torchrepro_lint.dataflow.types.attributes import return_value
-from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet
+from torchrepro_lint.dataflow.types.attributes import may_return_none, return_value
+from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -47,7 +47,9 @@ def refine_by_returned_parameters(
     values = _return_values(functions[0])
     if not values or not all(_has_parameter(functions[0], each) for each in values):
         return found
-    return join_all(*(_refined(inference, name, functions[0], call, point, each, found) for each in values))
+    refined = join_all(*(_refined(inference, name, functions[0], call, point, each, found) for each in values))
+    known = found.kind and not found.optional
+    return refined if known or not may_return_none(inference, path_of(name), functions[0]) else or_none(refined)
 
 
 def _return_values(function: Function) -> list[Expression]:

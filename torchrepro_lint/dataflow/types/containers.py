@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, UNKNOWN, AbstractValue, join_all
+from torchrepro_lint.dataflow.types.bindings import literal_value
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, UNKNOWN, AbstractValue, join_all, or_none
 from torchrepro_lint.dataflow.types.reshaping import open_shape, shifted
 from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
 
@@ -25,7 +27,7 @@ def display_value(inference: TypeInference, collection: Collection, point: Progr
     if collection.kind == "dict":
         values = [item for item in collection.items[1::2] if item is not None]
         whole = None in collection.items[::2]
-        found = join_all(*(inference.infer(each, point) for each in values[:_MOST_ITEMS]))
+        found = join_all(*(inference.infer(each, point) for each in values[:_MOST_ITEMS]), *_beyond(values))
         return AbstractValue("dict", contents=None if whole else found)
     items = [
         element(inference.infer(each, point)) if _is_starred(each) else inference.infer(each, point)
@@ -35,9 +37,18 @@ def display_value(inference: TypeInference, collection: Collection, point: Progr
     if any(each.kind == "nothing" for each in items):
         return BOTTOM
     plain = not any(map(_is_starred, collection.items))
-    of = join_all(*items)
+    of = join_all(*items, *_beyond(collection.items))
     known = plain and collection.kind in ("tuple", "list") and len(items) == len(collection.items)
     return AbstractValue(collection.kind, contents=of, items=tuple(items) if known and items else None)
+
+
+def _beyond(items: Sequence[Expression | None]) -> Iterator[AbstractValue]:
+    """What is known of the items of a display that are not evaluated, for those that differ from the first ones."""
+    rest = items[_MOST_ITEMS:]
+    if not all(isinstance(each, Constant) for each in rest):
+        yield NONE  # they may be anything
+    kinds = {type(each.value): each for each in rest if isinstance(each, Constant)}
+    yield from (literal_value(each.value) for each in kinds.values())
 
 
 def _is_starred(item: Expression | None) -> bool:
@@ -103,6 +114,8 @@ def _of_dict(what: AbstractValue, word: str, args: list[AbstractValue]) -> Abstr
             return AbstractValue("iterator")
         case "copy":
             return what
+        case "get" if what.contents is not None and len(args) < 2:
+            return or_none(what.contents)
         case "pop" | "get" | "setdefault" if what.contents is not None:
             return join_all(what.contents, *args[1:2])
     return UNKNOWN

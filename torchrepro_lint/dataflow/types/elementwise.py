@@ -16,9 +16,11 @@ from torchrepro_lint.dataflow.types.lattice import (
     device_type,
     dtype_family,
     join_all,
+    not_none,
     promoted_dtype,
     tensor,
 )
+from torchrepro_lint.dataflow.types.nullability import assume
 from torchrepro_lint.dataflow.types.reshaping import broadcast
 from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
 from torchrepro_lint.syntax.nodes import Expression, Operation, Ref
@@ -246,11 +248,14 @@ _SETS = ("set", "frozenset")
 def operation_value(inference: TypeInference, operation: Operation, point: ProgramPoint) -> AbstractValue:
     """The type of an operation's result."""
     match operation.op, operation.operands:
-        case "if", (_, one, other):
-            return join_all(inference.infer(one, point), inference.infer(other, point))
-        case "or" | "and", operands:
-            found = [inference.infer(each, point) for each in operands]
-            return join_all(*found)
+        case "if", (test, one, other):
+            sides = ((one, True), (other, False))
+            return join_all(*(_where(inference, test, each, point, truth=truth) for each, truth in sides))
+        case "or", (*first, last):
+            found = [inference.infer(each, point) for each in first]
+            return join_all(*(not_none(each) for each in found if each.kind != "none"), inference.infer(last, point))
+        case "and", operands:
+            return join_all(*(inference.infer(each, point) for each in operands))
         case "not", _:
             return AbstractValue("bool")
         case "f", _:
@@ -264,6 +269,15 @@ def operation_value(inference: TypeInference, operation: Operation, point: Progr
         case op, (left, right):
             return binary_value(op, inference.infer(left, point), inference.infer(right, point))
     return UNKNOWN
+
+
+def _where(
+    inference: TypeInference, test: Expression, value: Expression, point: ProgramPoint, *, truth: bool
+) -> AbstractValue:
+    """The type of a value where a test holds, or fails: ``x if x is not None else y``."""
+    if isinstance(value, Ref):  # other values are cached by their environment
+        point = point._replace(env=assume(test, point.env, truth=truth))
+    return inference.infer(value, point)
 
 
 def augmented_value(op: str, before: AbstractValue, value: AbstractValue) -> AbstractValue:

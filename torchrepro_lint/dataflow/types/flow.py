@@ -22,6 +22,7 @@ from torchrepro_lint.dataflow.types.bindings import (
     join_environments,
     variables_of_loop,
 )
+from torchrepro_lint.dataflow.types.nullability import assume
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -168,7 +169,8 @@ class BodyFlow:
         for decorator in function.decorators if function else ():
             env[MODES] = Binding("with", decorator, predecessors=(env[MODES],) if MODES in env else ())
         self.start: TypeEnvironment = env
-        self._body(body, env)
+        # Whether the end of the body is reached: a function then returns None.
+        self.falls_through = self._body(body, env) is not None
 
     def point_at(self, offset: int) -> StatementPoint | None:
         """The innermost statement around an offset, if any."""
@@ -195,8 +197,9 @@ class BodyFlow:
             case ExpressionStatement(value=value):
                 return after_escape(value, after_mutation(value, env))
             case If(test=test, body=body, orelse=orelse):
-                then = self._body(body, narrow(test, env, truth=True))
-                return join_environments(then, self._body(orelse, narrow(test, env, truth=False)))
+                then = self._body(body, assume(test, narrow(test, env, truth=True), truth=True))
+                other = assume(test, narrow(test, env, truth=False), truth=False)
+                return join_environments(then, self._body(orelse, other))
             case Loop():
                 return self._loop(statement, env)
             case With(items=items, body=body):
@@ -220,7 +223,7 @@ class BodyFlow:
     def _leave(self, statement: SimpleStatement, env: TypeEnvironment) -> TypeEnvironment | None:
         match statement:
             case SimpleStatement(kind="assert", values=(test, *_)):
-                return narrow(test, env, truth=True)
+                return assume(test, narrow(test, env, truth=True), truth=True)
             case SimpleStatement(kind="break" | "continue") if self._left:
                 self._left[-1].append(env)
         return env if statement.kind in ("assert", "del") else None
@@ -233,7 +236,7 @@ class BodyFlow:
         elements = {} if loop.target is None else bind_target(loop.target, loop.source, env, "[]")
         inside: TypeEnvironment = {**begin, **elements}
         if loop.target is None:
-            inside = narrow(loop.source, inside, truth=True)
+            inside = assume(loop.source, narrow(loop.source, inside, truth=True), truth=True)
         self._left.append([])
         ends = [end for end in (self._body(loop.body, inside), *self._left.pop()) if end is not None]
         for name, binding in rebound.items():
@@ -329,6 +332,8 @@ class FileFlows:
             inner = env
             for clause in comprehension.clauses[:clauses]:
                 inner = {**inner, **bind_target(clause.target, clause.source, inner, "[]")}
+                for test in clause.tests:
+                    inner = assume(test, inner, truth=True)
             self._inside[key] = (env, inner)
         return self._inside[key][1]
 

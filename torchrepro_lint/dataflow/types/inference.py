@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, calls, containers, elementwise, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
-from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment, literal_value
+from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment, is_given, literal_value
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, widen
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
 from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.syntax.nodes import (
@@ -198,6 +198,7 @@ class TypeInferenceEngine:
         for root in ref.roots:
             if (binding := point.env.get(root)) is not None:
                 each = variables.variable_value(self, binding, point)
+                each = not_none(each) if is_given(point.env, binding) else each
                 for word in ref.path:
                     each = attributes.attribute_value(self, each, word, point)
                 found.append(each)

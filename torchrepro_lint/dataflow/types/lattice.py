@@ -16,6 +16,8 @@ _SUPERTYPES = {
     frozenset({"frozenset", "set"}): "set",
 }
 _TENSORS = ("tensor", "parameter")
+# Kinds of which a class of the project may be a subclass.
+_EXTENDED = frozenset({"str", "bytes", "int", "float", "tuple", "path"})
 
 
 class AbstractValue(NamedTuple):
@@ -26,13 +28,15 @@ class AbstractValue(NamedTuple):
     ``kind`` is one of tensor, parameter, module, ndarray, series, dataframe, set, frozenset, list, tuple, dict, generator
     (of random numbers), dataset, loader, path, str, bytes, int, float, bool, none, dtype, device, iterator, function, class,
     instance (of another class), loaded (the result of ``torch.load`` or a part of it), nothing (bottom: no value arrives).
-    ``name`` is the class of a module, instance, dataset or loader, or the name of a function or class;
+    ``name`` is the class of a module, instance, dataset or loader, or the name of a function or class; of a string, number,
+    tuple or path it is the class of the project that it may be of, ``?`` for several.
     ``constructor_call`` is a call with its file. ``contents`` is the type of the elements (of a dict: of the values; of an
     empty container: bottom), ``items`` are the elements of a tuple or list of known length. ``value`` is that of a constant.
     ``dtype`` is torch's name (``int64``), ``family`` is floating, complex, integer or bool. ``min_ndim`` and ``max_ndim``
     bound the rank, ``sizes`` are known or None. ``layout`` is contiguous, strided, sparse, quantized or nested. ``grad`` is
     False if no gradient can be needed. ``seeded`` is a generator's. ``scalar`` says that one of the joined values has no
-    dimensions; it means nothing if ``min_ndim`` is positive.
+    dimensions; it means nothing if ``min_ndim`` is positive. ``optional`` is nullability: whether the value may be None
+    instead; a value of unknown kind always may.
     """
 
     kind: str = ""
@@ -51,6 +55,7 @@ class AbstractValue(NamedTuple):
     grad: bool | None = None
     seeded: bool | None = None
     scalar: bool = False
+    optional: bool = False
 
     @property
     def ndim(self) -> int | None:
@@ -85,13 +90,15 @@ LOADED = AbstractValue("loaded", grad=False)
 
 
 def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
-    """The join, the least upper bound: what both agree on. None and bottom are neutral."""
+    """The join, the least upper bound: what both agree on. Bottom is neutral, and None but for ``optional``."""
     if one == other or other.kind == "nothing":
         return one
-    if one.kind in ("nothing", "none"):
+    if one.kind == "nothing":
         return other
+    if one.kind == "none":
+        return or_none(other)
     if other.kind == "none":
-        return one
+        return or_none(one)
     kind = one.kind if one.kind == other.kind else _SUPERTYPES.get(frozenset({one.kind, other.kind}), "")
     # An unknown kind has the fields that hold if it is a tensor, so these can be joined with a tensor's.
     open_kinds = all(each.is_tensor or not each.kind for each in (one, other))
@@ -103,7 +110,18 @@ def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
 def widen(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """The widening: each field in which the two differ becomes unknown, so that no value grows for ever in a loop."""
     found = join(one, other)
-    return AbstractValue._make(a if a == b else default for a, b, default in zip(one, found, UNKNOWN, strict=True))
+    same = (a if a == b else default for a, b, default in zip(one, found, UNKNOWN, strict=True))
+    return AbstractValue._make(same)._replace(name=found.name, optional=found.optional)
+
+
+def or_none(what: AbstractValue) -> AbstractValue:
+    """The same value, or None."""
+    return what._replace(optional=True) if what.kind not in ("", "nothing", "none") else what
+
+
+def not_none(what: AbstractValue) -> AbstractValue:
+    """The same value where it is known not to be None."""
+    return what._replace(optional=False) if what.optional else what
 
 
 def _join_fields(kind: str, one: AbstractValue, other: AbstractValue) -> AbstractValue:
@@ -116,7 +134,15 @@ def _join_fields(kind: str, one: AbstractValue, other: AbstractValue) -> Abstrac
         min_ndim=min(one.min_ndim, other.min_ndim),
         max_ndim=None if one.max_ndim is None or other.max_ndim is None else max(one.max_ndim, other.max_ndim),
         sizes=_join_sizes(one.sizes, other.sizes),
+        optional=bool(kind) and (one.optional or other.optional),
+        name=_join_names(kind, one.name, other.name),
     )
+
+
+def _join_names(kind: str, one: str, other: str) -> str:
+    if one == other:
+        return one
+    return ("?" if one and other else one or other) if kind in _EXTENDED else ""
 
 
 def _join_items(
@@ -147,7 +173,9 @@ def meet(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """The meet of two facts about one value; if they conflict, the first decides."""
     if other == UNKNOWN:
         return one
-    if one.kind in ("", "nothing", "none"):
+    if one.kind == "none":  # ``name: str = None``
+        return or_none(other) if other.kind else one
+    if one.kind in ("", "nothing"):
         return other if other.kind or one.kind == "" else one
     same = (
         one.kind == other.kind or frozenset({one.kind, other.kind}) in _SUPERTYPES or (one.is_tensor and not other.kind)
@@ -156,7 +184,9 @@ def meet(one: AbstractValue, other: AbstractValue) -> AbstractValue:
         return one
     ranges = (max(one.min_ndim, other.min_ndim), other.max_ndim if one.max_ndim is None else one.max_ndim)
     filled = (b if a == default else a for a, b, default in zip(one, other, UNKNOWN, strict=True))
-    return AbstractValue._make(filled)._replace(min_ndim=ranges[0], max_ndim=ranges[1])
+    return AbstractValue._make(filled)._replace(
+        min_ndim=ranges[0], max_ndim=ranges[1], optional=one.optional and (other.optional or not other.kind)
+    )
 
 
 def tensor(

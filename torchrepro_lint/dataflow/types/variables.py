@@ -15,8 +15,17 @@ from torchrepro_lint.dataflow.types import attributes, containers, elementwise
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of_project, library_value
 from torchrepro_lint.dataflow.types.bindings import ADDING, Binding, ProgramPoint
 from torchrepro_lint.dataflow.types.context import gradients_off
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, LOADED, UNKNOWN, AbstractValue, join_all, meet
-from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function, Param, Ref
+from torchrepro_lint.dataflow.types.lattice import (
+    BOTTOM,
+    LOADED,
+    UNKNOWN,
+    AbstractValue,
+    join_all,
+    meet,
+    not_none,
+    or_none,
+)
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import is_classmethod, path_of, takes_receiver
 
@@ -125,6 +134,8 @@ def parameter_value(
     if param.kind.startswith("*"):
         return AbstractValue("tuple" if param.kind == "*" else "dict", contents=declared)
     passed = _from_callers(inference, point, name, function, param, position) if point.calls_left else UNKNOWN
+    if isinstance(param.default, Constant) and param.default.value is None and not passed.kind:
+        declared = or_none(declared)
     return meet(declared, passed)
 
 
@@ -226,7 +237,9 @@ def _variable_value(inference: TypeInference, binding: Binding, point: ProgramPo
         assert binding.param is not None
         return parameter_value(inference, point, *binding.param)
     before = [variable_value(inference, each, point) for each in binding.predecessors]
-    if binding.kind in ("join", "loop"):
+    if binding.kind == "join":
+        return join_all(*(not_none(each) if given else each for each, given in zip(before, binding.at, strict=True)))
+    if binding.kind == "loop":
         return join_all(*before)
     inner = point._replace(env=binding.env if binding.env is not None else point.env)
     if binding.kind == "is":
