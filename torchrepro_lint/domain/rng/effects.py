@@ -150,7 +150,7 @@ class RngEffects:
 
     def _callee_effect(self, names: tuple[str, ...], call: Call) -> str:
         """The same for all calls of a callee with these names, by this method."""
-        if leaves_result(self._names, names, call) or may_log(names, call):
+        if leaves_result(self._names, names, call) or may_log(names, call) or _may_be_seeding_method(names, call):
             return "act"
         acts = any(
             known in self._user_seeders
@@ -188,6 +188,7 @@ class RngEffects:
             self._mark_acting(trace_event)
         elif logs_metric(trace_event.names, call):
             self._metric_events.append(trace_event)
+        self.unknown_seeder = self.unknown_seeder or _may_be_seeding_method(trace_event.names, call)
         for name in self._external_names(trace_event.names or _method_name(call)):
             known = without_calls(name)
             self._seed(trace_event, call, known)
@@ -462,6 +463,12 @@ def _method_name(call: Call) -> tuple[str, ...]:
     """An in-place sampler on an unknown receiver: only torch has such names."""
     word, _ = method_and_receiver(call.func)
     return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
+
+
+def _may_be_seeding_method(names: tuple[str, ...], call: Call) -> bool:
+    """A method of an unknown object that is named like a seeder: ``fabric.seed_everything(7)``."""
+    word, receiver = method_and_receiver(call.func)
+    return not names and bool(receiver) and _SEEDER_WORD.fullmatch(word.lower()) is not None
 
 
 def called_variable(func: Expression) -> str:
