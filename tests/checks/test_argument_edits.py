@@ -288,7 +288,11 @@ def test_a_paragraph_has_room(before: str, after: str) -> None:
     ("before", "mark", "after"),
     [
         ("a()\nb()\nc()\n", "b", "a()\nc()\n"),
-        ("if t:\n    b()  # it\n", "b", "if t:\n    pass  # it\n"),
+        ("if t:\n    b()  # it\n", "b", "if t:\n    pass\n"),
+        ("if t:\n    # On b.\n    b()\nc()\n", "b()", "if t:\n    pass\nc()\n"),
+        ("a()\n# On b.\nb()\n\nc()\n", "b()", "a()\n\nc()\n"),
+        ("a()\n\n# On b.\nb()\n\nc()\n", "b()", "a()\n\nc()\n"),
+        ("a()\n# On both.\nb()\nc()\n", "b()", "a()\n# On both.\nc()\n"),
         ("a()\r\nb()", "b", "a()\r\n"),
         ("a(); b()\n", "b", None),
         ("b(); c()\n", "b", None),

@@ -13,6 +13,7 @@ from torchrepro_lint.checks.fixes.entropy import (
     fix_system_random,
     fix_value,
 )
+from torchrepro_lint.checks.fixes.outdated_comments import ENTROPY, without_outdated_comments
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.effects import display_name
@@ -24,6 +25,7 @@ from torchrepro_lint.domain.rng.seeders import (
     passed_seed,
     seeds_from_entropy,
 )
+from torchrepro_lint.source.text import Fix
 from torchrepro_lint.syntax.nodes import Assign, Ref, span
 from torchrepro_lint.syntax.visitor import is_none
 
@@ -44,7 +46,10 @@ def seed(context: Context) -> Iterator[Finding]:
     for site in context.project.calls(context.path):
         found = _seeder_fault(context, site)
         if found and not _is_worker_seed(context.project, context.path, site):
-            yield Finding("TRL105", span(site.call), *found)
+            message, fix = found
+            if isinstance(fix, Fix):
+                fix = without_outdated_comments(context.tree, context.lines.text, fix, ENTROPY)
+            yield Finding("TRL105", span(site.call), message, fix)
 
 
 def _is_worker_seed(project: Project, path: str, site: CallSite) -> bool:

@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
         if parts is None or not _is_reported(context, site, parts):
             continue
         fixes = fixes or IndexSelectFixes(context)
-        yield Finding(CODE, span(site.call), _message(context, parts), fixes.fix(site, parts))
+        yield Finding(CODE, span(site.call), _message(context, parts), fixes.remedy(site, parts))
 
 
 def _without_repeats(sites: tuple[CallSite, ...]) -> Iterator[CallSite]:

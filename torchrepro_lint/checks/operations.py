@@ -10,6 +10,7 @@ from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluat
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.operations.verdicts import verdicts, warn_only_is_reported
 from torchrepro_lint.domain.rng.effects import display_name
+from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def documented(context: Context) -> Iterator[Finding]:
                 "TRL402",
                 span(verdict.case.site.call),
                 f"{_raises(context, verdict.case)}; {_cure(context, verdict.case)}",
+                _no_fix(context, verdict.case),
             )
 
 
@@ -37,9 +39,10 @@ def undocumented(context: Context) -> Iterator[Finding]:
         if code != "TRL404":
             continue
         if case.row.behaviour != "warns":
-            yield Finding("TRL404", span(case.site.call), f"{_cause(context, case)}; {_cure(context, case)}")
+            message = f"{_cause(context, case)}; {_cure(context, case)}"
+            yield Finding("TRL404", span(case.site.call), message, _no_fix(context, case))
         elif not warn_only_is_reported(context, case.site.function):
-            yield Finding("TRL404", span(case.site.call), _warns(case))
+            yield Finding("TRL404", span(case.site.call), _warns(case), _WARN_ONLY)
 
 
 def _raises(context: Context, case: Case) -> str:
@@ -77,6 +80,18 @@ def _cause(context: Context, case: Case) -> str:
 def _warns(case: Case) -> str:
     name = display_name(case.row.signature.name)
     return f"{name} keeps a nondeterministic backward under warn_only=True; leave warn_only out"
+
+
+# The setting stands elsewhere, and other operations of the program may need it.
+_WARN_ONLY = NoFix("without warn_only other operations of the program may raise, so that is left to you")
+
+
+def _no_fix(context: Context, case: Case) -> NoFix:
+    """Why an operation is not replaced: torch has nothing in its stead, or something that computes otherwise."""
+    name = display_name(case.row.signature.name)
+    if _cure(context, case) == _NO_CURE:
+        return NoFix(f"torch {context.catalogue.version} has no deterministic operation in place of {name}")
+    return NoFix(f"what can stand in place of {name} may give other values, so the choice is left to you")
 
 
 def _cure(context: Context, case: Case) -> str:

@@ -11,7 +11,7 @@ from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argu
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
-from torchrepro_lint.source.text import Fix
+from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Constant, span
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
             (row for name in site.names for row in known.get(name, ()) if _is_reported(context, site, row)), None
         )
         if row is not None:
-            yield Finding(CODE, span(site.call), _message(row), _fix(context, site, row))
+            yield Finding(CODE, span(site.call), _message(row), _remedy(context, site, row))
 
 
 def _is_reported(context: Context, site: CallSite, row: ThirdPartyOperation) -> bool:
@@ -67,9 +67,11 @@ def _message(row: ThirdPartyOperation) -> str:
     return f"on CUDA {name} {row.cause}; {cure}"
 
 
-def _fix(context: Context, site: CallSite, row: ThirdPartyOperation) -> Fix | None:
+def _remedy(context: Context, site: CallSite, row: ThirdPartyOperation) -> Fix | NoFix:
     if not row.argument:
-        return None
+        return NoFix(
+            f"{row.signature.name} has no argument that makes it repeatable, and what replaces it is another operation"
+        )
     given = argument_reader(row.signature, site.call)(row.argument)
     if given is None:
         edit = append_argument(site.call, context.lines.text, f"{row.argument}=True")

@@ -10,7 +10,7 @@ from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.workers import may_seed_workers
 from torchrepro_lint.domain.rng.effects import display_name
-from torchrepro_lint.source.text import Fix
+from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Ref, span
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Reported at the call that seeds, or at the worker function's call of a helper that seeds."""
     if may_seed_workers(context.project, context.path):
         for seed in context.project.worker_seeds(context.path):
-            yield Finding(CODE, span(seed.call), _message(seed), _fix(context, seed))
+            yield Finding(CODE, span(seed.call), _message(seed), _remedy(context, seed))
 
 
 def _message(seed: WorkerSeed) -> str:
@@ -60,16 +60,26 @@ def _is_unbound_name(context: Context, word: str) -> bool:
     return any(isinstance(one, Ref) and f"?{word}" in one.roots for each in read for one in subexpressions(each))
 
 
-def _fix(context: Context, seed: WorkerSeed) -> Fix | None:
+def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
     """The documented form, where the seed is the only argument or there is none."""
-    call, helpers = seed.call, _helpers_called(context, seed)
-    if len(call.args) > 1 or any(arg.star for arg in call.args) or not (helpers or seed.name in _TORCH + _OTHERS):
-        return None
-    if not seed.direct and not (call.args and seed.passed):
-        return None
+    call = seed.call
+    if (obstacle := _obstacle(context, seed)) is not None:
+        return obstacle
     torch, imports = ensure_import(context.tree, context.lines.text, "torch")
     if imports and _is_unbound_name(context, torch):
-        return None
+        return NoFix("the file reads torch without importing it, so what the name means here is not known")
     value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")
     edit = replace_argument(call.args[0], value) if call.args else append_argument(call, context.lines.text, value)
     return Fix(f"seed from {value}", (*imports, edit), safe=False)
+
+
+def _obstacle(context: Context, seed: WorkerSeed) -> NoFix | None:
+    """What keeps the argument of the call from being replaced."""
+    call = seed.call
+    if len(call.args) > 1 or any(arg.star for arg in call.args):
+        return NoFix("the call has more than one argument, and which of them is the seed is not decided")
+    if not (_helpers_called(context, seed) or seed.name in _TORCH + _OTHERS):
+        return NoFix("how this seeder takes a seed is not known to the fix")
+    if not seed.direct and not (call.args and seed.passed):
+        return NoFix("the function that is called chooses the seed itself")
+    return None

@@ -27,7 +27,7 @@ Lint = Callable[..., Ran]
 
 MODEL = "import torch\n\n\ndef build():\n    return torch.nn.Linear(3, 1)\n"
 TRAIN = "from model import build\n\nnet = build()\nnet(net.weight).sum().backward()\n"
-SWITCH = "import torch\n\nif True:\n\ttorch.backends.cudnn.benchmark = True  # fast\n"
+SWITCH = "import torch\n\nif True:\n\ttorch.backends.cudnn.benchmark = True  # flag\n"
 FILES = {
     "pyproject.toml": '[tool.torchrepro-lint]\nselect = ["TRL101", "TRL201"]\nunfixable = ["TRL101"]\n',
     "model.py": MODEL,
@@ -76,12 +76,12 @@ def test_full(report: Callable[[str], str]) -> None:
         "  |\n"
         "2 |\n"
         "3 | if True:\n"
-        "4 |     torch.backends.cudnn.benchmark = True  # fast\n"
+        "4 |     torch.backends.cudnn.benchmark = True  # flag\n"
         "  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "  |\n"
         "  fix  set it to False (unsafe)\n"
-        "       4 -     torch.backends.cudnn.benchmark = True  # fast\n"
-        "       4 +     torch.backends.cudnn.benchmark = False  # fast\n"
+        "       4 -     torch.backends.cudnn.benchmark = True  # flag\n"
+        "       4 +     torch.backends.cudnn.benchmark = False  # flag\n"
         "\n"
         f"./train.py:3:1: TRL101 {UNSEEDED}{SEED}\n"
         "  |\n"
@@ -161,8 +161,8 @@ def test_markdown(report: Callable[[str], str]) -> None:
     assert (
         "\n<details><summary>./sub/switch.py:4:2 TRL201 cudnn-benchmark</summary>\n\n"
         "Fix (unsafe): set it to False\n\n"
-        "```diff\n-     torch.backends.cudnn.benchmark = True  # fast\n"
-        "+     torch.backends.cudnn.benchmark = False  # fast\n```\n\n</details>\n"
+        "```diff\n-     torch.backends.cudnn.benchmark = True  # flag\n"
+        "+     torch.backends.cudnn.benchmark = False  # flag\n```\n\n</details>\n"
     ) in text
     assert "\n\n1. `train.py:3:7` calls build\n2. `model.py:5:12` nn.Linear draws from torch's generator\n" in text
 

@@ -10,6 +10,10 @@
 - ``IndexSelectFixes`` of ``index_select``: index instead of calling ``index_select``.
 - ``SortFixes`` and ``fix_walk`` of ``ordering``: sort what has no order; ``sorting_obstacle`` of ``element_order``: whether
   elements can be sorted; ``is_followed`` of ``escapes``: whether all that is put into a container is known.
+- ``checksum_edits`` of ``checksums``: a checksum instead of a hash.
 - ``append_argument``, ``replace_argument`` and ``remove_argument`` of ``arguments``: edits of a call.
-- ``ensure_import`` of ``insertions``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``.
+- ``ensure_import`` of ``insertions``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``,
+  ``remove_statement`` of ``removals``, ``last_of_block`` of ``import_block``: where statements are written and taken out.
+- ``edits_of_unused_imports`` of ``unused_imports``, ``outdated_comments`` of ``outdated_comments``: what goes with an edit.
+- ``own_comments`` of ``comments``, ``in_one_cell`` of ``cells``: what belongs to a statement.
 """

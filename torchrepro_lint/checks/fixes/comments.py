@@ -10,25 +10,16 @@ import io
 import re
 import tokenize
 
-from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
+from torchrepro_lint.source.text import Lines, Span, lines_of
 
 _INDENTED_COMMENTS = re.compile(r"(?:(?:\r\n|\r|\n)[ \t]+#[^\r\n]*)+")
 # The borders of cells in a script: of editors and jupytext, of nbconvert, of Databricks.
 _CELL_BORDER = re.compile(r"# ?%%|# \+(\s|$)|# In ?\[|# <codecell>|# COMMAND -")
 # Comments that other tools read.
-_DIRECTIVE = re.compile(
+DIRECTIVE = re.compile(
     r"#\s*(noqa|type:|pylint:|fmt:|isort:|ruff:|mypy:|flake8:|pragma:|yapf:|torchrepro:)", re.IGNORECASE
 )
-_SPEED = re.compile(
-    r"\b(fast\w*|speed\w*|quick\w*|slow\w*|accelerat\w+|perform(ance|s)?|optimi[sz]\w+|(auto-?)?tun(e[sd]?|ing|er)"
-    r"|benchmark\w*|efficien\w+|throughput|boost\w*|best algorithm\w*|find\w* the (best|optimal)\b.*)",
-    re.IGNORECASE,
-)
-# What a statement has that may be there for speed, too.
-_OF_SPEED = re.compile(r"cudnn|backends|tf32|precision|compile|jit|amp\b|threads|channels_last")
-_COMMENT_BEHIND = re.compile(r"(?:[ \t]*,)?(?P<space>[ \t]*)(?P<comment>#[^\r\n]*)")
 _HEADING_WORDS = 2
-_ABOUT_REPEATING = re.compile(r"determin|reprod|repeat|seed", re.IGNORECASE)
 
 
 def is_cell_border(line: str) -> bool:
@@ -58,7 +49,7 @@ def _is_special(comment: str, row: int) -> bool:
     """Whether a comment has a meaning of its own: a shebang, an encoding, a cell, a word to another tool."""
     if row <= 2 and ("coding" in comment or comment.startswith("#!")):
         return True
-    return is_cell_border(comment) or _DIRECTIVE.match(comment) is not None
+    return is_cell_border(comment) or DIRECTIVE.match(comment) is not None
 
 
 def own_comments(text: str, statements: Span, about: re.Pattern[str] | None = None) -> int:
@@ -103,28 +94,3 @@ def _end_of_statement(text: str, start: int) -> int:
     except (tokenize.TokenError, SyntaxError):
         pass
     return start
-
-
-def outdated_comments(text: str, statement: Span) -> tuple[Edit, ...]:
-    """Remove what praises the speed of a switch that a fix turns over: the comment behind its statement, and the one above.
-
-    A comment that also speaks of reproducibility weighs the two, and stays true. So does one above several switches.
-    """
-    lines = lines_of(text)
-    start, row = lines.start_of_line(statement.start), lines.position(statement.end).row + 1
-    below = lines.line(row) if row <= len(lines) else ""
-    above = own_comments(text, statement, None if _OF_SPEED.search(below) else _SPEED)
-    edits = (Edit(Span(above, start), ""),) if _is_about_speed(text[above:start]) else ()
-    return (*edits, *outdated_comment_behind(text, statement.end))
-
-
-def outdated_comment_behind(text: str, end: int) -> tuple[Edit, ...]:
-    """Remove the comment that follows an offset in its line, perhaps after a comma, if it praises speed."""
-    found = _COMMENT_BEHIND.match(text, end)
-    if found is None or _DIRECTIVE.match(found["comment"]) or not _is_about_speed(found["comment"]):
-        return ()
-    return (Edit(Span(found.start("space"), found.end()), ""),)
-
-
-def _is_about_speed(comment: str) -> bool:
-    return _SPEED.search(comment) is not None and _ABOUT_REPEATING.search(comment) is None

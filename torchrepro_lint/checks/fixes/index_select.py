@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall, RewriteOptions, rewrite
+from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.dataflow.types.tensor_facts import (
     TensorFacts,
     Variable,
@@ -21,7 +22,7 @@ from torchrepro_lint.dataflow.types.tensor_facts import (
 from torchrepro_lint.domain.scripted import scripted_functions
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.text import Edit, Fix
+from torchrepro_lint.source.text import Edit, Fix, NoFix
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -140,10 +141,12 @@ class IndexSelectFixes:
         self._tensors = TensorFacts(context.project, context.path)
         self._known_views: dict[str, ViewUses] = {}
 
-    def fix(self, site: CallSite, parts: IndexSelectCall) -> Fix | None:
-        """The fix of a call; None where indexing would not be the same, or the text cannot take it."""
-        if self._is_forbidden(site) or self._may_be_sparse(parts):
-            return None
+    def remedy(self, site: CallSite, parts: IndexSelectCall) -> Fix | NoFix:
+        """The fix of a call, or why there is none: indexing would not be the same, or the text cannot take it."""
+        if (obstacle := self._obstacle(site)) is not None:
+            return obstacle
+        if self._may_be_sparse(parts):
+            return NoFix("the input may be no plain dense tensor, and only such a tensor can be indexed alike")
         wishes = RewriteOptions(
             flatten=self._tensors.scalar(parts.by.value),
             long=release(self._context.catalogue.version) < release(_INT32_SINCE)
@@ -153,22 +156,30 @@ class IndexSelectFixes:
             scripted=site.function in self._scripted,
         )
         edits = self._edits(parts, wishes)
-        return Fix(_TITLE, edits, self._is_safe(site, wishes)) if edits else None
+        return edits if isinstance(edits, NoFix) else Fix(_TITLE, edits, self._is_safe(site, wishes))
 
     def _views(self, function: str) -> ViewUses:
         if function not in self._known_views:
             self._known_views[function] = ViewUses(self._body(function))
         return self._known_views[function]
 
-    def _edits(self, parts: IndexSelectCall, wishes: RewriteOptions) -> tuple[Edit, ...]:
+    def _edits(self, parts: IndexSelectCall, wishes: RewriteOptions) -> tuple[Edit, ...] | NoFix:
         plain = rewrite(self._text, parts, wishes, HELPER.word)
-        if plain is None or not plain.helped:
-            return plain.edits if plain else ()
+        if isinstance(plain, NoFix) or not plain.helped:
+            return plain if isinstance(plain, NoFix) else plain.edits
         if self._helper is None:
-            return ()
+            return self._without_helper()
         word, given = self._helper
         helped = rewrite(self._text, parts, wishes, word)
-        return (*given, *helped.edits) if helped else ()
+        return helped if isinstance(helped, NoFix) else (*given, *helped.edits)
+
+    def _without_helper(self) -> NoFix:
+        """Why the file cannot have the helper."""
+        if not all(means_builtin(self._project, self._path, each) for each in HELPER.builtins):
+            return NoFix(
+                "the file gives range or slice another meaning, and the helper for such a dimension needs both"
+            )
+        return NoFix("the helper for a dimension that is not constant finds no place above the call")
 
     def _is_safe(self, site: CallSite, wishes: RewriteOptions) -> bool:
         """Indexing is deterministic where ``index_select`` is not only on CUDA, so the program must say that it runs
@@ -186,13 +197,15 @@ class IndexSelectFixes:
             return True
         return not self._sparse.isdisjoint((*sparse_carriers(parts.source), *sparse_carriers(parts.call)))
 
-    def _is_forbidden(self, site: CallSite) -> bool:
-        """Whether indexing may recurse (in ``__getitem__``), or ``index_select`` may under another name where it is
-        overridden, or the call is inside an f-string, which is not edited.
-        """
-        if not _HOOKS.isdisjoint(site.function.replace(":", ".").split(".")) or not _is_index_select(site):
-            return True
-        return any(start <= site.call.start < end for start, end in self._strings)
+    def _obstacle(self, site: CallSite) -> NoFix | None:
+        """What keeps a call from being edited where it stands."""
+        if not _is_index_select(site):
+            return NoFix("the function is called by another name, which may stand for other functions, too")
+        if not _HOOKS.isdisjoint(site.function.replace(":", ".").split(".")):
+            return NoFix("the call stands in __getitem__ or index_select of a class, where indexing may call itself")
+        if any(start <= site.call.start < end for start, end in self._strings):
+            return NoFix("the call stands in an f-string, where nothing is edited")
+        return None
 
     @cached_property
     def _helper(self) -> tuple[str, tuple[Edit, ...]] | None:

@@ -20,7 +20,7 @@ from torchrepro_lint.checks.fixes.arguments import (
 )
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.source.text import PARSER_ERRORS, Edit, Span, parse
+from torchrepro_lint.source.text import PARSER_ERRORS, Edit, NoFix, Span, parse
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -296,32 +296,47 @@ class Rewrite(NamedTuple):
     helped: bool = False
 
 
-def rewrite(text: str, parts: IndexSelectCall, wishes: RewriteOptions, helper: str) -> Rewrite | None:
-    """The replacement of a call; None where nothing gives exactly the same values, or a comment would be lost.
+def rewrite(text: str, parts: IndexSelectCall, wishes: RewriteOptions, helper: str) -> Rewrite | NoFix:
+    """The replacement of a call, or why nothing gives exactly the same values without the loss of a comment.
 
     ``helper`` is the name of the function for a dimension that is not constant.
     """
-    if not parts.plain or parts.out is not None or not _is_tensor(parts.by.value):
-        return None
-    written = isinstance(parts.dim.value, Constant)  # then its text is removed, with any comment in it
-    if has_comment(_callee_text(text, parts)) or (written and has_comment(text[parts.dim.start : parts.dim.end])):
-        return None
+    if (reason := _obstacle(text, parts)) is not None:
+        return reason
     wrap = _index_wrapper(parts, wishes)
     tail = ".contiguous()" if wishes.viewed and not wishes.contiguous else ""
     match parts.dim.value:
         case Constant(value=bool()) | Constant(value=str() | None):
-            return None
+            return NoFix("the dimension is not given by a number, and indexing goes by position")
         case Constant(value=int(dim)) if _FIRST <= dim <= _LAST and not (wishes.scripted and dim < 0):
             shape = SubscriptShape(*_indices(dim), wrap, tail)
         case Constant(value=int()) | Ref() if wishes.scripted:
             shape = _movedim_shape(text[parts.dim.start : parts.dim.end], wrap, wishes.viewed)
         case _ if wishes.scripted:
-            return None
+            return NoFix("TorchScript compiles this function, and takes no indexing for a dimension that is computed")
         case _:
             edits = _with_helper(text, parts, wrap, helper, tail)
-            return Rewrite(edits, helped=True) if edits else None
+            return Rewrite(edits, helped=True) if edits else _UNUSUAL
     edits = subscript_edits(text, parts, shape)
-    return Rewrite(edits) if edits else None
+    if edits:
+        return Rewrite(edits)
+    reordered = parts.input is not None and parts.input.start > parts.by.start
+    return NoFix("the index stands before the input, and the two cannot change places") if reordered else _UNUSUAL
+
+
+_UNUSUAL = NoFix("the call is written so that a comment or a line break in it would be lost")
+
+
+def _obstacle(text: str, parts: IndexSelectCall) -> NoFix | None:
+    """What keeps a call from being rewritten, whatever its dimension."""
+    if not parts.plain or parts.out is not None:
+        return NoFix("the call does not pass just an input, a dimension and an index")
+    if not _is_tensor(parts.by.value):
+        return NoFix("the index is no tensor, and indexing takes other values differently")
+    written = isinstance(parts.dim.value, Constant)  # then its text is removed, with any comment in it
+    if has_comment(_callee_text(text, parts)) or (written and has_comment(text[parts.dim.start : parts.dim.end])):
+        return NoFix("a comment in the call would be lost")
+    return None
 
 
 def _is_tensor(index: Expression) -> bool:

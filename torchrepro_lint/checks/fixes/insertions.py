@@ -362,7 +362,8 @@ def insert_import(tree: SyntaxTree, text: str, statement: str) -> Edit:
         return Edit(Span(place, place), newline(text) + statement)
     first = _above_from_imports(text, opening, alike[0]) if plain else alike[0]
     place = lines_of(text).start_of_line(first.start)
-    if own_comments(text, span(first)) not in (0, place):  # a comment at the top is about the file
+    about_first = own_comments(text, span(first)) not in (0, place)  # a comment at the top is about the file
+    if about_first and not is_heading(text, first.start):
         place = line_end(text, first.end)
         return Edit(Span(place, place), newline(text) + statement)
     return Edit(Span(place, place), statement + newline(text))

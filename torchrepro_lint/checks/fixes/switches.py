@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.cells import in_one_cell
-from torchrepro_lint.checks.fixes.comments import outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
@@ -22,6 +21,7 @@ from torchrepro_lint.checks.fixes.insertions import (
     newline,
 )
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
+from torchrepro_lint.checks.fixes.outdated_comments import SPEED, outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
 from torchrepro_lint.checks.fixes.seeding import existing_seed, fix_in, is_conditional
@@ -59,9 +59,9 @@ def fix_switch(
         if len(own) < len(statement.targets):
             edits = _split_assignment(text, statement, own, value)
     elif write.event.kind == "set" and isinstance(statement, Assign):
-        edits += outdated_comments(text, span(statement))
+        edits += outdated_comments(text, span(statement), SPEED)
     else:
-        edits += outdated_comment_behind(text, given.end)
+        edits += outdated_comment_behind(text, given.end, SPEED)
     return Fix(f"set it to {value}", edits, safe=False) if edits else None
 
 

@@ -33,14 +33,21 @@ if TYPE_CHECKING:
 
 # Functions whose one-dimensional results name no element twice; an index has one dimension.
 _DISTINCT_INDICES = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
-# Functions that make a tensor of a list of numbers.
-_TENSOR_OF_LIST = frozenset({"torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor"})
+# Functions that make a tensor of a list of numbers, or of an array.
+_TENSOR_OF_LIST = frozenset(
+    {"torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.LongTensor", "torch.IntTensor"}
+)
+# Functions whose arrays name no element twice, with so many arguments at most: with a step, ``arange`` may count in fractions,
+# which a conversion to whole numbers makes equal.
+_DISTINCT_ARRAYS = {"numpy.arange": 2, "numpy.argsort": 1, "numpy.unique": 1}
+# Functions that give back the tensor that they get.
+_WRAPPERS = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
 _DISTINCT_METHODS = frozenset({"argsort", "unique"})
 # ``mask.nonzero()`` has one row for each element; a flattening makes it an index.
 _ROW_INDICES = frozenset({"nonzero"})
 _FLATTENING = frozenset({"view", "flatten", "squeeze", "reshape", "ravel"})
 _ELEMENTWISE_COPIES = frozenset(
-    {"to", "cuda", "cpu", "long", "int", "clone", "contiguous", "detach", "type_as", "flip"}
+    {"to", "cuda", "cpu", "long", "int", "clone", "contiguous", "detach", "type", "type_as", "flip"}
 )
 _MOST_NESTED = 8
 
@@ -55,18 +62,24 @@ def _value_is_distinct(project: Project, path: str, value: Expression, depth: in
     match value:
         case Subscript(value=inner, indices=(Operation(op=":"),)):
             return has_distinct_indices(project, path, inner, depth)
+        case Operation(op="+" | "-", operands=(inner, Constant(value=int()))):
+            return has_distinct_indices(project, path, inner, depth)
+        case Operation(op="+", operands=(Constant(value=int()), inner)):
+            return has_distinct_indices(project, path, inner, depth)
         case Call(func=func):
             names, word, on = project.names(path, func), last_identifier(func), receiver(value)
             if names and _TENSOR_OF_LIST.issuperset(names):
                 return bool(value.args) and _tensor_data_is_distinct(project, path, value.args[0].value)
             if names and _DISTINCT_INDICES.issuperset(names):
                 return not any(arg.keyword in ("dim", "return_inverse", "return_counts") for arg in value.args)
+            if names and _WRAPPERS.issuperset(names):
+                return bool(value.args) and has_distinct_indices(project, path, value.args[0].value, depth)
             if on is None or any(":" in name for name in names):
                 return False
             if word in _DISTINCT_METHODS:
                 return not value.args
             if word in _FLATTENING:
-                return _is_row_indices(project, path, on)
+                return _is_row_indices(project, path, on) or has_distinct_indices(project, path, on, depth)
             return word in _ELEMENTWISE_COPIES and has_distinct_indices(project, path, on, depth)
     return False
 
@@ -114,14 +127,24 @@ def _literal_is_distinct(project: Project, path: str, value: Expression) -> bool
         case Call(func=func, args=args):
             names = project.names(path, func)
             if names == ("builtins.range",):
-                return len(args) == 1 or (len(args) > 1 and _is_non_negative(args[0].value))
+                return len(args) == 1 or (len(args) > 1 and not _counts_from_end(args[0].value))
+            if names and all(name in _DISTINCT_ARRAYS for name in names):
+                return not any(arg.keyword or len(args) > _DISTINCT_ARRAYS[name] for arg in args for name in names)
             return names == ("builtins.list",) and len(args) == 1 and _literal_is_distinct(project, path, args[0].value)
     return False
 
 
-def _is_non_negative(value: Expression) -> bool:
-    """Whether an index is a literal that counts from the start: one that counts from the end may name the same element."""
-    return isinstance(value, Constant) and type(value.value) is int and value.value >= 0
+def _counts_from_end(value: Expression) -> bool:
+    """Whether an index is a negative literal: it may name the same element as one that counts from the start.
+
+    Where a variable is negative, the operations that ask refuse it.
+    """
+    match value:
+        case Constant(value=int(number)):
+            return number < 0
+        case Operation(op="-", operands=(Constant(),)):
+            return True
+    return False
 
 
 def _is_row_indices(project: Project, path: str, value: Expression) -> bool:

@@ -1,0 +1,41 @@
+"""A finding without a fix says why, in a sentence of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Ran
+
+Maker = Callable[..., Path]
+Lint = Callable[..., Ran]
+
+START = "import torch\n\nw = torch.ones(8, 8, requires_grad=True, device='cuda')\n"
+CASES = [
+    ("TRL401", "def f(x, i):\n    return x.index_select('N', i)", "the dimension is not given by a number"),
+    ("TRL401", "def f(x, i, a):\n    return x.index_select(0, i, *a)", "does not pass just an input"),
+    ("TRL401", "def f(x, i):\n    return torch.index_select(index=i + 1, dim=0, input=x + 1)", "cannot change places"),
+    ("TRL401", "def f(x, i):\n    return x.index_select(0, [i])", "the index is no tensor"),
+    ("TRL401", "def f(x, i):\n    return x.index_select((  # zero\n        0), i)", "comment"),
+    ("TRL401", "class A:\n    def __getitem__(self, i):\n        return w.index_select(0, i)", "may call itself"),
+    (
+        "TRL401",
+        "range = 3\n\n\ndef f(x, d, i):\n    return x.index_select(d, i)",
+        "gives range or slice another meaning",
+    ),
+    ("TRL402", "w.put_(w.long(), w)\nw.kthvalue(3)[0].sum().backward()", "deterministic|left to you"),
+    ("TRL504", "def f(x, n):\n    return hash(x) % n", "whether the value is text, bytes or something else"),
+    ("TRL504", "def f(x, n):\n    return hash((str(x), 1)) % n", "which bytes stand for this tuple"),
+    ("TRL504", "def f(x: str, n):\n    return f'{hash(x) % n}'", "in an f-string"),
+]
+
+
+@pytest.mark.parametrize(("code", "text", "reason"), CASES)
+def test_a_reason_is_given(project: Maker, lint: Lint, code: str, text: str, reason: str) -> None:
+    root = project({"run.py": f"{START}\n\n{text}\n"})
+    shown = lint(str(root), "--select", code, "--output-format", "full").out
+    assert code in shown
+    assert re.search(reason, shown), shown
