@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.source.text import Fix, NoFix
+    from torchrepro_lint.source.text import NoFix
     from torchrepro_lint.syntax.nodes import Expression
 
 # Methods of objects that take a seed.
