@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.catalogue.module_wrappers import element_of_result, is_fluent, module_wrapper, wrapped_module
+from torchrepro_lint.catalogue.module_wrappers import (
+    FLUENT_METHODS,
+    element_of_result,
+    is_fluent,
+    module_wrapper,
+    wrapped_module,
+)
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import attribute_unpacking_index
@@ -36,6 +42,12 @@ _ABSTRACT = frozenset(
     {"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "collections.abc.Callable"}
     | {"typing.Any", "builtins.object", "types.FunctionType"}
 )
+# The methods of such classes that run no forward: of ``torch.nn.Module``, and by their beginnings.
+_OWN_METHODS = FLUENT_METHODS | frozenset(
+    {"apply", "type", "children", "modules", "buffers", "parameters", "state_dict", "load_state_dict", "zero_grad"}
+    | {"extra_repr", "compile", "add_module", "T_destination", "dump_patches", "call_super_init", "ipu", "mtia"}
+)
+_OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
@@ -45,9 +57,12 @@ _MAX_STEPS = 60
 
 
 def is_abstract(name: str) -> bool:
-    """Whether a name is an object, or its ``forward``, of a class that says nothing of what a call runs."""
+    """Whether a name is an object of a class that says nothing of what a call runs, or a method that its subclass has."""
     made, called, rest = name.partition("()")
-    return called != "" and made in _ABSTRACT and rest in ("", ".forward", ".__call__")
+    if not called or made not in _ABSTRACT or "()" in rest:
+        return False
+    word = rest.rpartition(".")[2]
+    return word == "__call__" or not (word in _OWN_METHODS or word.startswith(_OWN_PREFIXES))
 
 
 class Objects(NamedTuple):
@@ -99,12 +114,12 @@ class ObjectSources(Values):
     def _stands_for(self, path: str, value: Expression) -> Iterator[str]:
         """The names of a value that is followed no further; for ``net.encode`` by the objects that ``net`` may be."""
         holder, word = _parted(value)
-        owners = self._known_objects(path, holder) if holder is not None else (_UNKNOWN,)
+        owners = self._known_objects(path, holder) if holder is not None else ()
         yield from self._followed(owners, (word,))
-        if _UNKNOWN in owners:
+        if holder is None or _UNKNOWN in owners:
             names = self.names(path, value)
             yield from names
-            if not names or any(map(is_abstract, names)) or (holder is not None and _UNKNOWN in owners):
+            if not names or any(map(is_abstract, names)):
                 yield _UNKNOWN
 
     def _followed(self, owners: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
@@ -129,7 +144,22 @@ class ObjectSources(Values):
                 return [(path, inner)]
             case Subscript(value=Call() as call, indices=(Constant(value=int(index)),)):
                 return self._of_result(path, call, index)
+            case Subscript(value=table, indices=(key,)):
+                return self._of_table(path, table, key)
         return []
+
+    def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
+        """The entries of a literal dictionary or list, that under the key where it is a literal, too."""
+        found: _Sources = []
+        for file, display in self.displays(path, table):
+            if display.kind == "dict":
+                pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
+                word = key.value if isinstance(key, Constant) else None
+                picked = [item for each, item in pairs if isinstance(each, Constant) and each.value == word]
+                found += ((file, item) for item in picked or [item for _, item in pairs] if item is not None)
+            else:
+                found += ((file, item) for item in display.items if item is not None)
+        return found
 
     def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
         """``net, optimizer = prepare(net, optimizer)``."""

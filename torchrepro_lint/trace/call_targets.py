@@ -105,7 +105,7 @@ class CallTargets:
             found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
         elif len(called.path) == 1 and all(name[-1] in ")]" and ":" not in name for name in found):
             # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
-            return tuple(sorted({*found, *names.names_from_callers(frame.path, called)})), False
+            found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
         return self._specified_by_callers(frame, called, found), False
 
     def _specified_by_callers(self, frame: Frame, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:

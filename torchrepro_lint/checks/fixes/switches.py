@@ -21,7 +21,7 @@ from torchrepro_lint.checks.fixes.insertions import (
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.seeding import entry_place, existing_seed, fix_in, insert_lines, is_conditional
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.text import Edit, Fix, Span, join_insertions, lines_of
+from torchrepro_lint.source.text import Edit, Fix, NoFix, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, span
 from torchrepro_lint.syntax.visitor import split_name, statements
@@ -39,11 +39,11 @@ _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 
 def fix_switch(
     text: str, write: FlagWrite, given: Expression | None, value: str, others: Iterable[FlagWrite] = ()
-) -> Fix | None:
+) -> Fix | NoFix:
     """Write another value for a switch in place of its literal; ``others`` are the other flag writes of the file."""
     statement = write.event.statement
     if not isinstance(given, Constant):
-        return None
+        return NoFix("the value is not a literal, so it has to be changed where it comes from")
     edits: tuple[Edit, ...] = (Edit(span(given), value),)
     if write.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
         alike = [
@@ -52,7 +52,9 @@ def fix_switch(
         own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
         if len(own) < len(statement.targets):
             edits = _split_assignment(text, statement, own, value)
-    return Fix(f"set it to {value}", edits, safe=False) if edits else None
+    if not edits:
+        return NoFix("the assignment sets several places at once, and they cannot be told apart")
+    return Fix(f"set it to {value}", edits, safe=False)
 
 
 def _split_assignment(text: str, statement: Assign, own: list[Expression], value: str) -> tuple[Edit, ...]:
@@ -69,7 +71,7 @@ _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 
 
-def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_version: str) -> Fix | None:
+def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_version: str) -> Fix | NoFix:
     """Turn deterministic mode on below the unconditional seeding, else where the program starts."""
     word = "use_deterministic_algorithms" if release(torch_version) >= _MODERN_SINCE else "set_deterministic"
     trace_events = program.run.trace_events
@@ -86,7 +88,7 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_ve
         return fix_in(path, program.entry.path, f"call torch.{word}(True)", join_insertions((*imports, edit)))
     place = entry_place(project, program, first)
     if place is None:
-        return None
+        return NoFix("the run has no place of its own where it starts")
     path = program.entry.path
     tree, text = project.files[path], project.text(path)
     inside = place.position.function.name if place.position.function else ""
@@ -94,13 +96,13 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_ve
     torch, imports = ensure_import(tree, text, "torch", inside=inside, at=at)
     edit = insert_lines(text, place, f"{torch}.{word}(True)")
     if not inside and any(each.span.start > edit.span.start for each in imports):
-        return None
+        return NoFix("torch would be used above the place where it is imported")
     return Fix(f"call torch.{word}(True)", join_insertions((*imports, edit)), safe=False)
 
 
 def fix_workspace(
     project: Project, own: str, program: Program, wrong: Expression | None, late: Statement | None
-) -> Fix | None:
+) -> Fix | NoFix:
     """Set the variable above the first import that may load torch; a wrong literal is replaced in place.
 
     A statement of the same file that sets it ``late``, unconditionally, is moved there.
@@ -111,7 +113,7 @@ def fix_workspace(
     tree, text = project.files[path], project.text(path)
     first = next((each for each in tree.body if not _is_standard(each)), None)
     if first is None or first.start != lines_of(text).start_of_line(first.start):
-        return None
+        return NoFix("the file has no line of its own above the first import that may load torch")
     title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
     edits = _workspace_edits(tree, text, first)
     if late is not None and own == path and (cut := _remove_late(tree, text, late)):

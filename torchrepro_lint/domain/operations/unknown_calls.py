@@ -1,0 +1,152 @@
+"""Unknown calls: whether a callee that is not resolved may be code of the project, or an object of which nothing is known.
+
+What a package from outside does is in the catalogue. A function of a package that has no row there is taken for one that
+computes; an object of such a package, which may wrap anything, is not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.catalogue.packages import described_packages
+from torchrepro_lint.dataflow.types.transfer_functions import METHODS, SHARED
+from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Statement,
+)
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.program_effects import ProgramEffects
+
+# Functions whose result may be any object, also one of the project.
+_ANYTHING = frozenset(
+    {"torch.load", "torch.jit.load", "torch.hub.load", "torch.package.PackageImporter", "builtins.getattr"}
+    | {"pickle.load", "pickle.loads", "joblib.load", "dill.load", "cloudpickle.load", "importlib.import_module"}
+    | {"builtins.eval", "operator.attrgetter", "builtins.vars", "builtins.globals", "pydoc.locate"}
+)
+# Those of Python's own that make callables which compute.
+_COMPUTING_OBJECTS = frozenset({"builtins.type", "builtins.super", "operator.itemgetter", "operator.methodcaller"})
+# Packages that only rearrange, measure or describe tensors, and need no row in a table.
+_COMPUTING = frozenset({"einops", "opt_einsum", "torchmetrics", "jaxtyping", "tensordict", "PIL", "cv2"})
+# Methods of Python's own containers and texts; see ``METHODS`` for those of tensors.
+_OF_CONTAINERS = frozenset(
+    word for kind in (dict, list, tuple, set, str, int, float, bytes) for word in dir(kind) if word[0] != "_"
+)
+_OF_TENSORS = frozenset(
+    {"backward", "detach", "numpy", "item", "tolist", "data_ptr", "retain_grad", "requires_grad_", "register_hook"}
+    | {"cuda", "to", "cpu", "type", "half", "bfloat16", "contiguous", "clone", "new_zeros", "new_ones", "new_tensor"}
+)
+
+
+class UnknownCalls:
+    """The calls of a project that may run anything."""
+
+    def __init__(self, project: ProgramEffects) -> None:
+        self._project = project
+        self._names = project.resolver
+
+    def are_unknown(self, names: Sequence[str]) -> bool:
+        """Whether a callee may be an object, or the method of one, of which nothing is known: of a base class, or of a
+        package without a row in the catalogue. A class of the project counts where it leaves the method to subclasses,
+        and none of them is named.
+        """
+        own = [name for name in names if ":" in name]
+        return (bool(own) and all(map(self._is_abstract_method, own))) or any(
+            is_abstract(name) or self._is_unknown_object(name) for name in names if ":" not in name
+        )
+
+    def _is_unknown_object(self, name: str) -> bool:
+        made, called, rest = name.partition("()")
+        package = made.partition(".")[0]
+        if not called or made in _COMPUTING_OBJECTS:
+            return False
+        # What an element of Python's own containers is, or what its functions give, came from elsewhere.
+        if made not in _ANYTHING and package not in sys.stdlib_module_names and is_known_package(package):
+            return False
+        return rest in ("", "[]") or (not rest.endswith("]") and not _is_of_values(rest.rpartition(".")[2]))
+
+    def _is_abstract_method(self, name: str) -> bool:
+        """Whether an object has only a ``forward`` that its subclasses must define."""
+        targets = (
+            self._names.call_methods(name) if name.endswith("()") else (name,) if self._names.functions(name) else ()
+        )
+        return bool(targets) and all(
+            all(map(_is_left_out, definition.body)) for each in targets for definition in self._names.functions(each)
+        )
+
+    def may_be_project_code(self, path: str, function: str, func: Expression) -> bool:
+        """Whether a callee that has no name may run code of the project.
+
+        A variable, an element or a result may; so may an attribute of an object's own, and a method that some class of
+        the project has.
+        """
+        match func:
+            case Ref(path=()):
+                return True
+            case Ref(roots=roots, path=words):
+                own = self._is_own(path, function, roots) and len(words) == 1
+                return own or self._is_of_project(words[-1])
+            case Attribute(name=word):
+                return self._is_of_project(word)
+        return True
+
+    def _is_own(self, path: str, function: str, roots: tuple[str, ...]) -> bool:
+        """Whether a reference starts at the first parameter of a method."""
+        firsts = [each.params[0].name for each in self._names.functions(function) if each.owner and each.params]
+        return any(f"{path}{root}" == f"{function}.<locals>.{word}" for root in roots for word in firsts)
+
+    def _is_of_project(self, word: str) -> bool:
+        return not _is_of_values(word) and word in self._members()
+
+    def _members(self) -> frozenset[str]:
+        """The methods of all classes of the project."""
+        known: frozenset[str] | None = self._project.revision_cache.get(__name__)
+        if known is None:
+            files = self._names.modules.files
+            known = frozenset(
+                each.name.rpartition(".")[2] for path in sorted(files) for each in files[path].functions if each.owner
+            )
+            self._project.revision_cache[__name__] = known
+        return known
+
+    def yielded(self, function: str) -> Iterator[Expression]:
+        """The expressions that a generator of the project yields."""
+        for definition in self._names.functions(function):
+            for statement in statements(definition.body) if definition.generator else ():
+                for expression in expressions(statement):
+                    for part in subexpressions(expression):
+                        if isinstance(part, Operation) and part.op == "yield":
+                            yield from part.operands
+
+
+def _is_of_values(word: str) -> bool:
+    """Whether tensors, containers or texts have a method of this name."""
+    return word in METHODS or word in SHARED or word in _OF_CONTAINERS or word in _OF_TENSORS
+
+
+@lru_cache(maxsize=1 << 12)
+def is_known_package(package: str) -> bool:
+    """Whether a top-level package is Python's own, or the catalogue says what it does."""
+    return package in sys.stdlib_module_names or package in _COMPUTING or package in described_packages()
+
+
+def _is_left_out(statement: Statement) -> bool:
+    """Whether a statement of a function's body leaves the body to subclasses: ``raise NotImplementedError``, a docstring."""
+    match statement:
+        case SimpleStatement(kind="raise", values=(Ref(roots=roots), *_) | (Call(func=Ref(roots=roots)), *_)):
+            return "builtins.NotImplementedError" in roots
+        case ExpressionStatement(value=Constant()):
+            return True
+    return False
