@@ -113,12 +113,14 @@ MAKES = [
     "self.model = model if device is None else model.to(device)",
     "self.model = model or None",
     "self.nets = {'a': model}; self.model = self.nets['a']",
+    "self.model = model.to(device); self.model = nn.DataParallel(self.model)",
 ]
 
 
+@pytest.mark.parametrize("annotation", [": nn.Module", ""])
 @pytest.mark.parametrize("make", MAKES)
-def test_a_wrapped_model_is_followed(make: str) -> None:
-    assert followed(HEAD + NET + trainer(make) + MAIN)
+def test_a_wrapped_model_is_followed(make: str, annotation: str) -> None:
+    assert followed(HEAD + NET + trainer(make, annotation=annotation) + MAIN)
 
 
 @pytest.mark.parametrize("annotation", ["", ": Net", ": Optional[nn.Module] = None", ": 'nn.Module'", ": Callable"])
@@ -206,6 +208,12 @@ def test_a_parameter_that_nothing_passes() -> None:
 
 
 KNOWN = [
+    "crits = [nn.MSELoss()]\n    loss = sum(crit(model(x), x) for crit in crits)",
+    "loss = 0\n    for i, layer in enumerate(nn.ModuleList([model])):\n        loss = loss + layer(x).mean()",
+    "import argparse\n    scale = argparse.ArgumentParser().parse_args().scale\n    loss = model(x).mean() * scale",
+    "from collections import namedtuple\n    Out = namedtuple('Out', 'a')\n    loss = Out(model(x)).a.mean()",
+    "import acme\n    env = acme.make('x')\n    loss = model(torch.as_tensor(env.reset())).mean()",
+    "loss = model(x).mean()\n    (loss + 1).backward()\n    loss = model(x).mean()",
     "loss = F.mse_loss(model(x), x)",
     "loss = sum(each.mean() for each in [model(x)])",
     "losses = []\n    losses.append(model(x).mean())\n    loss = torch.stack(losses).sum()",

@@ -79,10 +79,10 @@ def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Express
     if wrapper.result == "module" or any(arg.star for arg in call.args):
         return None
     plain = [arg.value for arg in call.args if arg.keyword is None]
-    if index < len(plain):
+    if 0 <= index < len(plain):
         return plain[index]
     words = wrapper.signature.parameters
-    named = (arg.value for arg in call.args if index < len(words) and arg.keyword == words[index])
+    named = (arg.value for arg in call.args if 0 <= index < len(words) and arg.keyword == words[index])
     return next(named, None)
 
 

@@ -151,7 +151,11 @@ class ObjectSources(Values):
     def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
         """The entries of a literal dictionary or list, that under the key where it is a literal, too."""
         found: _Sources = []
-        for file, display in self.displays(path, table):
+        behind = self.displays(path, table)
+        if isinstance(table, Subscript) and len(table.indices) == 1:
+            rows = self._of_table(path, table.value, table.indices[0])
+            behind = ((file, row) for file, row in rows if isinstance(row, Collection))
+        for file, display in behind:
             if display.kind == "dict":
                 pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
                 word = key.value if isinstance(key, Constant) else None
@@ -177,7 +181,7 @@ class ObjectSources(Values):
             found += [(path, given)] if given is not None else []
             for returned in self.return_expressions(name) if ":" in name and not self.is_generator(name) else ():
                 items = returned.items if isinstance(returned, Collection) else ()
-                item = items[index] if index is not None and index < len(items) else None
+                item = items[index] if index is not None and -len(items) <= index < len(items) else None
                 found += [(path_of(name), item)] if item is not None else []
         return found
 
@@ -211,10 +215,13 @@ class ObjectSources(Values):
     def _of_call(self, path: str, call: Call) -> _Sources:
         """The module that a call wraps, the receiver of a fluent method, or what a function of the project returns."""
         found: _Sources = []
-        for name in self.names(path, call.func):
+        names, (holder, word) = self.names(path, call.func), _parted(call.func)
+        if not names and holder is not None and word in FLUENT_METHODS | {"apply"}:
+            return [(path, holder)]  # of a parameter without annotation
+        for name in names:
             given = self._handed_back(call, name) if call.args else None
             if given is None and ":" not in name:
-                given = _parted(call.func)[0] if is_fluent(name) else None
+                given = holder if is_fluent(name) else None
                 if given is None:
                     return []
             if given is not None:

@@ -42,6 +42,8 @@ _MAX_STEPS = 20_000
 # The functions of an object that a trainer of a framework trains, which return the loss.
 _STEPS = frozenset({"training_step", "forward", "compute_loss", "loss", "train_step"})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not", "not"})
+# Functions that iterate over the elements of their arguments.
+_ITERATING = frozenset(f"builtins.{word}" for word in ("enumerate", "zip", "reversed", "iter", "list", "tuple"))
 _CONTAINERS = ("torch.nn.Sequential()", "torch.nn.ModuleList()", "torch.nn.ModuleDict()")
 
 
@@ -85,7 +87,9 @@ class _LossSlice:
             if each.event.kind == "call" and isinstance(each.event.value, Call):
                 self._events.setdefault(id(each.event.value), []).append((order, each))
         self._found: dict[int, Gap] = {}
-        self._seen: set[tuple[str, object]] = set()
+        # The expressions that were visited, with the number of the backward pass from which each was visited first.
+        self._seen: dict[tuple[str, object], int] = {}
+        self._root = 0
         # An expression with its file, and whether it is the loss itself: no call lies between.
         self._queue: list[tuple[str, Expression, bool]] = []
         self._calls = 0
@@ -104,14 +108,14 @@ class _LossSlice:
         if any(":" in name for name in trace_event.names):
             return  # the project's own method of this name, which the trace enters
         path, self._calls = trace_event.path, 0
+        self._root += 1
         if last_identifier(call.func) not in ("backward", "grad"):
             self._from_trainer(order, trace_event, call)
             return
         self._data |= self._loops_around(trace_event.function, call)
         self._push(path, _holder(call.func), *(arg.value for arg in call.args), loss=True)
-        before = len(self._seen), len(self._found)
         self._follow()
-        if not self._calls and before[1] == len(self._found) and len(self._seen) > before[0]:
+        if not self._calls:
             self._found.setdefault(order, Gap(_text(call), "goes back through", trace_event))
 
     def _from_trainer(self, order: int, trace_event: TraceEvent, call: Call) -> None:
@@ -158,8 +162,10 @@ class _LossSlice:
         while self._queue:
             path, value, loss = self._queue.pop()
             key = (path, (value.roots, value.path, loss) if isinstance(value, Ref) else id(value))
-            if key not in self._seen:
-                self._seen.add(key)
+            if key in self._seen:
+                self._calls += self._seen[key] < self._root  # what is behind it is known from another backward pass
+            else:
+                self._seen[key] = self._root
                 if len(self._seen) < _MAX_STEPS:
                     self._visit(path, value, loss)
 
@@ -217,6 +223,8 @@ class _LossSlice:
         """A call on the way: its gap, what it returns, and the values that it gets."""
         seen = self._events.get(id(call), ())
         names = sorted({name for _, each in seen for name in each.names}) or self._names.names(path, call.func)
+        if names and all(name.endswith("[]") for name in names):
+            names = [*self._elements(path, call.func)] or names
         if not loader_names().isdisjoint(names):
             return
         entered = [target for name in names if ":" in name for target in self._entered(name)]
@@ -233,6 +241,18 @@ class _LossSlice:
                 self._passed_on(path, value)
         if not entered:
             self._push(path, _holder(call.func))
+
+    def _elements(self, path: str, func: Expression) -> Iterator[str]:
+        """The names of what a loop over ``enumerate(self.layers)`` or ``zip(self.layers, xs)`` calls."""
+        for root in func.roots if isinstance(func, Ref) and not func.path else ():
+            for how, source in self._names.assigned(path + root):
+                if (
+                    how == "[]"
+                    and isinstance(source, Call)
+                    and _ITERATING.intersection(self._names.names(path, source.func))
+                ):
+                    for arg in source.args:
+                        yield from (f"{name}[]" for name in self._names.names(path, arg.value))
 
     def _entered(self, name: str) -> Iterator[str]:
         """The functions that calling a name of the project runs in this trace; none for constructing an object."""

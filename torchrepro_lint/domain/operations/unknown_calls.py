@@ -36,8 +36,7 @@ _ANYTHING = frozenset(
     | {"pickle.load", "pickle.loads", "joblib.load", "dill.load", "cloudpickle.load", "importlib.import_module"}
     | {"builtins.eval", "operator.attrgetter", "builtins.vars", "builtins.globals", "pydoc.locate"}
 )
-# Those of Python's own that make callables which compute.
-_COMPUTING_OBJECTS = frozenset({"builtins.type", "builtins.super", "operator.itemgetter", "operator.methodcaller"})
+_MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # Packages that only rearrange, measure or describe tensors, and need no row in a table.
 _COMPUTING = frozenset({"einops", "opt_einsum", "torchmetrics", "jaxtyping", "tensordict", "PIL", "cv2"})
 # Methods of Python's own containers and texts; see ``METHODS`` for those of tensors.
@@ -70,12 +69,12 @@ class UnknownCalls:
     def _is_unknown_object(self, name: str) -> bool:
         made, called, rest = name.partition("()")
         package = made.partition(".")[0]
-        if not called or made in _COMPUTING_OBJECTS:
+        if not called:
             return False
-        # What an element of Python's own containers is, or what its functions give, came from elsewhere.
-        if made not in _ANYTHING and package not in sys.stdlib_module_names and is_known_package(package):
-            return False
-        return rest in ("", "[]") or (not rest.endswith("]") and not _is_of_values(rest.rpartition(".")[2]))
+        if made not in _ANYTHING and is_known_package(package):
+            # What is in a container of Python's own came from elsewhere.
+            return package in sys.stdlib_module_names and rest[:2] == "[]" and rest[-1] in ")]"
+        return rest[-1:] in ("", ")", "]") or self._is_of_modules(rest.rpartition(".")[2])
 
     def _is_abstract_method(self, name: str) -> bool:
         """Whether an object has only a ``forward`` that its subclasses must define."""
@@ -89,7 +88,7 @@ class UnknownCalls:
     def may_be_project_code(self, path: str, function: str, func: Expression) -> bool:
         """Whether a callee that has no name may run code of the project.
 
-        A variable, an element or a result may; so may an attribute of an object's own, and a method that some class of
+        A variable, an element or a result may; so may an attribute of an object's own, and a method that some network of
         the project has.
         """
         match func:
@@ -97,9 +96,9 @@ class UnknownCalls:
                 return True
             case Ref(roots=roots, path=words):
                 own = self._is_own(path, function, roots) and len(words) == 1
-                return own or self._is_of_project(words[-1])
+                return (own and not _is_of_values(words[-1])) or self._is_of_modules(words[-1])
             case Attribute(name=word):
-                return self._is_of_project(word)
+                return self._is_of_modules(word)
         return True
 
     def _is_own(self, path: str, function: str, roots: tuple[str, ...]) -> bool:
@@ -107,17 +106,18 @@ class UnknownCalls:
         firsts = [each.params[0].name for each in self._names.functions(function) if each.owner and each.params]
         return any(f"{path}{root}" == f"{function}.<locals>.{word}" for root in roots for word in firsts)
 
-    def _is_of_project(self, word: str) -> bool:
-        return not _is_of_values(word) and word in self._members()
+    def _is_of_modules(self, word: str) -> bool:
+        """Whether networks of the project have a method of this name, and values do not."""
+        return not _is_of_values(word) and word in self._methods()
 
-    def _members(self) -> frozenset[str]:
-        """The methods of all classes of the project."""
+    def _methods(self) -> frozenset[str]:
+        """The methods of all networks of the project."""
         known: frozenset[str] | None = self._project.revision_cache.get(__name__)
         if known is None:
-            files = self._names.modules.files
+            owners = [each for module in _MODULES for each in self._names.subclasses(module)]
             known = frozenset(
-                each.name.rpartition(".")[2] for path in sorted(files) for each in files[path].functions if each.owner
-            )
+                word for owner in owners for each in self._names.classes(owner) for word, _ in each.methods
+            ) | {"forward"}
             self._project.revision_cache[__name__] = known
         return known
 
