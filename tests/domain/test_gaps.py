@@ -242,6 +242,35 @@ def test_what_is_in_the_repository_or_in_a_known_package_is_no_gap(loss: str) ->
     assert "would stop at F.interpolate" in found(text.replace("MODE", "bicubic")).message
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "mp.spawn(train, args=(Net(), 3), nprocs=2)",
+        "mp.spawn(train, (Net(), 3), 2)",
+        "mp.Process(target=train, args=(0, Net(), 3)).start()",
+        "threading.Thread(target=train, args=(0, Net(), 3)).start()",
+    ],
+)
+def test_a_model_that_is_passed_to_a_process(start: str) -> None:
+    text = f"""{HEAD}import threading
+import torch.multiprocessing as mp
+{NET}
+
+def train(rank, model: nn.Module, epochs):
+    torch.manual_seed(0)
+    model = nn.parallel.DistributedDataParallel(model.to(rank), device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss = model(torch.rand(2, 3, 8, 8, device="cuda")).mean()
+    loss.backward()
+    optimizer.step()
+
+
+if __name__ == "__main__":
+    {start}
+"""
+    assert followed(text)
+
+
 def test_data_that_is_not_followed_is_no_gap() -> None:
     text = f"""{HEAD}{NET}
 

@@ -223,6 +223,8 @@ class _LossSlice:
         """A call on the way: its gap, what it returns, and the values that it gets."""
         seen = self._events.get(id(call), ())
         names = sorted({name for _, each in seen for name in each.names}) or self._names.names(path, call.func)
+        if not names and isinstance(call.func, (Subscript, Call)):
+            names = self._names.objects(path, call.func).names
         if names and all(name.endswith("[]") for name in names):
             names = [*self._elements(path, call.func)] or names
         if not loader_names().isdisjoint(names):
@@ -230,7 +232,7 @@ class _LossSlice:
         entered = [target for name in names if ":" in name for target in self._entered(name)]
         for target in entered:
             self._descend(target)
-        if seen and (not names or self._unknown.are_unknown(names)):
+        if seen and not _is_of_super(call.func) and (not names or self._unknown.are_unknown(names)):
             if names or self._unknown.may_be_project_code(path, seen[0][1].function, call.func):
                 self._report(seen[0], call)
         elif seen and self._has_unknown_contents(path, call, names):
@@ -321,6 +323,12 @@ def _holder(func: Expression) -> Expression | None:
         case Call():
             return func
     return None
+
+
+def _is_of_super(func: Expression) -> bool:
+    """``super().forward``: which class is next depends on the object's, and its own method is entered by its name."""
+    holder = _holder(func)
+    return isinstance(holder, Call) and last_identifier(holder.func) in ("super", "<super>")
 
 
 def _text(call: Call) -> str:

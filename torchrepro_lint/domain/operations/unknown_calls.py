@@ -62,18 +62,17 @@ class UnknownCalls:
         and none of them is named.
         """
         own = [name for name in names if ":" in name]
-        return (bool(own) and all(map(self._is_abstract_method, own))) or any(
-            is_abstract(name) or self._is_unknown_object(name) for name in names if ":" not in name
-        )
+        if all(self._is_abstract_method(name) if ":" in name else _is_from_elsewhere(name) for name in names):
+            return True
+        hidden = (name for name in names if ":" not in name and not (own and _is_from_elsewhere(name)))
+        return any(map(self._is_unknown_object, hidden))
 
     def _is_unknown_object(self, name: str) -> bool:
         made, called, rest = name.partition("()")
-        package = made.partition(".")[0]
-        if not called:
+        if is_abstract(name):
+            return not _is_of_values(name.rpartition(".")[2])
+        if not called or is_known_package(made.partition(".")[0]):
             return False
-        if made not in _ANYTHING and is_known_package(package):
-            # What is in a container of Python's own came from elsewhere.
-            return package in sys.stdlib_module_names and rest[:2] == "[]" and rest[-1] in ")]"
         return rest[-1:] in ("", ")", "]") or self._is_of_modules(rest.rpartition(".")[2])
 
     def _is_abstract_method(self, name: str) -> bool:
@@ -129,6 +128,17 @@ class UnknownCalls:
                     for part in subexpressions(expression):
                         if isinstance(part, Operation) and part.op == "yield":
                             yield from part.operands
+
+
+def _is_from_elsewhere(name: str) -> bool:
+    """Whether a callee is what a container of Python's own holds, or what a file or a table of names gave: it is known if
+    another source says so, as of a model that is made, and read back from its checkpoint.
+    """
+    made, called, rest = name.partition("()")
+    if made in _ANYTHING:
+        return rest[-1:] in ("", ")", "]") or not _is_of_values(rest.rpartition(".")[2])
+    held = called and made.partition(".")[0] in sys.stdlib_module_names and rest[:2] == "[]"
+    return bool(held) and rest[-1] in ")]"
 
 
 def _is_of_values(word: str) -> bool:
