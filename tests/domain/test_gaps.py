@@ -208,6 +208,9 @@ def test_a_parameter_that_nothing_passes() -> None:
 
 
 KNOWN = [
+    "scale = getattr(x, 'scale', 1)\n    loss = model(x).mean() * scale",
+    "model.load_state_dict(torch.load('net.pt'))\n    weight = torch.load('w.pt')\n    loss = (model(x) * weight).mean()",
+    "model = torch.load('net.pt') if x is None else model\n    loss = model(x).mean()",
     "crits = [nn.MSELoss()]\n    loss = sum(crit(model(x), x) for crit in crits)",
     "loss = 0\n    for i, layer in enumerate(nn.ModuleList([model])):\n        loss = loss + layer(x).mean()",
     "import argparse\n    scale = argparse.ArgumentParser().parse_args().scale\n    loss = model(x).mean() * scale",

@@ -135,10 +135,10 @@ def _is_from_elsewhere(name: str) -> bool:
     another source says so, as of a model that is made, and read back from its checkpoint.
     """
     made, called, rest = name.partition("()")
-    if made in _ANYTHING:
+    if called and made in _ANYTHING:
         return rest[-1:] in ("", ")", "]") or not _is_of_values(rest.rpartition(".")[2])
-    held = called and made.partition(".")[0] in sys.stdlib_module_names and rest[:2] == "[]"
-    return bool(held) and rest[-1] in ")]"
+    held = bool(called) and made.partition(".")[0] in sys.stdlib_module_names and rest[:2] == "[]"
+    return held and rest[-1] in ")]"
 
 
 def _is_of_values(word: str) -> bool:
