@@ -107,6 +107,8 @@ MAKES = [
     "import accelerate; self.acc = accelerate.Accelerator(); net = self.acc.prepare(model); self.model = net",
     "import lightning; fabric = lightning.Fabric(); self.model = fabric.setup(model)",
     "import lightning; fabric = lightning.Fabric(); self.model, self.q = fabric.setup(model, 3)",
+    "import lightning; self.model = lightning.Fabric().setup(model, move_to_device=False)",
+    "from accelerate import Accelerator; self.model = Accelerator().prepare(model, device_placement=[True])",
     "import deepspeed; self.model, *_ = deepspeed.initialize(model=model)",
     "import deepspeed; self.model, self.q, _, _ = deepspeed.initialize(model=model)",
     "import peft; self.model = peft.get_peft_model(model, None)",

@@ -67,7 +67,7 @@ def is_fluent(name: str) -> bool:
 
 def wrapped_module(wrapper: ModuleWrapper, call: Call) -> Expression | None:
     """The module that a call gets and returns as its whole result; None where the result is a tuple."""
-    if wrapper.result == "tuple" or (wrapper.result == "arguments" and len(call.args) > 1):
+    if wrapper.result == "tuple" or (wrapper.result == "arguments" and _returned(wrapper, call) > 1):
         return None
     return next(_modules(wrapper, call), None)
 
@@ -84,6 +84,12 @@ def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Express
     words = wrapper.signature.parameters
     named = (arg.value for arg in call.args if 0 <= index < len(words) and arg.keyword == words[index])
     return next(named, None)
+
+
+def _returned(wrapper: ModuleWrapper, call: Call) -> int:
+    """How many arguments come back, at least; a star may stand for several."""
+    words = wrapper.signature.parameters
+    return sum(1 + (arg.star != "") for arg in call.args if arg.keyword is None or arg.keyword in words)
 
 
 def _modules(wrapper: ModuleWrapper, call: Call) -> Iterator[Expression]:
