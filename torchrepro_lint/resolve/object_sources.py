@@ -169,8 +169,14 @@ class ObjectSources(Values):
         """``net, optimizer = prepare(net, optimizer)``."""
         for root in value.roots:
             for how, made in self._definitions.assigned(path + root) or ():
-                if how == "[]" and isinstance(made, Call):
+                if how == "[]" and isinstance(made, Call) and self._gives_tuple(path, made):
                     yield from self._of_result(path, made, self._place(path, root, made))
+
+    def _gives_tuple(self, path: str, call: Call) -> bool:
+        """Whether a call may return a tuple whose elements are known: a wrapper's, or that of a function of the project."""
+        return any(
+            self.functions(name) if ":" in name else module_wrapper(name) for name in self.names(path, call.func)
+        )
 
     def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
         """The expressions behind one element of a call's result."""
