@@ -14,8 +14,10 @@ from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flag_effects import VARIABLE_EFFECT as A_VARIABLE
 from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import device_of
 from torchrepro_lint.source.files import release
+from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.trace.call_paths import first_line, place_of
 
@@ -54,10 +56,15 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
             place = span(value) if at is enabling and value is not None else None
             place = place or first_line(context.lines, at.trace_event.event.statement)
             late = at.trace_event.event.statement if good else None
-            fix = fix_workspace(
-                context.project, context.path, program, at.expression if found and not good else None, late
+            gap = first_gap(context.project, program, context.path)
+            remedy = (
+                NoFix(f"{gap}, so it is not known all that deterministic mode does here")
+                if gap
+                else fix_workspace(
+                    context.project, context.path, program, at.expression if found and not good else None, late
+                )
             )
-            yield Finding(_CODE, place, message, fix, severity=severity)
+            yield Finding(_CODE, place, message, remedy, severity=severity)
 
 
 def _enabling_effects(context: Context, program: Program) -> Iterator[StateEffect]:

@@ -10,6 +10,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
 from torchrepro_lint.domain.rng.effects import display_name
+from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
@@ -34,7 +35,11 @@ def check(context: Context) -> Iterator[Finding]:
                 yield from _call_findings(text, each, each.event.value)
             elif not any(other.setting.value is False for other in opposite_branch_writes(each, found)):
                 message = f"cudnn.benchmark = True {_CAUSE}; set it to False"
-                fix = None if _is_user_option(each) else fix_switch(text, each, setting.expression, "False", found)
+                fix = (
+                    NoFix("an option of the program decides it, so turn that off")
+                    if _is_user_option(each)
+                    else fix_switch(text, each, setting.expression, "False", found)
+                )
                 yield Finding(_CODE, span(each.event.statement), message, fix)
 
 

@@ -11,6 +11,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
 from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes, restores_by_name
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, is_off
+from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:
@@ -41,7 +42,11 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _finding(context: Context, write: FlagWrite, others: tuple[FlagWrite, ...]) -> Finding:
     event, given = write.event, write.setting.expression
-    fix = None if restores_by_name(write.function) else fix_switch(context.lines.text, write, given, "True", others)
+    fix = (
+        NoFix("the name of the function says that it restores or switches off")
+        if restores_by_name(write.function)
+        else fix_switch(context.lines.text, write, given, "True", others)
+    )
     if event.kind == "call" and isinstance(event.value, Call):
         what = "setattr(cudnn, 'deterministic', False)" if write.names == ("builtins.setattr",) else ""
         message = f"{what or 'cudnn.flags(deterministic=False)'} {_CAUSE}; pass True"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, argument_span, remove_argument, replace_argument
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import restores_by_name
 from torchrepro_lint.domain.flags import DEBUG_MODE
+from torchrepro_lint.domain.operations.strict_mode import why_not_strict_in
 from torchrepro_lint.domain.operations.verdicts import (
     SET_DETERMINISTIC,
     ModeSwitch,
@@ -17,7 +18,7 @@ from torchrepro_lint.domain.operations.verdicts import (
     strict_mode_would_stop,
 )
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.text import Edit, Fix, Span
+from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Try, span
 from torchrepro_lint.syntax.visitor import blocks, bodies, statements, subexpressions
 
@@ -48,13 +49,18 @@ def _finding(context: Context, switch: ModeSwitch) -> Iterator[Finding]:
             yield Finding(CODE, place, message, _fix_name(context, switch))
     elif switch.mode is None:
         message = f"{word}() without its argument raises a TypeError; pass {_on_value(switch)}"
-        yield Finding(CODE, place, message, _fix_missing(context, switch), severity="error")
+        yield Finding(CODE, place, message, _unless_it_stops(context, switch, _fix_missing), severity="error")
     elif _is_off(context, switch):
         if not _is_on_in_other_branch(context, switch):
             message = (
                 f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on_value(switch)}"
             )
-            yield Finding(CODE, place, message, None if restores_by_name(switch.site.function) else _fix_value(switch))
+            remedy = (
+                NoFix("the name of the function says that it switches the mode off")
+                if restores_by_name(switch.site.function)
+                else _unless_it_stops(context, switch, _fix_value)
+            )
+            yield Finding(CODE, place, message, remedy)
     elif (
         switch.name != DEBUG_MODE
         and only_warns(switch)
@@ -65,7 +71,7 @@ def _finding(context: Context, switch: ModeSwitch) -> Iterator[Finding]:
             "warn_only=True only warns of what stays nondeterministic, and leaves the backward of fused attention so; "
             "leave it out"
         )
-        yield Finding(CODE, place, message, _fix_warn_only(context, switch))
+        yield Finding(CODE, place, message, _unless_it_stops(context, switch, _fix_warn_only))
 
 
 def _on_value(switch: ModeSwitch) -> str:
@@ -129,6 +135,14 @@ def _all_statements(context: Context) -> Iterator[Statement]:
         yield from statements(body)
 
 
+def _unless_it_stops(
+    context: Context, switch: ModeSwitch, fix: Callable[[Context, ModeSwitch], Fix | NoFix]
+) -> Fix | NoFix:
+    """A fix that turns strict mode on, unless a program may stop under it."""
+    why_not = why_not_strict_in(context, switch.site.function)
+    return NoFix(why_not) if why_not else fix(context, switch)
+
+
 def _fix_missing(context: Context, switch: ModeSwitch) -> Fix:
     call, text, value = switch.site.call, context.lines.text, _on_value(switch)
     if not call.args:
@@ -139,22 +153,28 @@ def _fix_missing(context: Context, switch: ModeSwitch) -> Fix:
     return Fix(f"pass {value}", (edit,), safe=True)
 
 
-def _fix_value(switch: ModeSwitch) -> Fix:
+def _fix_value(_context: Context, switch: ModeSwitch) -> Fix:
     assert switch.mode is not None
     return Fix(f"pass {_on_value(switch)}", (replace_argument(switch.mode, _on_value(switch)),), safe=False)
 
 
-def _fix_warn_only(context: Context, switch: ModeSwitch) -> Fix | None:
+def _fix_warn_only(context: Context, switch: ModeSwitch) -> Fix | NoFix:
     assert switch.warn_only is not None
     edit = remove_argument(context.lines.text, switch.site.call, switch.warn_only)
-    return Fix("leave warn_only out", (edit,), safe=False) if edit else None
+    return (
+        Fix("leave warn_only out", (edit,), safe=False)
+        if edit
+        else NoFix("a comment beside the argument would be lost")
+    )
 
 
-def _fix_name(context: Context, switch: ModeSwitch) -> Fix | None:
+def _fix_name(context: Context, switch: ModeSwitch) -> Fix | NoFix:
     """Call the current function; a name that was imported by itself would need another import."""
     call, text, func = switch.site.call, context.lines.text, switch.site.call.func
     if not isinstance(func, Ref) or not func.path:
-        return None
+        return NoFix("the function is imported by its own name, so another import would be needed")
+    if switch.mode is None and (why_not := why_not_strict_in(context, switch.site.function)):
+        return NoFix(why_not)
     edits = [Edit(Span(func.base_end, func.end), ".use_deterministic_algorithms")]
     if switch.mode is None:
         edits += _fix_missing(context, switch).edits

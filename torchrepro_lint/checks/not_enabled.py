@@ -9,12 +9,15 @@ from torchrepro_lint.checks.fixes.switches import fix_enabling
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import sets_flag
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
+from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,
     operations_needing_mode,
     operations_raising,
 )
+from torchrepro_lint.domain.operations.strict_mode import why_not_strict
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 
 if TYPE_CHECKING:
@@ -49,12 +52,11 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         message = f"{_subject(what, found)} deterministic only on request; {_cure(context, program, only_convolutions)}"
         statement = entry_statement(program.entry, first.trace_event)
         steps = call_path(project, first.trace_event, f"{first.label} is deterministic only on request")
-        fix = (
-            None
-            if _first_raising(context, program)
-            else fix_enabling(project, program, first.trace_event, context.catalogue.version)
+        why_not = why_not_strict(context, program)
+        remedy = (
+            NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue.version)
         )
-        yield Finding(_CODE, first_line(context.lines, statement), message, fix, steps=steps)
+        yield Finding(_CODE, first_line(context.lines, statement), message, remedy, steps=steps)
 
 
 def _subject(first: str, found: Sequence[ReachedOperation]) -> str:
@@ -64,13 +66,11 @@ def _subject(first: str, found: Sequence[ReachedOperation]) -> str:
 
 
 def _cure(context: Context, program: Program, only_convolutions: bool) -> str:
-    stop = _first_raising(context, program)
+    stop = next(iter(operations_raising(context, program)), None)
     if stop is not None:
         return f"{_FLAG} would stop at {stop.label} ({place_of(context.project, stop.trace_event, context.path)}), so replace that first"
+    gap = first_gap(context.project, program, context.path)
+    if gap:
+        return f"{gap}, so check that before you call {_FLAG}"
     also = " or set torch.backends.cudnn.deterministic = True" if only_convolutions else ""
     return f"call {_FLAG}{also}"
-
-
-def _first_raising(context: Context, program: Program) -> ReachedOperation | None:
-    """The first operation at which deterministic mode would raise."""
-    return next(iter(operations_raising(context, program)), None)

@@ -3,6 +3,7 @@
 - ``ProgramIndex`` of ``program_index``: names, call sites and the call graph of a project; the lowest layer of ``Project``.
 - ``IndexTables`` of ``program_index``: its memo tables, which outlive a change of the files.
 - ``Names`` of ``names``: the names that an expression may stand for (points-to), and all that is derived from them.
+- ``ObjectSources`` of ``object_sources``: the objects that an expression may be, by what callers pass.
 - ``Values`` of ``values``: the expressions that a value comes from.
 - ``ClassHierarchy`` of ``symbols``: definitions, base classes, subclasses and methods.
 - ``CallGraph`` of ``call_graph``: the calls of a function, and the arguments that they pass for a parameter.

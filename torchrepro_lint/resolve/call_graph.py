@@ -20,6 +20,7 @@ from torchrepro_lint.resolve.higher_order import (
 )
 from torchrepro_lint.syntax.nodes import (
     Call,
+    Collection,
     Expression,
     FrozenRecord,
     Function,
@@ -43,6 +44,10 @@ _PER_WORD = 10_000_000
 _PER_FILE = 10_000_000 * _PER_WORD
 # A call's place in its file is the number of its body and its place in that body.
 _PER_BODY = 1_000_000
+
+
+# The calls that start a function in a process or thread, each with how many arguments it puts before the given ones.
+_LAUNCHERS = {"Process": 0, "Thread": 0, "spawn": 1, "start_processes": 1}
 
 
 class _NumberedCall(FrozenRecord, frozen=True):
@@ -226,6 +231,10 @@ class CallGraph:
             rest = call._replace(args=call.args[1:])
             # The arguments that a partial leaves out come later.
             yield from (each for each in _bind_argument(path, rest, param, index) if each[1] is not None)
+        if self._is_passed(name, function):
+            for path, call in self._launches(name):
+                given = _launched_argument(call, param, index)
+                yield from ((path, given),) if given is not None else ()
 
     def passed_by_name(
         self, name: str, function: Function, param: Param, position: int
@@ -250,9 +259,35 @@ class CallGraph:
 
     def _by_parameters(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
         """The higher-order calls of a function: calls of parameters that it, or its class, is passed for."""
-        if not (self._address_taken.names(name) or any(map(self._address_taken.has, self._words(name, function)))):
+        if not self._is_passed(name, function):
             return iter(())
         return map(self._call, self._in_order(_calls_running(self._higher_order.runs(), name)))
+
+    def _is_passed(self, name: str, function: Function) -> bool:
+        """Whether a function, or its class, may be passed to another."""
+        return self._address_taken.names(name) or any(map(self._address_taken.has, self._words(name, function)))
+
+    def _launches(self, name: str) -> Iterator[tuple[str, Call]]:
+        """The calls that start a function in a process or thread, with its arguments in a tuple."""
+        found = {
+            number
+            for word in _LAUNCHERS
+            for file in self._files_with(word)
+            for number in _calls_running(self._launch_targets(file, word), name)
+        }
+        return map(self._call, self._in_order(found))
+
+    def _launch_targets(self, file: int, word: str) -> tuple[str, ...]:
+        return self._memo.solve(
+            ("launches", file, word), lambda: self._find_launch_targets(file, word), early_cutoff=True
+        )
+
+    def _find_launch_targets(self, file: int, word: str) -> Iterator[str]:
+        for number in self._in(file, word):
+            started = _launched_function(self._at(number).call, word)
+            for target in self._names.names(self._paths[file], started) if started is not None else ():
+                if ":" in target:
+                    yield encode_target(target, number)
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that bind some arguments of a function."""
@@ -382,6 +417,23 @@ def _bind_argument(path: str, call: Call, param: Param, index: int) -> Iterator[
         yield path, plain[index].value
     elif not any(arg.star for arg in call.args):
         yield path, None
+
+
+def _launched_function(call: Call, word: str) -> Expression | None:
+    """``train`` of ``Process(target=train, args=(...))`` and of ``mp.spawn(train, args=(...))``."""
+    named = next((arg.value for arg in call.args if arg.keyword in ("target", "fn")), None)
+    first = next((arg.value for arg in call.args[:1] if arg.keyword is None and not arg.star), None)
+    return named if named is not None or not _LAUNCHERS[word] else first
+
+
+def _launched_argument(call: Call, param: Param, index: int) -> Expression | None:
+    """The argument that a launched function gets for a parameter; ``spawn`` passes the rank before the others."""
+    index -= _LAUNCHERS[callee_identifier(call.func)]
+    args = next((arg.value for arg in call.args if arg.keyword == "args"), None)
+    if args is None and _LAUNCHERS[callee_identifier(call.func)] and len(call.args) > 1:
+        args = call.args[1].value if call.args[1].keyword is None and not call.args[1].star else None
+    items = args.items if isinstance(args, Collection) and args.kind != "dict" else ()
+    return items[index] if param.kind != "kw" and 0 <= index < len(items) else None
 
 
 def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchrepro_lint.catalogue.module_wrappers import is_fluent
+from torchrepro_lint.resolve.object_sources import ObjectSources
 from torchrepro_lint.resolve.search_path import places_of
-from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -27,40 +28,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.visitor import is_classmethod, path_of, split_name, takes_receiver
 
-# Wrappers that run the module that they get unchanged.
-MODULE_WRAPPERS = frozenset(
-    {
-        "torch.compile",
-        "torch.jit.script",
-        "torch.nn.DataParallel",
-        "torch.nn.parallel.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.nn.parallel.data_parallel.DataParallel",
-        "torch.nn.parallel.distributed.DistributedDataParallel",
-        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
-    }
-)
-# Calls whose result stands for their first argument.
-_TRANSPARENT = MODULE_WRAPPERS | frozenset(
-    {
-        "functools.partial",
-        "copy.copy",
-        "copy.deepcopy",
-        "builtins.iter",
-        "builtins.next",
-        "tqdm.tqdm",
-        "tqdm.auto.tqdm",
-        "tqdm.std.tqdm",
-        "tqdm.notebook.tqdm",
-    }
-)
-
-# Methods that return the object they are called on.
-_FLUENT = frozenset(
-    {"to", "cuda", "cpu", "eval", "train", "float", "half", "double", "bfloat16", "requires_grad_", "share_memory"}
-    | {"manual_seed"}
-)
-
 # A variable with more values may be anything.
 _MAX_VALUES = 100
 # ``getattr`` on modules with more names in total stands for nothing.
@@ -76,7 +43,7 @@ _RESULTS = ("()", "[]", ".<super>")
 UNKNOWN_ATTRIBUTE = "anything"
 
 
-class Names(Values):
+class Names(ObjectSources):
     """Name resolution of a project: points-to sets, on top of value sources and the class hierarchy.
 
     Results are memoised for the life of the project; ``replace`` invalidates those that a changed file affects.
@@ -319,8 +286,8 @@ class Names(Values):
 
     def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
         """The names that a call may return where the callee has this name."""
-        if call.args and (name in _TRANSPARENT or self._only_wraps(name)):
-            yield from self.names(path, call.args[0].value)
+        if call.args and (given := self._handed_back(call, name)) is not None:
+            yield from self.names(path, given)
         elif self.classes(name) or name.endswith(".<super>"):
             yield f"{name}()"
         elif self.functions(name):
@@ -330,17 +297,10 @@ class Names(Values):
         elif name == "importlib.import_module" and call.args:
             yield from self._imported(path, call.args[0].value)
         elif ":" not in name:
-            fluent = name.rpartition(".")[2] in _FLUENT and "()" in name
-            yield from self.receiver(path, call.func) if fluent else (f"{name}()",)
+            yield from self.receiver(path, call.func) if is_fluent(name) else (f"{name}()",)
         elif name.endswith("()"):
             for method in self._call_methods(name[:-2]):
                 yield from self.returns(method)
-
-    def _only_wraps(self, name: str) -> bool:
-        """Whether a class of the project only inherits how it runs a module from a wrapper of modules."""
-        if not self.classes(name) or _TRANSPARENT.isdisjoint(self.ancestry(name)):
-            return False
-        return not self._call_methods(name)
 
     def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""

@@ -232,6 +232,16 @@ class EventCache:
                 if change.kind in ("add", "join") and change.value is not None:
                     yield change.value
 
+    def stored(self, path: str, ref: Ref) -> Iterator[Expression]:
+        """The entries that a file stores in a dictionary, or an element of a list, in a variable or an attribute."""
+        if path not in self._mutations:
+            self._mutations[path] = mutation_sites(self._definitions.facts(path))
+        for root in ref.roots:
+            for _, change in self._mutations[path].get((root, ref.path), ()):
+                if change.kind in ("set", "default") and change.value is not None:
+                    yield change.value
+                yield from (arg.value for arg in change.args)
+
     def forget(self, path: str, facts: SyntaxTree) -> None:
         """Drop the events of a changed file, which had this tree."""
         self._mutations.pop(path, None)

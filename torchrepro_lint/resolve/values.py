@@ -14,7 +14,7 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.cli_options import Options
 from torchrepro_lint.resolve.imports import ImportResolver
-from torchrepro_lint.resolve.registries import Registries, passed_for_field
+from torchrepro_lint.resolve.registries import Registries
 from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
@@ -157,32 +157,6 @@ class Values(ClassHierarchy):
         """The call graph of the project."""
         with self.modules.reads.untracked():
             return CallGraph(self, self.events, self._memo)
-
-    def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
-        """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
-        found: set[str] = set()
-        for file, value in self.values(path, reference._replace(path=())):
-            names = self.names(file, value)
-            if all(name.endswith("[]") for name in names):
-                wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
-                names = self.destructured_names(file, wrapped) or names
-            for name in names:
-                found.update(self.follow(name, reference.path))
-        if not found and len(reference.path) == 1:
-            for file, value in self.values(path, reference):
-                found.update(self.names(file, value) if value is not reference else ())
-        if len(reference.path) == 1 and not any(":" in name for name in found):
-            found.update(self._passed_for_field(path, reference))
-        return tuple(sorted(found))
-
-    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
-        """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
-        holder = reference._replace(path=())
-        for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
-            owner = name[:-2] if name.endswith("()") and self.classes(name[:-2]) else ""
-            for each in (owner, *self.subclasses(owner)) if owner else ():
-                for file, value in passed_for_field(self, each, reference.path[0]):
-                    yield from self.names(file, value)
 
     def returns(self, name: str) -> tuple[str, ...]:
         """The names that a function of the project may return; a generator's elements have none."""

@@ -18,6 +18,7 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     FrozenRecord,
+    Function,
     Loop,
     Operation,
     Ref,
@@ -241,10 +242,21 @@ def unpacking_index(body: Iterable[Statement], root: str, value: Expression) -> 
     return None
 
 
-def _index_in(target: Collection, root: str) -> int | None:
+def attribute_unpacking_index(function: Function, word: str, value: Expression) -> int | None:
+    """The same for an attribute of a method's first parameter: 0 for ``net`` in ``self.net, self.step = build()``."""
+    own = f"{function.name}.<locals>.{function.params[0].name}" if function.params else ""
+    for statement in statements(function.body):
+        if isinstance(statement, Assign) and statement.value is value:
+            for target in statement.targets:
+                if isinstance(target, Collection) and (found := _index_in(target, own, (word,))) is not None:
+                    return found
+    return None
+
+
+def _index_in(target: Collection, root: str, path: tuple[str, ...] = ()) -> int | None:
     for index, item in enumerate(target.items):
         if isinstance(item, Operation):
             return None
-        if isinstance(item, Ref) and not item.path and root in item.roots:
+        if isinstance(item, Ref) and item.path == path and root in item.roots:
             return index
     return None

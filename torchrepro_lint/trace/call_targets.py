@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
 from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.object_sources import Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
@@ -85,23 +86,37 @@ class CallTargets:
             return inner, False
         if isinstance(called, Ref) and frame.receiver and _is_self(names, frame.function, called):
             if called.path:
-                return names.follow(f"{frame.receiver}()", called.path), False
+                found = names.follow(f"{frame.receiver}()", called.path)
+                if any(map(is_abstract, found)):
+                    found = _specified(found, names.attribute_objects(frame.receiver, called.path))
+                return found, False
             if names.names(frame.path, called) == (names.owner(frame.function),):
                 return (frame.receiver,), False  # ``cls(...)`` in a class method
         found = names.names(frame.path, called)
         if not isinstance(called, Ref):
-            return found, False
+            return self._specified_by_callers(frame, called, found), False
         if all(name.endswith("[]") for name in found) and (parts := names.destructured_names(frame.path, called)):
             return parts, False
         if not found:
-            return names.names_from_callers(frame.path, called), True
+            passed = names.names_from_callers(frame.path, called)
+            return passed or names.objects(frame.path, called).names, True
         if any("()" in name and names.subclasses(name.partition("()")[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
-            return tuple(sorted({*found, *names.names_from_callers(frame.path, called)})), False
-        if len(called.path) == 1 and all(name[-1] in ")]" and ":" not in name for name in found):
+            found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
+        elif len(called.path) == 1 and all(name[-1] in ")]" and ":" not in name for name in found):
             # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
-            return tuple(sorted({*found, *names.names_from_callers(frame.path, called)})), False
-        return found, False
+            found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
+        return self._specified_by_callers(frame, called, found), False
+
+    def _specified_by_callers(self, frame: Frame, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
+        """The names without base classes that annotations give, where callers say which objects come."""
+        hidden = any(is_abstract(name) or self._is_overridden(name) for name in found)
+        return _specified(found, self._names.objects(frame.path, called)) if hidden else found
+
+    def _is_overridden(self, name: str) -> bool:
+        """Whether a name is that of an object, or of a method, of a class of the project with subclasses."""
+        owner = name.removesuffix("()") if name.endswith("()") else self._names.owner(name)
+        return ":" in owner and bool(self._names.subclasses(owner))
 
     def _receivers(self, frame: Frame, called: Expression) -> tuple[str, ...]:
         """The classes of the project that a method's receiver may have."""
@@ -308,6 +323,12 @@ _WRAPPERS = frozenset(
     {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
     | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
 )
+
+
+def _specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
+    """The names of an annotated callee and of the objects that it may be; those of base classes go where all are known."""
+    kept = (name for name in found if not (objects.complete and is_abstract(name)))
+    return tuple(sorted({*kept, *objects.names}))
 
 
 def _makes_loader(found: Iterable[str]) -> bool:

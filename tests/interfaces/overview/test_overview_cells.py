@@ -137,3 +137,37 @@ def test_a_cell_is_never_better_than_its_findings(project: Project) -> None:
     ]
     assert ("bad", "warning") in linked
     assert all(state == "bad" if weight != "note" else state in ("bad", "risk") for state, weight in linked)
+
+
+_BEHIND_A_GAP = """\
+import torch
+from other import wrap
+from torch import nn
+
+
+class Trainer:
+    def __init__(self, model: nn.Module):
+        self.model = wrap(model)
+
+    def fit(self, x):
+        self.model(x).sum().backward()
+
+
+torch.manual_seed(0)
+torch.backends.cudnn.deterministic = True
+Trainer(nn.Conv2d(3, 8, 3).cuda()).fit(torch.ones(1, 3, 8, 8).cuda())
+"""
+
+
+def test_no_cell_is_good_across_a_gap(project: Project) -> None:
+    overview = overview_of(project({"train.py": _BEHIND_A_GAP}))
+    found = cells_of(overview, "train.py")
+    for key in ("operations", "algorithms"):
+        assert (found[key].state, found[key].says) == ("unknown", "not all is followed")
+        assert found[key].because.startswith("What self.model(x) (train.py:11) runs is not followed, so ")
+    assert [(gap.what, gap.why) for gap in overview.gaps if gap.kind == "call"] == [
+        ("train.py:11", "self.model(...) may call anything; 1 run comes by here")
+    ]
+    plain = _BEHIND_A_GAP.replace("wrap(model)", "model").replace("from other import wrap\n", "")
+    followed = cells_of(overview_of(project({"train.py": plain})), "train.py")
+    assert (followed["operations"].says, followed["algorithms"].says) == ("none raises", "not needed")

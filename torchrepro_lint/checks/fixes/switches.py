@@ -45,11 +45,11 @@ _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 
 def fix_switch(
     text: str, write: FlagWrite, given: Expression | None, value: str, others: Iterable[FlagWrite] = ()
-) -> Fix | None:
+) -> Fix | NoFix:
     """Write another value for a switch in place of its literal; ``others`` are the other flag writes of the file."""
     statement = write.event.statement
     if not isinstance(given, Constant):
-        return None
+        return NoFix("the value is not a literal, so it has to be changed where it comes from")
     edits: tuple[Edit, ...] = (Edit(span(given), value),)
     if write.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
         alike = [
@@ -62,7 +62,9 @@ def fix_switch(
         edits += outdated_comments(text, span(statement), SPEED)
     else:
         edits += outdated_comment_behind(text, given.end, SPEED)
-    return Fix(f"set it to {value}", edits, safe=False) if edits else None
+    if not edits:
+        return NoFix("the assignment sets several places at once, and they cannot be told apart")
+    return Fix(f"set it to {value}", edits, safe=False)
 
 
 def _split_assignment(text: str, statement: Assign, own: list[Expression], value: str) -> tuple[Edit, ...]:
@@ -79,7 +81,7 @@ _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 
 
-def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_version: str) -> Fix | None:
+def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_version: str) -> Fix | NoFix:
     """Turn deterministic mode on below the unconditional seeding, else where the program starts."""
     word = "use_deterministic_algorithms" if release(torch_version) >= _MODERN_SINCE else "set_deterministic"
     trace_events = program.run.trace_events
@@ -96,7 +98,7 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_ve
         return fix_in(path, program.entry.path, f"call torch.{word}(True)", join_insertions((*imports, edit)))
     place = start_place(project, program, first)
     if isinstance(place, NoFix):
-        return None
+        return place
     path = program.entry.path
     tree, text = project.files[path], project.text(path)
     inside = place.position.function.name if place.position.function else ""
@@ -104,13 +106,13 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_ve
     torch, imports = ensure_import(tree, text, "torch", inside=inside, at=at)
     edit = insert_lines(text, place, f"{torch}.{word}(True)")
     if not inside and any(each.span.start > edit.span.start for each in imports):
-        return None
+        return NoFix("torch would be used above the place where it is imported")
     return Fix(f"call torch.{word}(True)", join_insertions((*imports, edit)), safe=False)
 
 
 def fix_workspace(
     project: Project, own: str, program: Program, wrong: Expression | None, late: Statement | None
-) -> Fix | None:
+) -> Fix | NoFix:
     """Set the variable below the imports, or above them where they already compute; a wrong literal is replaced in place.
 
     A statement of the same file that sets it ``late``, unconditionally, is moved there.
@@ -123,8 +125,10 @@ def fix_workspace(
     above = text[cut.span.start : late.start] if cut is not None and late is not None else ""
     comment = "".join(f"{line}\n" for line in above.splitlines())
     edits = _below_imports(project, program, tree, text, comment) or _above_torch(tree, text, comment)
+    if not edits:
+        return NoFix("the file has no line of its own above the first import that may load torch")
     title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
-    return fix_in(path, own, title, (*edits, cut) if cut else edits) if edits else None
+    return fix_in(path, own, title, (*edits, cut) if cut else edits)
 
 
 _ABOUT_WORKSPACE = re.compile(r"cublas|determin|reprod|workspace", re.IGNORECASE)

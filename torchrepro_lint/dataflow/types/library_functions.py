@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.module_wrappers import module_wrapper, wrapped_module
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import instance_of
 from torchrepro_lint.dataflow.types.context import device_at
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all
-from torchrepro_lint.resolve.names import MODULE_WRAPPERS
 from torchrepro_lint.syntax.nodes import Call, Constant
 
 if TYPE_CHECKING:
@@ -201,9 +201,8 @@ def constructor_value(inference: TypeInference, name: str, call: Call, point: Pr
 
 def _wrapped(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """The module that a wrapper wraps; None for another function, or if it is unknown."""
-    if name not in MODULE_WRAPPERS:
-        return None
-    given = next((arg.value for arg in call.args if not arg.star and arg.keyword in (None, "module")), None)
+    wrapper = module_wrapper(name)
+    given = wrapped_module(wrapper, call) if wrapper is not None else None
     inner = inference.infer(given, point) if given is not None else UNKNOWN
     return inner if inner.kind == "module" else None
 

@@ -13,6 +13,7 @@ from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,
     operations_needing_mode,
@@ -258,6 +259,12 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
         return Cell(
             "algorithms", "risk", "never asked for", f"{who} for torch.use_deterministic_algorithms(True).{told}"
         )
+    gap = first_gap(context.project, program, program.entry.path)
+    if gap:
+        because = (
+            f"{gap[:1].upper()}{gap[1:]}, so operations may wait there for torch.use_deterministic_algorithms(True)."
+        )
+        return Cell("algorithms", "unknown", "not all is followed", because)
     if reached:
         return Cell(
             "algorithms",
@@ -349,6 +356,10 @@ def _operations(context: Context, program: Program) -> Cell:
     if stopping:
         named = ", ".join(sorted(stopping))
         return Cell("operations", "risk", "one that no setting repeats", f"Deterministic mode stops at {named}.")
+    gap = first_gap(context.project, program, program.entry.path)
+    if gap:
+        because = f"{gap[:1].upper()}{gap[1:]}, so deterministic mode may stop there."
+        return Cell("operations", "unknown", "not all is followed", because)
     waiting = {each.row.operation for each in operations_needing_mode(context, program)}
     if waiting:
         count = "1 operation has" if len(waiting) == 1 else f"{len(waiting)} operations have"

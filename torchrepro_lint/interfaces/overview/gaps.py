@@ -18,6 +18,7 @@ from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import Exclusion, relative_path
 from torchrepro_lint.config.target import console_scripts
 from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.domain.operations.gaps import gaps_to_loss
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, SHORT_MESSAGES, concerns_program
 from torchrepro_lint.interfaces.overview.records import (
     CallPathRecord,
@@ -113,14 +114,19 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
 
 
 def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
-    """Call sites whose callee is an unresolved variable, element or result; unresolved methods are not listed."""
+    """Call sites whose callee is an unresolved variable, element or result, and those on the way to a loss; other
+    unresolved methods are not listed.
+    """
     given, found = dict(tree.given), dict[Location, tuple[str, int]]()
     for project, program in ((each, program) for each in parts.all() for program in each.programs):
         if program.entry.path in given:
-            open_calls = (each for each in program.run.trace_events if each.event.kind == "call" and not each.names)
-            for trace_event in open_calls:
+            to_loss = [each.trace_event for each in gaps_to_loss(project, program)]
+            trained = {id(each.event.value) for each in to_loss}
+            open_calls = [each for each in program.run.trace_events if each.event.kind == "call" and not each.names]
+            unnamed = {id(each.event.value) for each in open_calls}
+            for trace_event in (*open_calls, *(each for each in to_loss if id(each.event.value) not in unnamed)):
                 call = trace_event.event.value
-                if isinstance(call, Call) and _is_called_itself(call):
+                if isinstance(call, Call) and (id(call) in trained or _is_called_itself(call)):
                     place = Location(prefix + trace_event.path, *project.position(trace_event.path, call.start))
                     found[place] = (describe(call.func), found.get(place, ("", 0))[1] + 1)
     for place, (name, count) in sorted(found.items()):

@@ -1,0 +1,49 @@
+"""Strict mode is not turned on in a program that it would stop on CUDA, however the program hides what it trains.
+
+The programs in ``strict`` train a network with bicubic interpolation, which has no deterministic backward on CUDA. They run
+on the CPU, too, and say at the end whether strict mode is on.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_reproducibility import copied, fix
+
+from torchrepro_lint.engine.writing import write_all
+
+STRICT = sorted(Path(__file__).parent.joinpath("strict").iterdir())
+
+
+@pytest.mark.parametrize("program", STRICT, ids=lambda program: program.name)
+def test_fixes_do_not_turn_strict_mode_on_where_it_would_stop(program: Path, tmp_path: Path) -> None:
+    folder = copied(program, tmp_path)
+    (finding,) = (each for each in fix(folder).diagnostics if each.code == "TRL203")
+    assert finding.fix is None
+    assert ("would stop at F.interpolate" if program.name != "chosen" else "is not followed") in finding.message
+    assert after_fixes(folder).endswith("strict: False\n")
+
+
+@pytest.mark.parametrize(
+    "program", [each for each in STRICT if each.name != "chosen"], ids=lambda program: program.name
+)
+def test_fixes_turn_it_on_where_it_would_not(program: Path, tmp_path: Path) -> None:
+    folder = copied(program, tmp_path)
+    network = folder / "network.py"
+    network.write_text(network.read_text(encoding="utf-8").replace("bicubic", "bilinear"), encoding="utf-8")
+    assert after_fixes(folder).endswith("strict: True\n")
+
+
+def after_fixes(folder: Path) -> str:
+    """What a program prints after all fixes."""
+    outcome = fix(folder)
+    assert outcome.errors == ()
+    assert write_all(outcome.changes).errors == ()
+    ran = subprocess.run(
+        [sys.executable, "train.py"], cwd=folder, capture_output=True, check=False, timeout=300, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout

@@ -1,0 +1,36 @@
+"""Strict mode: whether a program could run to its end with deterministic algorithms on, or what is known against it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.domain.determinism_mode import programs_reaching
+from torchrepro_lint.domain.operations.gaps import first_gap
+from torchrepro_lint.domain.operations.reached_operations import operations_raising
+from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop
+from torchrepro_lint.trace.call_paths import place_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.program_effects import Program
+    from torchrepro_lint.domain.project import Context
+
+
+def why_not_strict(context: Context, program: Program) -> str:
+    """What speaks against turning strict mode on in a program, in one sentence; empty if nothing is known to.
+
+    An operation at which it would stop, or a gap between what is trained and the loss, behind which one may lie.
+    """
+    stop = next(iter(operations_raising(context, program)), None)
+    if stop is not None:
+        return f"deterministic mode would stop at {stop.label} ({place_of(context.project, stop.trace_event, context.path)})"
+    gap = first_gap(context.project, program, context.path)
+    return f"{gap}, and deterministic mode may stop there" if gap else ""
+
+
+def why_not_strict_in(context: Context, function: str) -> str:
+    """The same for the programs that reach a function; without programs, for all that the project calls."""
+    told = (why_not_strict(context, each) for each in programs_reaching(context.project, function))
+    found = next(filter(None, told), "")
+    if not found and strict_mode_would_stop(context, function):
+        return "deterministic mode would stop at an operation that is called"
+    return found

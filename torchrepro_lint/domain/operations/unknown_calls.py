@@ -1,0 +1,162 @@
+"""Unknown calls: whether a callee that is not resolved may be code of the project, or an object of which nothing is known.
+
+What a package from outside does is in the catalogue. A function of a package that has no row there is taken for one that
+computes; an object of such a package, which may wrap anything, is not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.catalogue.packages import described_packages
+from torchrepro_lint.dataflow.types.transfer_functions import METHODS, SHARED
+from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Statement,
+)
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.program_effects import ProgramEffects
+
+# Functions whose result may be any object, also one of the project.
+_ANYTHING = frozenset(
+    {"torch.load", "torch.jit.load", "torch.hub.load", "torch.package.PackageImporter", "builtins.getattr"}
+    | {"pickle.load", "pickle.loads", "joblib.load", "dill.load", "cloudpickle.load", "importlib.import_module"}
+    | {"builtins.eval", "operator.attrgetter", "builtins.vars", "builtins.globals", "pydoc.locate"}
+)
+_MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
+# Packages that only rearrange, measure or describe tensors, and need no row in a table.
+_COMPUTING = frozenset({"einops", "opt_einsum", "torchmetrics", "jaxtyping", "tensordict", "PIL", "cv2"})
+# Methods of Python's own containers and texts; see ``METHODS`` for those of tensors.
+_OF_CONTAINERS = frozenset(
+    word for kind in (dict, list, tuple, set, str, int, float, bytes) for word in dir(kind) if word[0] != "_"
+)
+_OF_TENSORS = frozenset(
+    {"backward", "detach", "numpy", "item", "tolist", "data_ptr", "retain_grad", "requires_grad_", "register_hook"}
+    | {"cuda", "to", "cpu", "type", "half", "bfloat16", "contiguous", "clone", "new_zeros", "new_ones", "new_tensor"}
+)
+
+
+class UnknownCalls:
+    """The calls of a project that may run anything."""
+
+    def __init__(self, project: ProgramEffects) -> None:
+        self._project = project
+        self._names = project.resolver
+
+    def are_unknown(self, names: Sequence[str]) -> bool:
+        """Whether a callee may be an object, or the method of one, of which nothing is known: of a base class, or of a
+        package without a row in the catalogue. A class of the project counts where it leaves the method to subclasses,
+        and none of them is named.
+        """
+        own = [name for name in names if ":" in name]
+        if all(self._is_abstract_method(name) if ":" in name else _is_from_elsewhere(name) for name in names):
+            return True
+        hidden = (name for name in names if ":" not in name and not (own and _is_from_elsewhere(name)))
+        return any(map(self._is_unknown_object, hidden))
+
+    def _is_unknown_object(self, name: str) -> bool:
+        made, called, rest = name.partition("()")
+        if is_abstract(name):
+            return not _is_of_values(name.rpartition(".")[2])
+        if not called or is_known_package(made.partition(".")[0]):
+            return False
+        return rest[-1:] in ("", ")", "]") or self._is_of_modules(rest.rpartition(".")[2])
+
+    def _is_abstract_method(self, name: str) -> bool:
+        """Whether an object has only a ``forward`` that its subclasses must define."""
+        targets = (
+            self._names.call_methods(name) if name.endswith("()") else (name,) if self._names.functions(name) else ()
+        )
+        return bool(targets) and all(
+            all(map(_is_left_out, definition.body)) for each in targets for definition in self._names.functions(each)
+        )
+
+    def may_be_project_code(self, path: str, function: str, func: Expression) -> bool:
+        """Whether a callee that has no name may run code of the project.
+
+        A variable, an element or a result may; so may an attribute of an object's own, and a method that some network of
+        the project has.
+        """
+        match func:
+            case Ref(path=()):
+                return True
+            case Ref(roots=roots, path=words):
+                own = self._is_own(path, function, roots) and len(words) == 1
+                return (own and not _is_of_values(words[-1])) or self._is_of_modules(words[-1])
+            case Attribute(name=word):
+                return self._is_of_modules(word)
+        return True
+
+    def _is_own(self, path: str, function: str, roots: tuple[str, ...]) -> bool:
+        """Whether a reference starts at the first parameter of a method."""
+        firsts = [each.params[0].name for each in self._names.functions(function) if each.owner and each.params]
+        return any(f"{path}{root}" == f"{function}.<locals>.{word}" for root in roots for word in firsts)
+
+    def _is_of_modules(self, word: str) -> bool:
+        """Whether networks of the project have a method of this name, and values do not."""
+        return not _is_of_values(word) and word in self._methods()
+
+    def _methods(self) -> frozenset[str]:
+        """The methods of all networks of the project."""
+        known: frozenset[str] | None = self._project.revision_cache.get(__name__)
+        if known is None:
+            owners = [each for module in _MODULES for each in self._names.subclasses(module)]
+            known = frozenset(
+                word for owner in owners for each in self._names.classes(owner) for word, _ in each.methods
+            ) | {"forward"}
+            self._project.revision_cache[__name__] = known
+        return known
+
+    def yielded(self, function: str) -> Iterator[Expression]:
+        """The expressions that a generator of the project yields."""
+        for definition in self._names.functions(function):
+            for statement in statements(definition.body) if definition.generator else ():
+                for expression in expressions(statement):
+                    for part in subexpressions(expression):
+                        if isinstance(part, Operation) and part.op == "yield":
+                            yield from part.operands
+
+
+def _is_from_elsewhere(name: str) -> bool:
+    """Whether a callee is what a container of Python's own holds, or what a file or a table of names gave: it is known if
+    another source says so, as of a model that is made, and read back from its checkpoint.
+    """
+    made, called, rest = name.partition("()")
+    if called and made in _ANYTHING:
+        return rest[-1:] in ("", ")", "]") or not _is_of_values(rest.rpartition(".")[2])
+    held = bool(called) and made.partition(".")[0] in sys.stdlib_module_names and rest[:2] == "[]"
+    return held and rest[-1] in ")]"
+
+
+def _is_of_values(word: str) -> bool:
+    """Whether tensors, containers or texts have a method of this name."""
+    return word in METHODS or word in SHARED or word in _OF_CONTAINERS or word in _OF_TENSORS
+
+
+@lru_cache(maxsize=1 << 12)
+def is_known_package(package: str) -> bool:
+    """Whether a top-level package is Python's own, or the catalogue says what it does."""
+    return package in sys.stdlib_module_names or package in _COMPUTING or package in described_packages()
+
+
+def _is_left_out(statement: Statement) -> bool:
+    """Whether a statement of a function's body leaves the body to subclasses: ``raise NotImplementedError``, a docstring."""
+    match statement:
+        case SimpleStatement(kind="raise", values=(Ref(roots=roots), *_) | (Call(func=Ref(roots=roots)), *_)):
+            return "builtins.NotImplementedError" in roots
+        case ExpressionStatement(value=Constant()):
+            return True
+    return False

@@ -1,0 +1,294 @@
+"""Object sources: the objects that an expression may be at run time, by what the callers of its function pass.
+
+An annotation such as ``nn.Module`` names a base class and hides which class comes. So the object is followed backward
+through arguments, attributes, returned values, methods that return their object, and calls that wrap a module, to where
+it is made. This is context-insensitive: all callers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchrepro_lint.catalogue.module_wrappers import (
+    FLUENT_METHODS,
+    element_of_result,
+    is_fluent,
+    module_wrapper,
+    wrapped_module,
+)
+from torchrepro_lint.resolve.registries import passed_for_field
+from torchrepro_lint.resolve.values import Values
+from torchrepro_lint.syntax.definitions import attribute_unpacking_index
+from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.syntax.visitor import path_of
+
+# Calls whose result stands for their first argument. Those that wrap modules are in the catalogue.
+_TRANSPARENT = frozenset(
+    {
+        "functools.partial",
+        "copy.copy",
+        "copy.deepcopy",
+        "builtins.iter",
+        "builtins.next",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.std.tqdm",
+        "tqdm.notebook.tqdm",
+    }
+)
+# Classes that an annotation gives for any object of a kind: they say nothing of what a call runs.
+_ABSTRACT = frozenset(
+    {"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "collections.abc.Callable"}
+    | {"typing.Any", "builtins.object", "types.FunctionType"}
+)
+# The methods of such classes that run no forward: of ``torch.nn.Module``, and by their beginnings.
+_OWN_METHODS = FLUENT_METHODS | frozenset(
+    {"apply", "type", "children", "modules", "buffers", "parameters", "state_dict", "load_state_dict", "zero_grad"}
+    | {"extra_repr", "compile", "add_module", "T_destination", "dump_patches", "call_super_init", "ipu", "mtia"}
+)
+_OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
+# The attributes by which wrappers of modules have the module.
+_INNER = frozenset({"module", "_orig_mod", "_forward_module"})
+# Stands among the names of an object for a source that was not followed to where an object is made.
+_UNKNOWN = "?"
+# An object is followed through at most this many expressions; what is left then is unknown.
+_MAX_STEPS = 60
+
+
+def is_abstract(name: str) -> bool:
+    """Whether a name is an object of a class that says nothing of what a call runs, or a method that its subclass has."""
+    made, called, rest = name.partition("()")
+    if not called or made not in _ABSTRACT or "()" in rest:
+        return False
+    word = rest.rpartition(".")[2]
+    return word == "__call__" or not (word in _OWN_METHODS or word.startswith(_OWN_PREFIXES))
+
+
+class Objects(NamedTuple):
+    """The objects that an expression may be, by name; ``complete`` if each of its sources was followed to one."""
+
+    names: tuple[str, ...]
+    complete: bool
+
+
+_Sources = list[tuple[str, Expression]]
+
+
+class ObjectSources(Values):
+    """The object sources of a project, on top of its value sources."""
+
+    def objects(self, path: str, expression: Expression) -> Objects:
+        """The objects that an expression of a file may be; for a method ``net.encode`` the functions."""
+        return _objects(self._known_objects(path, expression))
+
+    def attribute_objects(self, owner: str, words: tuple[str, ...]) -> Objects:
+        """The same for a chain of attributes of an object of a class: ``self.model.forward`` in a method of it."""
+        found = self._memo.solve(
+            ("attribute objects", owner, words[0]), lambda: self._follow(self._of_class_attribute(owner, words[0]))
+        )
+        return _objects(found if len(words) == 1 else self._followed(found, words[1:]))
+
+    def _known_objects(self, path: str, expression: Expression) -> tuple[str, ...]:
+        what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
+        return self._memo.solve(("objects", path, what), lambda: self._follow([(path, expression)]))
+
+    def _follow(self, queue: _Sources) -> set[str]:
+        """Follow each expression once, however many ways lead to it."""
+        found: set[str] = set() if queue else {_UNKNOWN}
+        seen: set[tuple[str, object]] = set()
+        while queue:
+            path, value = queue.pop()
+            key = (path, (value.roots, value.path) if isinstance(value, Ref) else id(value))
+            if key in seen or isinstance(value, Constant):
+                continue  # no constant can be called
+            seen.add(key)
+            if len(seen) > _MAX_STEPS:
+                return found | {_UNKNOWN}
+            self.modules.reads.record_read(path)
+            behind = self._sources(path, value)
+            queue += reversed(behind)
+            found.update(() if behind else self._stands_for(path, value))
+        return found
+
+    def _stands_for(self, path: str, value: Expression) -> Iterator[str]:
+        """The names of a value that is followed no further; for ``net.encode`` by the objects that ``net`` may be."""
+        holder, word = _parted(value)
+        owners = self._known_objects(path, holder) if holder is not None else ()
+        yield from self._followed(owners, (word,))
+        if holder is None or _UNKNOWN in owners:
+            names = self.names(path, value)
+            yield from names
+            if not names or any(map(is_abstract, names)):
+                yield _UNKNOWN
+
+    def _followed(self, owners: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
+        """The names that a chain of attributes of objects may stand for."""
+        known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
+        found = {name for each in known for name in self.follow(each, words)}
+        return tuple(sorted(found | ({_UNKNOWN} if _UNKNOWN in owners else set())))
+
+    def _sources(self, path: str, value: Expression) -> _Sources:
+        """The expressions that an object comes from, one step back; nothing where it is made here."""
+        match value:
+            case Ref(path=()):
+                found = [pair for root in value.roots for pair in self._values_of(path, root, ())]
+                return [*found, *self._of_elements(path, value)]
+            case Ref() | Attribute():
+                return self._of_attribute(path, value)
+            case Call():
+                return self._of_call(path, value)
+            case Operation(op="if", operands=(_, *operands)) | Operation(op="or" | "and", operands=operands):
+                return [(path, each) for each in operands]
+            case Operation(op="await", operands=(inner,)) | Operation(op=":=", operands=(_, inner)):
+                return [(path, inner)]
+            case Subscript(value=Call() as call, indices=(Constant(value=int(index)),)):
+                return self._of_result(path, call, index)
+            case Subscript(value=table, indices=(key,)):
+                return self._of_table(path, table, key)
+        return []
+
+    def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
+        """The entries of a literal dictionary or list, that under the key where it is a literal, too."""
+        found: _Sources = []
+        behind = self.displays(path, table)
+        if isinstance(table, Subscript) and len(table.indices) == 1:
+            rows = self._of_table(path, table.value, table.indices[0])
+            behind = ((file, row) for file, row in rows if isinstance(row, Collection))
+        for file, display in behind:
+            if display.kind == "dict":
+                pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
+                word = key.value if isinstance(key, Constant) else None
+                picked = [item for each, item in pairs if isinstance(each, Constant) and each.value == word]
+                found += ((file, item) for item in picked or [item for _, item in pairs] if item is not None)
+            else:
+                found += ((file, item) for item in display.items if item is not None)
+        return found
+
+    def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
+        """``net, optimizer = prepare(net, optimizer)``."""
+        for root in value.roots:
+            for how, made in self._definitions.assigned(path + root) or ():
+                if how == "[]" and isinstance(made, Call) and self._gives_tuple(path, made):
+                    yield from self._of_result(path, made, self._place(path, root, made))
+
+    def _gives_tuple(self, path: str, call: Call) -> bool:
+        """Whether a call may return a tuple whose elements are known: a wrapper's, or that of a function of the project."""
+        return any(
+            self.functions(name) if ":" in name else module_wrapper(name) for name in self.names(path, call.func)
+        )
+
+    def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
+        """The expressions behind one element of a call's result."""
+        found: _Sources = []
+        for name in self.names(path, call.func) if index is not None else ():
+            wrapper = module_wrapper(name) if ":" not in name else None
+            given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
+            found += [(path, given)] if given is not None else []
+            for returned in self.return_expressions(name) if ":" in name and not self.is_generator(name) else ():
+                items = returned.items if isinstance(returned, Collection) else ()
+                item = items[index] if index is not None and -len(items) <= index < len(items) else None
+                found += [(path_of(name), item)] if item is not None else []
+        return found
+
+    def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
+        """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""
+        holder, word = _parted(value)
+        if holder is None:
+            return []
+        found: _Sources = []
+        inner = False
+        for owner in self._known_objects(path, holder):
+            if owner.endswith("()") and ":" in owner:
+                found += self._of_class_attribute(owner[:-2], word)
+                inner = inner or not any(map(self.functions, self.methods(owner[:-2], word)))
+            elif owner.endswith(":"):
+                targets = self.modules.attribute(owner[:-1], word) or ()
+                found += [(path_of(name), one) for name in targets for how, one in self.assigned(name) if how == "="]
+        return [(path, holder)] if inner and word in _INNER and not found else found
+
+    def _of_class_attribute(self, owner: str, word: str) -> _Sources:
+        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
+        found = [*self.attribute_values(owner, word), *passed_for_field(self, owner, word)]
+        for each in self.ancestry(owner):
+            for how, method, made in self.instance_attributes(each).get(word, ()) if ":" in each else ():
+                if how == "[]" and isinstance(made, Call):
+                    for function in self.functions(method):
+                        index = attribute_unpacking_index(function, word, made)
+                        found += self._of_result(path_of(each), made, index)
+        return found
+
+    def _of_call(self, path: str, call: Call) -> _Sources:
+        """The module that a call wraps, the receiver of a fluent method, or what a function of the project returns."""
+        found: _Sources = []
+        names, (holder, word) = self.names(path, call.func), _parted(call.func)
+        if not names and holder is not None and word in FLUENT_METHODS | {"apply"}:
+            return [(path, holder)]  # of a parameter without annotation
+        for name in names:
+            given = self._handed_back(call, name) if call.args else None
+            if given is None and ":" not in name:
+                given = holder if is_fluent(name) else None
+                if given is None:
+                    return []
+            if given is not None:
+                found.append((path, given))
+            elif not self.is_generator(name):
+                returned = [(path_of(name), value) for value in self.return_expressions(name)]
+                if not returned:
+                    return []
+                found += returned
+        return found
+
+    def _handed_back(self, call: Call, name: str) -> Expression | None:
+        """The argument that a call returns, itself or in a wrapper; see ``catalogue.module_wrappers``."""
+        if name in _TRANSPARENT or self._only_wraps(name):
+            return call.args[0].value
+        wrapper = module_wrapper(name) if ":" not in name else None
+        return wrapped_module(wrapper, call) if wrapper is not None else None
+
+    def _only_wraps(self, name: str) -> bool:
+        """Whether a class of the project only inherits how it runs a module from a wrapper of modules."""
+        if not self.classes(name) or not any(":" not in each and module_wrapper(each) for each in self.ancestry(name)):
+            return False
+        return not self._call_methods(name)
+
+    def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
+        """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
+        found: set[str] = set()
+        for file, value in self.values(path, reference._replace(path=())):
+            names = self.names(file, value)
+            if all(name.endswith("[]") for name in names):
+                wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
+                names = self.destructured_names(file, wrapped) or names
+            for name in names:
+                found.update(self.follow(name, reference.path))
+        if not found and len(reference.path) == 1:
+            for file, value in self.values(path, reference):
+                found.update(self.names(file, value) if value is not reference else ())
+        if len(reference.path) == 1 and not any(":" in name for name in found):
+            found.update(self._passed_for_field(path, reference))
+        return tuple(sorted(found))
+
+    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
+        """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
+        holder = reference._replace(path=())
+        for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
+            owner = name[:-2] if name.endswith("()") and self.classes(name[:-2]) else ""
+            for each in (owner, *self.subclasses(owner)) if owner else ():
+                for file, value in passed_for_field(self, each, reference.path[0]):
+                    yield from self.names(file, value)
+
+
+def _objects(found: tuple[str, ...]) -> Objects:
+    """The names of objects, and whether all are known."""
+    return Objects(tuple(each for each in found if each != _UNKNOWN), bool(found) and _UNKNOWN not in found)
+
+
+def _parted(value: Expression) -> tuple[Expression | None, str]:
+    """The holder of an attribute and its word: ``self.net`` and ``encode`` of ``self.net.encode``."""
+    match value:
+        case Ref(path=(*words, last)):
+            return value._replace(path=tuple(words)), last
+        case Attribute(value=holder, name=name):
+            return holder, name
+    return None, ""
