@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.catalogue.rows import (
@@ -243,11 +243,11 @@ _NONDETERMINISTIC = ("raises", "silent", "warns")
 
 
 @lru_cache(maxsize=32)
-def load(version: str) -> Catalogue:
+def load(version: str, admitted: tuple[str, ...] = ()) -> Catalogue:
     """The catalogue for a torch version, ``2.13`` or ``2.13.0+cpu``: of that release, else the nearest older one, else the
-    oldest.
+    oldest; ``admitted`` are further releases that the code may run with.
     """
-    return Catalogue(version)
+    return Catalogue(version, admitted)
 
 
 def canonical(name: str) -> str:
@@ -258,16 +258,32 @@ def canonical(name: str) -> str:
     return ".".join(filter(None, match.groups())) if match else name
 
 
+@cache
+def _other(version: str) -> Catalogue:
+    return Catalogue(version)
+
+
 class Catalogue:
     """The catalogue of one torch ``version``; ``exact`` is false when that is only the release nearest to the one asked for.
 
-    Names are absolute and dotted, methods of tensors ``torch.Tensor.cumsum``. Each table is read at first use.
+    Names are absolute and dotted, methods of tensors ``torch.Tensor.cumsum``. Each table is read at first use. ``admitted``
+    are all releases that the code may run with, ``version`` among them.
     """
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, admitted: tuple[str, ...] = ()) -> None:
         known = documented_versions()
         self.version = max((one for one in known if release(one) <= release(version)), key=release, default=known[0])
         self.exact = release(self.version) == release(version)
+        self.admitted = admitted or (self.version,)
+
+    def stops_elsewhere(self, row: OperationRow) -> str | None:
+        """The newest other admitted release in which an operation raises in strict mode under the conditions of ``row``."""
+        for version in reversed(self.admitted):
+            if version != self.version:
+                others = _other(version).operation(row.operation)
+                if any((each.behaviour, each.when, each.phase) == ("raises", row.when, row.phase) for each in others):
+                    return version
+        return None
 
     def operation(self, name: str) -> tuple[OperationRow, ...]:
         """The rows of a public call, in order: the first that holds decides."""

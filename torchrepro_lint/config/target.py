@@ -210,18 +210,22 @@ def _required_version(root: Path, name: str) -> str:
 
 
 _MINIMUM = "minimum"
+# Releases of a year and a half, from the first that needs no workspace variable for cuBLAS (2.10).
+_RECENT = 6
 _PATCHES = range(20)
 
 
 class Target(NamedTuple):
     """The target torch release: ``version`` is in the catalogue (``"2.1"``), ``decided_by`` is the file or option that decided.
 
-    ``asked`` is the requested version if the catalogue lacks it and ``version`` replaces it, else ``None``.
+    ``asked`` is the requested version if the catalogue lacks it and ``version`` replaces it, else ``None``. ``admitted`` are
+    all releases that the project may run with: what its specifiers admit, or without any the ``_RECENT`` newest.
     """
 
     version: str
     decided_by: str
     asked: str | None = None
+    admitted: tuple[str, ...] = ()
 
 
 def find_target(root: Path, asked: str | None, known: Sequence[str]) -> Target:
@@ -240,8 +244,8 @@ def find_target(root: Path, asked: str | None, known: Sequence[str]) -> Target:
             return _nearest_target(requirement.exact, requirement.file, known)
     for requirement in requirements:
         if requirement.specifiers and (admitted := _admitted_releases(requirement, known)):
-            return Target(admitted[-1], requirement.file)
-    return Target(known[-1], "the newest release known")
+            return Target(admitted[-1], requirement.file, admitted=tuple(admitted))
+    return Target(known[-1], "the newest release known", admitted=tuple(known[-_RECENT:]))
 
 
 def _minimum_target(requirements: list[VersionRequirement], known: Sequence[str]) -> Target:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.operations.gaps import first_gap
-from torchrepro_lint.domain.operations.reached_operations import operations_raising
+from torchrepro_lint.domain.operations.reached_operations import operations_needing_mode, operations_raising
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop
 from torchrepro_lint.trace.call_paths import place_of
 
@@ -23,6 +23,10 @@ def why_not_strict(context: Context, program: Program) -> str:
     stop = next(iter(operations_raising(context, program)), None)
     if stop is not None:
         return f"deterministic mode would stop at {stop.label} ({place_of(context.project, stop.trace_event, context.path)})"
+    for each in operations_needing_mode(context, program):
+        if (version := context.catalogue.stops_elsewhere(each.row)) is not None:
+            place = place_of(context.project, each.trace_event, context.path)
+            return f"with torch {version}, which the project admits, deterministic mode would stop at {each.label} ({place})"
     gap = first_gap(context.project, program, context.path)
     return f"{gap}, and deterministic mode may stop there" if gap else ""
 
