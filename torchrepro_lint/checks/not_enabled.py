@@ -54,7 +54,7 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         steps = call_path(project, first.trace_event, f"{first.label} is deterministic only on request")
         why_not = why_not_strict(context, program)
         remedy = (
-            NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue.version)
+            NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue.admitted)
         )
         yield Finding(_CODE, first_line(context.lines, statement), message, remedy, steps=steps)
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
+from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import (
@@ -25,11 +27,12 @@ from torchrepro_lint.checks.fixes.outdated_comments import SPEED, outdated_comme
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
 from torchrepro_lint.checks.fixes.seeding import existing_seed, fix_in, is_conditional
-from torchrepro_lint.domain.determinism_mode import first_accelerator_computation
+from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
+from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key
-from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, span
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
 from torchrepro_lint.syntax.visitor import split_name, statements
 
 if TYPE_CHECKING:
@@ -81,9 +84,44 @@ _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 
 
-def fix_enabling(project: Project, program: Program, first: TraceEvent, torch_version: str) -> Fix | NoFix:
-    """Turn deterministic mode on below the unconditional seeding, else where the program starts."""
-    word = "use_deterministic_algorithms" if release(torch_version) >= _MODERN_SINCE else "set_deterministic"
+def fix_enabling(project: Project, program: Program, first: TraceEvent, releases: Sequence[str]) -> Fix | NoFix:
+    """Turn deterministic mode on, beside the program's own switch for cuDNN, below its seeding, or where it starts.
+
+    The workspace of cuBLAS is set, too, where one of the ``releases`` that the project admits needs it.
+    """
+    word = "use_deterministic_algorithms" if release(releases[-1]) >= _MODERN_SINCE else "set_deterministic"
+    fix = _beside_own_switch(project, program, first, word) or _enabled(project, program, first, word)
+    old = all(release(each) < CUBLAS_NOT_NEEDED_SINCE for each in releases)  # then TRL205 asks for it in turn
+    if isinstance(fix, NoFix) or old or release(releases[0]) >= CUBLAS_NOT_NEEDED_SINCE:
+        return fix
+    if any(flag_writes_in(project, program, CUBLAS_VARIABLE)):
+        return fix
+    workspace = fix_workspace(project, program.entry.path, program, None, None)
+    if isinstance(workspace, NoFix):
+        return workspace
+    return fix._replace(edits=join_insertions((*workspace.edits, *fix.edits)))
+
+
+def _beside_own_switch(project: Project, program: Program, first: TraceEvent, word: str) -> Fix | None:
+    """The mode takes the value that the program gives cuDNN's flag: ``cudnn.deterministic = args.deterministic``."""
+    for effect in flag_writes_in(project, program, CUDNN_DETERMINISTIC):
+        statement, path = effect.trace_event.event.statement, effect.trace_event.path
+        if not isinstance(statement, Assign) or not isinstance(statement.value, Ref) or len(statement.targets) > 1:
+            continue
+        if is_conditional(effect.trace_event, first) or effect.value is not UNKNOWN_VALUE:
+            continue
+        tree, text = project.files[path], project.text(path)
+        function = split_name(effect.trace_event.function)[2]
+        inside = f":{function}" if function else ""
+        torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement.end)
+        value = text[statement.value.start : statement.value.end]
+        edit = insert_below(text, span(statement), f"{torch}.{word}({value})")
+        return fix_in(path, program.entry.path, f"call torch.{word}({value})", join_insertions((*imports, edit)))
+    return None
+
+
+def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -> Fix | NoFix:
+    """The mode is turned on below the unconditional seeding, else where the program starts."""
     trace_events = program.run.trace_events
     order = next(
         (n for n, each in enumerate(trace_events) if event_key(each.event) == event_key(first.event)), len(trace_events)
