@@ -267,14 +267,17 @@ class Catalogue:
     """The catalogue of one torch ``version``; ``exact`` is false when that is only the release nearest to the one asked for.
 
     Names are absolute and dotted, methods of tensors ``torch.Tensor.cumsum``. Each table is read at first use. ``admitted``
-    are all releases that the code may run with, ``version`` among them.
+    are all releases that the code may run with, ``version`` among them; ``begins_later`` says that the release ``asked`` for
+    is older than all that are documented.
     """
 
     def __init__(self, version: str, admitted: tuple[str, ...] = ()) -> None:
         known = documented_versions()
+        self.asked = version
         self.version = max((one for one in known if release(one) <= release(version)), key=release, default=known[0])
         self.exact = release(self.version) == release(version)
         self.admitted = admitted or (self.version,)
+        self.begins_later = release(known[0]) > release(version)
 
     def stops_elsewhere(self, row: OperationRow) -> str | None:
         """The newest other admitted release in which an operation raises in strict mode under the conditions of ``row``."""

@@ -51,7 +51,7 @@ def _finding(context: Context, switch: ModeSwitch) -> Iterator[Finding]:
         message = f"{word}() without its argument raises a TypeError; pass {_on_value(switch)}"
         yield Finding(CODE, place, message, _unless_it_stops(context, switch, _fix_missing), severity="error")
     elif _is_off(context, switch):
-        if not _is_on_in_other_branch(context, switch):
+        if not _is_on_in_other_branch(context, switch) and not _ends_own_use(context, switch):
             message = (
                 f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on_value(switch)}"
             )
@@ -103,6 +103,17 @@ def _is_on_in_other_branch(context: Context, switch: ModeSwitch) -> bool:
         and not _is_off(context, each)
         and not only_warns(each)
         and wanted.intersection((guard.kind, id(guard.value)) for guard in each.site.guards)
+        for each in mode_switches(context.project, context.path)
+    )
+
+
+def _ends_own_use(context: Context, switch: ModeSwitch) -> bool:
+    """Whether the function has turned strict mode on before, and turns it off again where it is done, as a test does."""
+    return any(
+        each.site.function == switch.site.function
+        and each.site.call.start < switch.site.call.start
+        and each.mode is not None
+        and not _is_off(context, each)
         for each in mode_switches(context.project, context.path)
     )
 

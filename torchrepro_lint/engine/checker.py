@@ -151,6 +151,8 @@ def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix |
         return finding.remedy
     if finding.code not in checker.fixable:
         return NoFix(f"the settings leave {finding.code} out of what is fixed")
+    if checker.catalogue.begins_later:
+        return NoFix(f"torch {checker.catalogue.asked} may lack what the fix would write: the catalogue begins later")
     if parsed.source is None or parsed.source.notebook is None:
         return fix
     from torchrepro_lint.source.decoding import fit_to_cells

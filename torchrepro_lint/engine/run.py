@@ -70,7 +70,9 @@ def run_with_states(
 def prepare(tree: ProjectTree, honour_comments: bool) -> tuple[Checker, Target]:
     """The checker of a project, and its target torch."""
     target = target_of(tree.root)
-    return make_checker(tree, RULES, catalogue.load(target.version, target.admitted), honour_comments), target
+    return make_checker(
+        tree, RULES, catalogue.load(target.asked or target.version, target.admitted), honour_comments
+    ), target
 
 
 def _run_tree(

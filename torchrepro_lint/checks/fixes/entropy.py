@@ -10,9 +10,19 @@ from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
-from torchrepro_lint.syntax.control_flow import control_flow_position
-from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, ExpressionStatement, Ref, Statement, span
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.control_flow import control_flow_position, function_at
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Call,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Operation,
+    Ref,
+    Statement,
+    span,
+)
+from torchrepro_lint.syntax.visitor import expressions, is_none, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.repetition import runs_often
 
 if TYPE_CHECKING:
@@ -49,6 +59,10 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
         return NoFix(f"what {word}() returns is used, and {_SEEDED_FORMS[word]} returns something else")
     if runs_often(project, path, call):
         return _REPEATED
+    if _is_teardown(project, path, call):
+        return NoFix("it ends the seeding above the yield, as the teardown of a fixture does")
+    if _is_optional_parameter(project, path, site):
+        return NoFix("callers that give the function no seed ask for entropy; give them one to pass")
     seed = written_seed(project, path, call.start, but=_passed_variable(site), seeder=True)
     if isinstance(seed, NoFix):
         return seed
@@ -56,6 +70,25 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
         return _replace_with_seed(f".{_SEEDED_FORMS[word]}({seed.text})", Span(func.base_end, call.end), seed)
     fix = _pass_seed(text, site, _fitting(site, seed))
     return fix if isinstance(fix, NoFix) else fix._replace(seeds=True)
+
+
+def _is_teardown(project: Project, path: str, call: Call) -> bool:
+    """Whether a call stands below a ``yield`` of its function."""
+    position = control_flow_position(project.files[path], call.start)
+    return position is not None and any(
+        isinstance(each, Operation) and each.op.startswith("yield")
+        for statement in statements(tuple(position.before))
+        for expression in expressions(statement)
+        for each in subexpressions(expression)
+    )
+
+
+def _is_optional_parameter(project: Project, path: str, site: CallSite) -> bool:
+    """Whether a call passes a parameter of its function whose default is None."""
+    function, word = function_at(project.files[path], site.call.start), _passed_variable(site)
+    return function is not None and any(
+        each.name == word and each.default is not None and is_none(each.default) for each in function.params
+    )
 
 
 def _is_entropy_seeding(statement: Statement) -> bool:
