@@ -6,7 +6,7 @@ worker. What several fixes of a file need is computed once.
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
@@ -78,7 +78,7 @@ class _GeneratorAnalysis(NamedTuple):
 
     ``needing``: the starts of the calls that need a generator. ``generators``: whether a value, by identity, is one.
     ``positions``: positions by offset. ``made``: the variables that a block, by identity, sets to one. ``own``: the
-    module's own.
+    module's own. ``above``: for each call, the generators above it.
     """
 
     needing: dict[str, tuple[int, ...]]
@@ -86,12 +86,13 @@ class _GeneratorAnalysis(NamedTuple):
     positions: dict[tuple[str, int], ControlFlowPosition | None]
     made: dict[int, tuple[tuple[int, str], ...]]
     own: dict[str, tuple[str, ...]]
+    above: dict[str, dict[int, _Above]]
 
 
 def _analysis(project: Project) -> _GeneratorAnalysis:
     found = _ANALYSES.get(project)
     if found is None:
-        found = _ANALYSES[project] = _GeneratorAnalysis({}, {}, {}, {}, {})
+        found = _ANALYSES[project] = _GeneratorAnalysis({}, {}, {}, {}, {}, {})
     return found
 
 
@@ -280,7 +281,7 @@ def _make_generator(project: Project, path: str, position: ControlFlowPosition, 
     inside = position.function.name if position.function else ""
     torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement_of.start)
     word = _unused_name(project, path, position, call)
-    value = seed.plus(_generators_above(project, path, position, call)).text
+    value = seed.plus(_above(project, path, call).all).text
     statement = f"{word} = {torch}.Generator().manual_seed({value})"
     made = insert_statement(text, statement_of.start, statement, below_heading=True)
     return _MadeGenerator(word, join_insertions(dict.fromkeys((*imports, *seed.edits, made))))
@@ -293,32 +294,50 @@ class _MadeGenerator(NamedTuple):
     edits: tuple[Edit, ...]
 
 
-_LOADER_NAME = re.compile(r"(?i)_*(data)?_*(loaders?|dl|sampler|iter(ator)?)$")
+_LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")
+
+
+class _Above(NamedTuple):
+    """How many generators are, or will be, created above a call of its function: in all, and under the same name."""
+
+    all: int
+    alike: int
+
+
+def _above(project: Project, path: str, call: Call) -> _Above:
+    known = _analysis(project).above
+    if path not in known:
+        known[path] = dict(_count_above(project, path))
+    return known[path].get(call.start, _Above(0, 0))
+
+
+def _count_above(project: Project, path: str) -> Iterator[tuple[int, _Above]]:
+    """The numbers for each call that needs a generator, by its start."""
+    created = [
+        (site.call.start, site.function, "")
+        for site in project.calls(path)
+        if "torch.Generator" in site.names and not site.call.args
+    ]
+    for start in _calls_needing(project, path):
+        if (position := position_at(project, path, start)) is not None:
+            function = f"{path}{position.function.name if position.function else ':'}"
+            created.append((start, function, _generator_name(position.spots[-1].statement)))
+    counted: Counter[tuple[str, str]] = Counter()
+    for start, function, word in sorted(created):
+        if word:
+            yield start, _Above(counted[function, "*"], counted[function, word])
+            counted[function, word] += 1
+        counted[function, "*"] += 1
 
 
 def _unused_name(project: Project, path: str, position: ControlFlowPosition, call: Call) -> str:
     """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
     word = _generator_name(position.spots[-1].statement)
-    above = [
-        _generator_name(statement) == word
-        for start, statement in _needing_in_function(project, path, position).items()
-        if start < call.start
-    ]
     tree, inside = project.files[path], position.function.name if position.function else ""
     if word == KEYWORD and any(each.lower() == KEYWORD for each, _ in tree.exports):
         word = f"loader_{KEYWORD}"  # the module's generator is a network
-    numbered = (f"{word}_{number + 1}" if number else word for number in count(sum(above)))
+    numbered = (f"{word}_{number + 1}" if number else word for number in count(_above(project, path, call).alike))
     return next(each for each in numbered if free_name(tree, each, inside) == each)
-
-
-def _needing_in_function(project: Project, path: str, position: ControlFlowPosition) -> dict[int, Statement]:
-    """The starts of the calls of one function that need a generator, with their statements."""
-    positions = ((start, position_at(project, path, start)) for start in _calls_needing(project, path))
-    return {
-        start: other.spots[-1].statement
-        for start, other in positions
-        if other is not None and other.function == position.function
-    }
 
 
 def _generator_name(statement: Statement) -> str:
@@ -328,22 +347,13 @@ def _generator_name(statement: Statement) -> str:
         return f"split_{KEYWORD}"
     targets = statement.targets if isinstance(statement, Assign) else ()
     if len(targets) == 1 and isinstance(targets[0], Ref):
-        word = last_identifier(targets[0])
-        prefix = _LOADER_NAME.sub("", word).strip("_").lower()
-        if prefix and prefix != word.lower():
-            return f"{prefix}_{KEYWORD}"
+        word = last_identifier(targets[0]).lower()
+        prefix = word
+        for each in _LOADER_WORDS:
+            prefix = prefix.removesuffix(each).rstrip("_")
+        if prefix.strip("_") and prefix != word:
+            return f"{prefix.strip('_')}_{KEYWORD}"
     return KEYWORD
-
-
-def _generators_above(project: Project, path: str, position: ControlFlowPosition, call: Call) -> int:
-    """The number of generators that are, or will be, created above a call of its function: each has a seed of its own."""
-    function = f"{path}{position.function.name if position.function else ':'}"
-    made = {
-        site.call.start
-        for site in project.calls(path)
-        if site.function == function and "torch.Generator" in site.names and not site.call.args
-    }
-    return sum(start < call.start for start in {*made, *_needing_in_function(project, path, position)})
 
 
 def _pass_generator(project: Project, path: str, call: Call, word: str) -> Edit:

@@ -28,6 +28,8 @@ def only_imports(statement: Statement) -> bool:
     """Whether a statement is an import, or a ``try`` or ``if`` around imports."""
     if not isinstance(statement, (Try, If)):
         return isinstance(statement, Import)
+    if isinstance(statement, If) and is_main_test(statement.test):
+        return False
     inner = [each for each in statements((statement,)) if each is not statement]
     return any(isinstance(each, Import) for each in inner) and not any(
         isinstance(each, DefinitionStatement) for each in inner

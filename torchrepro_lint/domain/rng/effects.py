@@ -6,7 +6,6 @@ do.
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,8 @@ from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.domain.flags import dictionary_items
 from torchrepro_lint.domain.rng.seeders import (
     families_of_call,
+    is_seeder_word,
+    is_seeding_method,
     leaves_result,
     logs_metric,
     may_log,
@@ -39,13 +40,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Consumer, Scalar, Seeder
     from torchrepro_lint.query.memo_tables import MemoTable
-
-# An unresolved call named like a seeder may be one: then nothing is reported about the run.
-_SEEDER_WORD = re.compile(
-    r"(?=\w*\Z)(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those test or convert, and set nothing
-    r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
-    r"seed_\w+|seeding|\w*(determinis|reproduc)\w*)"
-)
 
 
 class Draw(NamedTuple):
@@ -150,7 +144,7 @@ class RngEffects:
 
     def _callee_effect(self, names: tuple[str, ...], call: Call) -> str:
         """The same for all calls of a callee with these names, by this method."""
-        if leaves_result(self._names, names, call) or may_log(names, call) or _may_be_seeding_method(names, call):
+        if leaves_result(self._names, names, call) or may_log(names, call) or is_seeding_method(names, call):
             return "act"
         acts = any(
             known in self._user_seeders
@@ -188,7 +182,7 @@ class RngEffects:
             self._mark_acting(trace_event)
         elif logs_metric(trace_event.names, call):
             self._metric_events.append(trace_event)
-        self.unknown_seeder = self.unknown_seeder or _may_be_seeding_method(trace_event.names, call)
+        self.unknown_seeder = self.unknown_seeder or is_seeding_method(trace_event.names, call)
         for name in self._external_names(trace_event.names or _method_name(call)):
             known = without_calls(name)
             self._seed(trace_event, call, known)
@@ -383,7 +377,7 @@ class RngEffects:
     def _may_be_seeder(self, name: str) -> bool:
         """``mylib.set_seed``: external, unknown, and named like a seeder."""
         root, word = name.partition(".")[0], name.rpartition(".")[2]
-        if root in _KNOWN_PACKAGES or "()" in name or not _SEEDER_WORD.fullmatch(word.lower()):
+        if root in _KNOWN_PACKAGES or "()" in name or not is_seeder_word(word):
             return False
         return not self._catalogue.framework(name)
 
@@ -463,12 +457,6 @@ def _method_name(call: Call) -> tuple[str, ...]:
     """An in-place sampler on an unknown receiver: only torch has such names."""
     word, _ = method_and_receiver(call.func)
     return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
-
-
-def _may_be_seeding_method(names: tuple[str, ...], call: Call) -> bool:
-    """A method of an unknown object that is named like a seeder: ``fabric.seed_everything(7)``."""
-    word, receiver = method_and_receiver(call.func)
-    return not names and bool(receiver) and _SEEDER_WORD.fullmatch(word.lower()) is not None
 
 
 def called_variable(func: Expression) -> str:

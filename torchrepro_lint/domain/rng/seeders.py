@@ -232,3 +232,22 @@ def _texts(call: Call) -> Iterator[str]:
                 yield each.value
             elif isinstance(each, Ref):
                 yield (each.path or (each.roots[0].rpartition(".")[2].lstrip(":"),))[-1].replace("_", " ")
+
+
+# An unresolved call named like a seeder may be one: then nothing is reported about the run.
+_SEEDER_WORD = re.compile(
+    r"(?=\w*\Z)(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those test or convert, and set nothing
+    r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
+    r"seed_\w+|seeding|\w*(determinis|reproduc)\w*)"
+)
+
+
+def is_seeder_word(word: str) -> bool:
+    """Whether a function is named like a seeder: ``set_seed``."""
+    return _SEEDER_WORD.fullmatch(word.lower()) is not None
+
+
+def is_seeding_method(names: tuple[str, ...], call: Call) -> bool:
+    """A method of an unknown object that is named like a seeder: ``fabric.seed_everything(7)``."""
+    word, receiver = method_and_receiver(call.func)
+    return not names and bool(receiver) and is_seeder_word(word)
