@@ -275,7 +275,7 @@ def _start_edits(project: Project, path: str, place: SeedPlace, families: Sequen
     found = seeding_lines(tree, text, families, place.seed.text, function.name if function else "", at)
     edit = insert_lines(text, place, found.lines)
     fresh = max((each.span.start for each in found.imports), default=0)
-    late = [each for each in found.words if not function and _bound_from(tree, *each, fresh) > edit.span.start]
+    late = [each for each in found.words if not function and bound_from(tree, *each, fresh) > edit.span.start]
     if late:
         # An import above those of the modules leads to the draw.
         needed = "".join(f"import {module}{f' as {word}' if word != module else ''}\n" for module, word in late)
@@ -283,7 +283,7 @@ def _start_edits(project: Project, path: str, place: SeedPlace, families: Sequen
     return join_insertions((*found.imports, edit))
 
 
-def _bound_from(tree: SyntaxTree, module: str, word: str, fresh: int) -> int:
+def bound_from(tree: SyntaxTree, module: str, word: str, fresh: int) -> int:
     """The offset from which a module has a name: the end of its first import, or ``fresh``, where a new one is written."""
     imports = [each for each in statements(tree.body) if isinstance(each, Import)]
     return min((each.end for each in imports if (word, module) in each.names), default=fresh)

@@ -26,7 +26,7 @@ from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.outdated_comments import SPEED, outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
-from torchrepro_lint.checks.fixes.seeding import existing_seed, fix_in, is_conditional
+from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_in, is_conditional
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.source.files import release
@@ -143,7 +143,8 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
     at = insert_lines(text, place, "").span.start
     torch, imports = ensure_import(tree, text, "torch", inside=inside, at=at)
     edit = insert_lines(text, place, f"{torch}.{word}(True)")
-    if not inside and any(each.span.start > edit.span.start for each in imports):
+    fresh = max((each.span.start for each in imports), default=0)
+    if not inside and bound_from(tree, "torch", torch, fresh) > edit.span.start:
         return NoFix("torch would be used above the place where it is imported")
     return Fix(f"call torch.{word}(True)", join_insertions((*imports, edit)), safe=False)
 
