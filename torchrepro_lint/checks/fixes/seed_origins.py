@@ -15,7 +15,7 @@ from torchrepro_lint.dataflow.arguments import bind_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition
+from torchrepro_lint.syntax.control_flow import ControlFlowPosition, is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.visitor import statements
-from torchrepro_lint.trace.events import CallFrame
+from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
 
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "^", "//"})
 # Steps from a seeding call to its origin: parameters and variables that only hand the seed on.
@@ -43,11 +43,15 @@ _Identity: TypeAlias = "frozenset[tuple[str, str | int]]"
 
 
 class SeedOrigin(NamedTuple):
-    """An expression of a seed: its file, and the call path to the function that contains it."""
+    """An expression of a seed: its file, and the call path to the function that contains it.
+
+    It is ``conditional`` where a test decides whether the program seeds with it: elsewhere it may be None.
+    """
 
     path: str
     value: Expression
     call_path: tuple[CallFrame, ...]
+    conditional: bool = False
 
 
 def seed_origins(project: Project, effects: RngEffects) -> list[SeedOrigin]:
@@ -57,7 +61,9 @@ def seed_origins(project: Project, effects: RngEffects) -> list[SeedOrigin]:
         for seed in sorted(effects.seeds.get(family, ()), key=lambda each: each.order):
             value = project.passed_seed(seed.trace_event)
             if value is not None:
-                given = SeedOrigin(seed.trace_event.path, value, seed.trace_event.call_path)
+                given = SeedOrigin(
+                    seed.trace_event.path, value, seed.trace_event.call_path, _is_tested(seed.trace_event)
+                )
                 found.append(_behind(project, given, _MOST_STEPS))
     return found
 
@@ -79,6 +85,14 @@ def seed_constant(project: Project, effects: RngEffects) -> int | None:
     return next((each for each in constants if each is not None), None)
 
 
+def _is_tested(trace_event: TraceEvent) -> bool:
+    """Whether an event stands under a test other than that of ``__main__``."""
+    return any(
+        guard.kind in ("if", "else") and not guard.certain and not is_main_test(guard.value)
+        for guard in guards(trace_event)
+    )
+
+
 def _behind(project: Project, origin: SeedOrigin, steps: int) -> SeedOrigin:
     """The expression behind parameters and variables that only hand a seed on."""
     if steps == 0 or not isinstance(origin.value, Ref):
@@ -95,7 +109,11 @@ def _definition(project: Project, origin: SeedOrigin, ref: Ref) -> SeedOrigin | 
         frame = origin.call_path[-1]
         for closure in _argument(project, frame, f"{origin.path}{ref.roots[0]}"):
             value = _with_path(closure.value, ref)
-            return SeedOrigin(closure.path, value, origin.call_path[:-1]) if value is not None else None
+            return (
+                origin._replace(path=closure.path, value=value, call_path=origin.call_path[:-1])
+                if value is not None
+                else None
+            )
     values = project.files[origin.path].assigned.get(ref.roots[0], ())
     if ref.path or len(values) != 1 or isinstance(values[0][1], Call):
         return None

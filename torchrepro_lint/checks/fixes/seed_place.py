@@ -102,7 +102,8 @@ def _written_at_start(
     """A seed of the program as the start of its main function can write it; a literal is not repeated here."""
     block = home.spots[0].block
     scope = SeedScope(project, path, ControlFlowPosition(home.function, (BlockPosition(block, 0, None),)))
-    texts = (scope.written(each) for each in origins if home.function is not None and constant_of(each) is None)
+    usable = (each for each in origins if not each.conditional and constant_of(each) is None)
+    texts = (scope.written(each) for each in usable if home.function is not None)
     return next((each for each in texts if each is not None), None)
 
 

@@ -33,6 +33,7 @@ from torchrepro_lint.syntax.nodes import (
     Import,
     Operation,
     Ref,
+    Subscript,
     SyntaxTree,
     span,
 )
@@ -159,7 +160,9 @@ def fix_in(path: str, own: str, title: str, edits: tuple[Edit, ...]) -> Fix:
 def _is_repeatable(part: Expression) -> bool:
     match part:
         case Constant(value=value):
-            return type(value) is int
+            return type(value) in (int, str)
+        case Subscript(indices=(Constant(),)):
+            return True
         case Call(func=Ref(roots=("builtins.int",), path=())):
             return True
         case Operation(op=op):

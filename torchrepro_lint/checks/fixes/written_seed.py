@@ -123,9 +123,9 @@ def _own_seeds(project: Project, path: str, position: ControlFlowPosition) -> It
 def _rewritten(
     project: Project, path: str, position: ControlFlowPosition, origins: Sequence[SeedOrigin]
 ) -> Iterator[str]:
-    """What all programs that reach a place seed with, written there; a literal is not repeated."""
+    """What all programs that reach a place seed with, written there; a literal is not repeated, and what may be None is left."""
     scope = SeedScope(project, path, position)
-    texts = {None if constant_of(each) is not None else scope.written(each) for each in origins}
+    texts = {None if each.conditional or constant_of(each) is not None else scope.written(each) for each in origins}
     if len(texts) == 1:
         yield from (each for each in texts if each is not None)
 

@@ -48,7 +48,8 @@ _PASSES_ON = re.compile(
 _TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"})
 # Calls that use a value as an identifier.
 _USES = re.compile(
-    r"builtins\.open|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs)|"
+    r"builtins\.open|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs|"
+    r"path\.(exists|isfile|isdir|islink|lexists|getsize))|"
     r"(shutil|tempfile|socket|subprocess|wandb|mlflow|neptune|comet_ml|clearml)\..*|"
     r"torch\.distributed\.(init_process_group|TCPStore|FileStore|rpc\..*|elastic\..*)|"
     r"torch\.utils\.tensorboard\..*|tensorboardX\..*"
@@ -115,10 +116,10 @@ class _IdentifierUses:
         if arg.keyword is not None and _IDENTIFIERS.fullmatch(arg.keyword):
             return True
         names = self._project.names(path, call.func)
-        if any(map(_PASSES_ON.fullmatch, names)) or last_identifier(call.func) in _TEXT_METHODS:
-            return self.only(path, call, depth - 1)
         if names and all(map(_USES.fullmatch, names)):
             return True
+        if any(map(_PASSES_ON.fullmatch, names)) or last_identifier(call.func) in _TEXT_METHODS:
+            return self.only(path, call, depth - 1)
         if any(name in ("torch.save", "numpy.save", "numpy.savez") for name in names):
             return arg is call.args["torch.save" in names : 1 + ("torch.save" in names)][0]
         return any(self._parameter(name, call, arg.value) for name in names if ":" in name)
