@@ -31,7 +31,10 @@ HEADINGS = ["What it reports", "Why it matters", "Bad", "Good", "Fix", "Limits",
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_an_example_is_reported_as_it_says(example: Example, tmp_path: Path) -> None:
     _write(example.files, tmp_path)
-    _compare(_run(example, tmp_path), example.expected, tmp_path)
+    outcome = _run(example, tmp_path)
+    _compare(outcome, example.expected, tmp_path)
+    untold = [one for one in outcome.diagnostics if (one.fix is None) is not bool(one.unfixed)]
+    assert untold == [], "a finding has a fix, or says why there is none"
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.fixed], ids=lambda example: example.name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.fixes.arguments import replace_argument
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.queries import group_by_call
-from torchrepro_lint.source.text import Fix
+from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.syntax.visitor import subexpressions
 
@@ -42,10 +42,10 @@ def _is_out_of_order(loader: Loader) -> bool:
     return bool(orders) and not any(orders or ()) and (workers is None or any(count not in (0, 1) for count in workers))
 
 
-def _in_order(loader: Loader) -> Fix | None:
+def _in_order(loader: Loader) -> Fix | NoFix:
     arg = next((arg for arg in loader.site.call.args if arg.keyword == "in_order"), None)
     if arg is None or not isinstance(arg.value, Constant):
-        return None
+        return NoFix("the value is written elsewhere, and other calls may share it")
     return Fix("return batches in order", (replace_argument(arg, "True"),), safe=False)
 
 
