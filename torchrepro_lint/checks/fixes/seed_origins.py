@@ -43,15 +43,17 @@ _Identity: TypeAlias = "frozenset[tuple[str, str | int]]"
 
 
 class SeedOrigin(NamedTuple):
-    """An expression of a seed: its file, and the call path to the function that contains it.
+    """The argument of a seeding call: its file, and the call path to the function that contains it.
 
-    It is ``conditional`` where a test decides whether the program seeds with it: elsewhere it may be None.
+    ``source`` is the expression behind parameters and variables that only hand the seed on. It is ``conditional`` where a
+    test decides whether the program seeds with it: elsewhere it may be None.
     """
 
     path: str
     value: Expression
     call_path: tuple[CallFrame, ...]
-    conditional: bool = False
+    source: Expression
+    conditional: bool
 
 
 def seed_origins(project: Project, effects: RngEffects) -> list[SeedOrigin]:
@@ -61,28 +63,21 @@ def seed_origins(project: Project, effects: RngEffects) -> list[SeedOrigin]:
         for seed in sorted(effects.seeds.get(family, ()), key=lambda each: each.order):
             value = project.passed_seed(seed.trace_event)
             if value is not None:
-                given = SeedOrigin(
-                    seed.trace_event.path, value, seed.trace_event.call_path, _is_tested(seed.trace_event)
-                )
-                found.append(_behind(project, given, _MOST_STEPS))
+                event = seed.trace_event
+                given = SeedOrigin(event.path, value, event.call_path, value, _is_tested(event))
+                found.append(given._replace(source=_behind(project, given, _MOST_STEPS).value))
     return found
 
 
 def constant_of(origin: SeedOrigin) -> int | None:
     """The literal integer that an origin is; None for other expressions."""
-    value = origin.value
+    value = origin.source
     return value.value if isinstance(value, Constant) and type(value.value) is int else None
 
 
 def is_combined(origin: SeedOrigin) -> bool:
     """Whether a seed is computed from several values: ``seed + rank``."""
-    return isinstance(origin.value, Operation) and origin.value.op in _ARITHMETIC
-
-
-def seed_constant(project: Project, effects: RngEffects) -> int | None:
-    """The first literal integer with which a program seeds a family."""
-    constants = (constant_of(each) for each in seed_origins(project, effects))
-    return next((each for each in constants if each is not None), None)
+    return isinstance(origin.source, Operation) and origin.source.op in _ARITHMETIC
 
 
 def _is_tested(trace_event: TraceEvent) -> bool:
