@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.comments import is_cell_border
+from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.text import lines_of
 
 if TYPE_CHECKING:
@@ -16,6 +18,15 @@ def in_one_cell(project: Project, path: str, one: int, other: int) -> bool:
     start, end = sorted((one, other))
     if project.position(path, start).cell != project.position(path, end).cell:
         return False
-    lines = lines_of(project.text(path))
-    rows = range(lines.position(start).row, lines.position(end).row)
-    return not any(is_cell_border(lines.line(row + 1)) for row in rows)
+    borders = _BORDERS.of(project.text(path))
+    return bisect_right(borders, start) == bisect_right(borders, end)
+
+
+def _border_offsets(text: str) -> tuple[int, ...]:
+    """The starts of the lines at which a cell begins."""
+    lines = lines_of(text)
+    rows = range(1, lines.position(len(text)).row + 1)
+    return tuple(lines.offset(row) for row in rows if is_cell_border(lines.line(row)))
+
+
+_BORDERS = SingleEntryMemo(_border_offsets)
