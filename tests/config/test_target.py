@@ -55,7 +55,21 @@ def target(folder: Path, files: dict[str, str], asked: str | None = None) -> Tar
     ],
 )
 def test_the_project_decides(tmp_path: Path, files: dict[str, str], version: str, decided_by: str) -> None:
-    assert target(tmp_path, files) == Target(version, decided_by)
+    found = target(tmp_path, files)
+    assert (found.version, found.decided_by, found.asked) == (version, decided_by, None)
+
+
+def test_a_project_admits_what_its_specifiers_do(tmp_path: Path) -> None:
+    found = target(tmp_path, {"requirements.txt": "torch>=2.11\n"})
+    assert found.admitted[0] == "2.11"
+    assert found.admitted[-1] == found.version
+    assert found.declared
+
+
+def test_a_project_without_specifiers_admits_the_newest_releases(tmp_path: Path) -> None:
+    found = target(tmp_path, {})
+    assert found.admitted[-1] == found.version
+    assert not found.declared
 
 
 def test_the_setting_comes_first(tmp_path: Path) -> None:

@@ -243,11 +243,11 @@ _NONDETERMINISTIC = ("raises", "silent", "warns")
 
 
 @lru_cache(maxsize=32)
-def load(version: str, admitted: tuple[str, ...] = ()) -> Catalogue:
+def load(version: str, admitted: tuple[str, ...] = (), *, declared: bool = True) -> Catalogue:
     """The catalogue for a torch version, ``2.13`` or ``2.13.0+cpu``: of that release, else the nearest older one, else the
-    oldest; ``admitted`` are further releases that the code may run with.
+    oldest; ``admitted`` are further releases that the code may run with, ``declared`` says that a project says so.
     """
-    return Catalogue(version, admitted)
+    return Catalogue(version, admitted, declared=declared)
 
 
 def canonical(name: str) -> str:
@@ -267,13 +267,14 @@ class Catalogue:
     """The catalogue of one torch ``version``; ``exact`` is false when that is only the release nearest to the one asked for.
 
     Names are absolute and dotted, methods of tensors ``torch.Tensor.cumsum``. Each table is read at first use. ``admitted``
-    are all releases that the code may run with, ``version`` among them; ``begins_later`` says that the release ``asked`` for
+    are all releases that the code may run with, ``version`` among them, as far as they are ``declared``; ``begins_later`` says that the release ``asked`` for
     is older than all that are documented.
     """
 
-    def __init__(self, version: str, admitted: tuple[str, ...] = ()) -> None:
+    def __init__(self, version: str, admitted: tuple[str, ...] = (), *, declared: bool = True) -> None:
         known = documented_versions()
         self.asked = version
+        self.declared = declared
         self.version = max((one for one in known if release(one) <= release(version)), key=release, default=known[0])
         self.exact = release(self.version) == release(version)
         self.admitted = admitted or (self.version,)

@@ -53,9 +53,7 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         statement = entry_statement(program.entry, first.trace_event)
         steps = call_path(project, first.trace_event, f"{first.label} is deterministic only on request")
         why_not = why_not_strict(context, program)
-        remedy = (
-            NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue.admitted)
-        )
+        remedy = NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue)
         yield Finding(_CODE, first_line(context.lines, statement), message, remedy, steps=steps)
 
 

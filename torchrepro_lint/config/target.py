@@ -219,13 +219,15 @@ class Target(NamedTuple):
     """The target torch release: ``version`` is in the catalogue (``"2.1"``), ``decided_by`` is the file or option that decided.
 
     ``asked`` is the requested version if the catalogue lacks it and ``version`` replaces it, else ``None``. ``admitted`` are
-    all releases that the project may run with: what its specifiers admit, or without any the ``_RECENT`` newest.
+    all releases that the project may run with: what its specifiers admit, or without any the ``_RECENT`` newest, and then
+    the target is not ``declared``.
     """
 
     version: str
     decided_by: str
     asked: str | None = None
     admitted: tuple[str, ...] = ()
+    declared: bool = True
 
 
 def find_target(root: Path, asked: str | None, known: Sequence[str]) -> Target:
@@ -245,7 +247,7 @@ def find_target(root: Path, asked: str | None, known: Sequence[str]) -> Target:
     for requirement in requirements:
         if requirement.specifiers and (admitted := _admitted_releases(requirement, known)):
             return Target(admitted[-1], requirement.file, admitted=tuple(admitted))
-    return Target(known[-1], "the newest release known", admitted=tuple(known[-_RECENT:]))
+    return Target(known[-1], "the newest release known", admitted=tuple(known[-_RECENT:]), declared=False)
 
 
 def _minimum_target(requirements: list[VersionRequirement], known: Sequence[str]) -> Target:

@@ -70,9 +70,8 @@ def run_with_states(
 def prepare(tree: ProjectTree, honour_comments: bool) -> tuple[Checker, Target]:
     """The checker of a project, and its target torch."""
     target = target_of(tree.root)
-    return make_checker(
-        tree, RULES, catalogue.load(target.asked or target.version, target.admitted), honour_comments
-    ), target
+    known = catalogue.load(target.asked or target.version, target.admitted, declared=target.declared)
+    return make_checker(tree, RULES, known, honour_comments), target
 
 
 def _run_tree(

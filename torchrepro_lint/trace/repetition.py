@@ -71,14 +71,22 @@ def _site_repeats(project: ValueFlow, name: str, depth: int) -> bool:
 
 def _is_mapped(project: ValueFlow, path: str, function: str) -> bool:
     """Whether a function is given to a call that runs it for each item: ``pool.map(function, items)``."""
-    for file, ref, further in project.uses.of_definition(path, function):
-        here = None if further else project.uses.spots(file).of(ref)
-        if here is not None and isinstance(here.parent, Call) and here.parent.func is not ref:
-            named = next((arg.keyword for arg in here.parent.args if arg.value is ref), None)
-            by_name = named is not None and _CALLED_FOR_EACH.fullmatch(named)
-            if by_name or _MAPS.fullmatch(last_identifier(here.parent.func)):
-                return True
-    return False
+    return any(
+        not further and _is_given_to_map(project, file, ref)
+        for file, ref, further in project.uses.of_definition(path, function)
+    )
+
+
+def _is_given_to_map(project: ValueFlow, path: str, function: Expression) -> bool:
+    """Whether an expression, perhaps within ``functools.partial``, is an argument of such a call."""
+    here = project.uses.spots(path).of(function)
+    if here is None or not isinstance(here.parent, Call) or here.parent.func is function:
+        return False
+    word = last_identifier(here.parent.func)
+    if word == "partial":
+        return _is_given_to_map(project, path, here.parent)
+    named = next((arg.keyword for arg in here.parent.args if arg.value is function), None)
+    return bool(_MAPS.fullmatch(word)) or (named is not None and bool(_CALLED_FOR_EACH.fullmatch(named)))
 
 
 def _in_inner_scope(statement: Statement, call: Call) -> bool:

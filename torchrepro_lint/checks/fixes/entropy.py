@@ -40,6 +40,8 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
     """Drop a call that seeds from entropy if it undoes an earlier seeding or runs often, else give it a seed."""
     text, call = project.text(path), site.call
     alone = isinstance(site.statement, ExpressionStatement) and site.statement.value is call
+    if _is_optional_parameter(project, path, site):
+        return NoFix("callers that give the function no seed ask for entropy; give them one to pass")
     if alone and (_undoes_seeding(project, site, families) or runs_often(project, path, call)):
         position = control_flow_position(project.files[path], call.start)
         edit = (
@@ -61,8 +63,6 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
         return _REPEATED
     if _is_teardown(project, path, call):
         return NoFix("it ends the seeding above the yield, as the teardown of a fixture does")
-    if _is_optional_parameter(project, path, site):
-        return NoFix("callers that give the function no seed ask for entropy; give them one to pass")
     seed = written_seed(project, path, call.start, but=_passed_variable(site), seeder=True)
     if isinstance(seed, NoFix):
         return seed

@@ -294,6 +294,7 @@ class _MadeGenerator(NamedTuple):
     edits: tuple[Edit, ...]
 
 
+_PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev", "source", "target"})
 _LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")
 
 
@@ -334,25 +335,30 @@ def _unused_name(project: Project, path: str, position: ControlFlowPosition, cal
     """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
     word = _generator_name(position.spots[-1].statement)
     tree, inside = project.files[path], position.function.name if position.function else ""
-    if word == KEYWORD and any(each.lower() == KEYWORD for each, _ in tree.exports):
-        word = f"loader_{KEYWORD}"  # the module's generator is a network
+    if word.startswith(KEYWORD) and any(KEYWORD in each.lower() for each, _ in tree.exports):
+        word = f"loader_{word}"  # the module's generator is a network
     numbered = (f"{word}_{number + 1}" if number else word for number in count(_above(project, path, call).alike))
     return next(each for each in numbered if free_name(tree, each, inside) == each)
 
 
 def _generator_name(statement: Statement) -> str:
-    """``train_generator`` for what ``train_loader`` is assigned, ``split_generator`` for a split; else ``generator``."""
+    """``train_generator`` for what ``train_loader`` is assigned, ``generator_2`` for ``loader2``, ``split_generator`` for a
+    split; else ``generator``.
+    """
     value = statement.value if isinstance(statement, Assign) else None
     if isinstance(value, Call) and last_identifier(value.func) == "random_split":
         return f"split_{KEYWORD}"
     targets = statement.targets if isinstance(statement, Assign) else ()
     if len(targets) == 1 and isinstance(targets[0], Ref):
         word = last_identifier(targets[0]).lower()
-        prefix = word
+        part = next((each for each in word.split("_") if each in _PARTS), "")
+        prefix = bare = word.rstrip("0123456789")
         for each in _LOADER_WORDS:
             prefix = prefix.removesuffix(each).rstrip("_")
-        if prefix.strip("_") and prefix != word:
-            return f"{prefix.strip('_')}_{KEYWORD}"
+        if part or (prefix.strip("_") and prefix != bare):
+            return f"{part or prefix.strip('_')}_{KEYWORD}"
+        if bare not in (prefix, word):
+            return f"{KEYWORD}_{word.removeprefix(bare)}"
     return KEYWORD
 
 

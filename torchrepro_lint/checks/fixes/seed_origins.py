@@ -46,7 +46,7 @@ class SeedOrigin(NamedTuple):
     """The argument of a seeding call: its file, and the call path to the function that contains it.
 
     ``source`` is the expression behind parameters and variables that only hand the seed on. It is ``conditional`` where a
-    test decides whether the program seeds with it: elsewhere it may be None.
+    test decides whether the program seeds with it: elsewhere it may be None. ``order`` is that of the call in the trace.
     """
 
     path: str
@@ -54,6 +54,7 @@ class SeedOrigin(NamedTuple):
     call_path: tuple[CallFrame, ...]
     source: Expression
     conditional: bool
+    order: int
 
 
 def seed_origins(project: Project, effects: RngEffects) -> list[SeedOrigin]:
@@ -64,7 +65,7 @@ def seed_origins(project: Project, effects: RngEffects) -> list[SeedOrigin]:
             value = project.passed_seed(seed.trace_event)
             if value is not None:
                 event = seed.trace_event
-                given = SeedOrigin(event.path, value, event.call_path, value, _is_tested(event))
+                given = SeedOrigin(event.path, value, event.call_path, value, _is_tested(event), seed.order)
                 found.append(given._replace(source=_behind(project, given, _MOST_STEPS).value))
     return found
 

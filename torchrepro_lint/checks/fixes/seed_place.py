@@ -35,6 +35,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 from torchrepro_lint.trace.call_paths import is_method
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
+from torchrepro_lint.trace.repetition import function_runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
 
 
 # Callees that start a function in another process, which has its own generators.
-_SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
+_SPAWNERS = re.compile(
+    r"(torch\.)?multiprocessing\.|torch\.distributed\.(launcher|rpc\.(rpc_sync|rpc_async|remote))|"
+    r"concurrent\.futures\.ProcessPool"
+)
 
 
 _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
@@ -62,7 +66,7 @@ def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> 
     """
     place = start_place(project, program, trace_event)
     if isinstance(place, NoFix) or place.seed.text != FALLBACK:
-        return place if isinstance(place, NoFix) else _for_each_rank(program, place)
+        return place if isinstance(place, NoFix) else _for_each_rank(project, program, place)
     origins = seed_origins(project, program.effects)
     written = _written_at_start(project, program.entry.path, place.position, origins)
     if written is not None:
@@ -70,7 +74,9 @@ def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> 
     constant = next((found for each in origins if (found := constant_of(each)) is not None), None)
     if origins and constant is None:
         return NoFix("the seed of the program is not in scope where the first draw is reached")
-    return _for_each_rank(program, place if constant is None else place._replace(seed=SeedValue(str(constant), None)))
+    return _for_each_rank(
+        project, program, place if constant is None else place._replace(seed=SeedValue(str(constant), None))
+    )
 
 
 def start_place(project: Project, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
@@ -88,12 +94,18 @@ def start_place(project: Project, program: Program, trace_event: TraceEvent) -> 
         if number + 1 < len(positions) and in_loop(position):
             break
     home = _main_position(positions)
-    if home is None:
+    if home is None or _runs_for_each_item(project, program.entry.path, home):
         return _NO_PLACE
     return SeedPlace(home, module_constant(project, program.entry.path, home) or SeedValue(FALLBACK, None))
 
 
-_NO_PLACE = NoFix("the draw is reached only inside a loop or in another process, so there is no one place to seed")
+_NO_PLACE = NoFix(
+    "the draw is reached only in a loop, in another process or once for each item, so there is no one place to seed"
+)
+
+
+def _runs_for_each_item(project: Project, path: str, position: ControlFlowPosition) -> bool:
+    return position.function is not None and function_runs_often(project, path, position)
 
 
 def _written_at_start(
@@ -131,20 +143,20 @@ def _all_draws_under(program: Program, test: If, branch: str) -> bool:
 
 
 # Parameters and variables that hold the number of a process.
-_RANK = re.compile(r"(?i)((global|local|world|process|proc|dist)_?)?rank|process_(index|idx|id)|gpu(_id)?")
+_RANK = re.compile(r"(?i)_*((global|local|world|process|proc|dist)_?)?rank|process_(index|idx|id)|gpu(_id)?")
 _DISTRIBUTED = re.compile(
     r"torch\.distributed\.(distributed_c10d\.)?init_process_group|torch\.distributed\.rpc\.init_rpc|"
     r"deepspeed\.init_distributed"
 )
 
 
-def _for_each_rank(program: Program, place: SeedPlace) -> SeedPlace | NoFix:
+def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> SeedPlace | NoFix:
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
     if not _runs_in_processes(program):
         return place
     params = place.position.function.params if place.position.function else ()
-    rank = next((each.name for each in params if _RANK.fullmatch(each.name)), None)
     text, after = place.seed
+    rank = next((each.name for each in params if _RANK.fullmatch(each.name)), None) or _rank_option(project, text)
     if rank is None:
         bound = _rank_bound_before(place.position)
         if bound is None:
@@ -157,6 +169,13 @@ def _for_each_rank(program: Program, place: SeedPlace) -> SeedPlace | NoFix:
         return place
     plain = rank if text == FALLBACK else f"({text}) + {rank}" if " if " in text else f"{text} + {rank}"
     return place._replace(seed=SeedValue(plain, after))
+
+
+def _rank_option(project: Project, seed: str) -> str | None:
+    """The option of the rank beside that of the seed: ``args.local_rank`` for ``args.seed``."""
+    holder = seed.rpartition(".")[0]
+    words = [each for each in project.resolver.options.words if _RANK.fullmatch(each) and not each.startswith("gpu")]
+    return f"{holder}.{words[0]}" if holder.isidentifier() and words else None
 
 
 def _runs_in_processes(program: Program) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
@@ -31,11 +31,12 @@ from torchrepro_lint.domain.determinism_mode import first_accelerator_computatio
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span, join_insertions, lines_of
-from torchrepro_lint.syntax.control_flow import control_flow_position, event_key
+from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
 from torchrepro_lint.syntax.visitor import split_name, statements
 
 if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.domain.flag_effects import FlagWrite
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Project
@@ -84,15 +85,15 @@ _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 
 
-def fix_enabling(project: Project, program: Program, first: TraceEvent, releases: Sequence[str]) -> Fix | NoFix:
+def fix_enabling(project: Project, program: Program, first: TraceEvent, known: Catalogue) -> Fix | NoFix:
     """Turn deterministic mode on, beside the program's own switch for cuDNN, below its seeding, or where it starts.
 
-    The workspace of cuBLAS is set, too, where one of the ``releases`` that the project admits needs it.
+    The workspace of cuBLAS is set, too, where the project does not rule out a release that needs it.
     """
-    word = "use_deterministic_algorithms" if release(releases[-1]) >= _MODERN_SINCE else "set_deterministic"
+    word = "use_deterministic_algorithms" if release(known.version) >= _MODERN_SINCE else "set_deterministic"
     fix = _beside_own_switch(project, program, first, word) or _enabled(project, program, first, word)
-    old = all(release(each) < CUBLAS_NOT_NEEDED_SINCE for each in releases)  # then TRL205 asks for it in turn
-    if isinstance(fix, NoFix) or old or release(releases[0]) >= CUBLAS_NOT_NEEDED_SINCE:
+    old = release(known.version) < CUBLAS_NOT_NEEDED_SINCE  # then TRL205 asks for it in turn
+    if isinstance(fix, NoFix) or old or (known.declared and release(known.admitted[0]) >= CUBLAS_NOT_NEEDED_SINCE):
         return fix
     if any(flag_writes_in(project, program, CUBLAS_VARIABLE)):
         return fix
@@ -203,10 +204,20 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
     if last is None or any(only_imports(each) and each.start <= begun < each.end for each in tree.body):
         return ()
     word, imports = ensure_import(tree, text, "os", inside="")
+    guard = next((each for each in tree.body if isinstance(each, If) and is_main_test(each.test)), None)
+    if guard is not None and begun >= guard.start and _is_imported(project, path):
+        # The rest of the module is a library: the setting is for the run of its own only.
+        setting = insert_statement(text, guard.body[0].start, f"{comment}{word}.environ{_WORKSPACE}")
+        return join_insertions((*imports, setting))
     bound = [each.end for each in before if isinstance(each, Import) and (word, "os") in each.names]
     if not imports and not any(end <= last.end for end in bound):
         return ()
     return join_insertions((*imports, insert_paragraph(text, last.end, f"{comment}{word}.environ{_WORKSPACE}")))
+
+
+def _is_imported(project: Project, path: str) -> bool:
+    modules = project.resolver.modules
+    return any(path in modules.imported(other) for other in project.files if other != path)
 
 
 def _first_computation(project: Project, program: Program) -> int:

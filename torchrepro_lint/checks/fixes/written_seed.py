@@ -108,7 +108,7 @@ def _programs(project: Project, path: str, position: ControlFlowPosition) -> tup
 def _own_seeds(project: Project, path: str, position: ControlFlowPosition) -> Iterator[str]:
     """The expressions in scope that are the program's seed."""
     programs = _programs(project, path, position)
-    origins = [found[0] for each in programs if (found := seed_origins(project, each.effects))]
+    origins = [found for each in programs if (found := _nearest_origin(project, each, path, position)) is not None]
     own = own_seed(project, path, position)
     seeded = any(_is_torch_seeded(each, path, position) for each in programs)
     may_be_none = own is not None and own.text.startswith(_UNLESS_NONE)
@@ -118,6 +118,14 @@ def _own_seeds(project: Project, path: str, position: ControlFlowPosition) -> It
     constant = module_constant(project, path, position)
     if constant is not None and not origins and not seeded:
         yield constant.text
+
+
+def _nearest_origin(project: Project, program: Program, path: str, position: ControlFlowPosition) -> SeedOrigin | None:
+    """The seed that torch was given last before a program first comes to a statement; else the first of all."""
+    origins, torch = seed_origins(project, program.effects), len(program.effects.seeds.get("torch", ()))
+    order = _first_orders(program).get((path, position.spots[-1].statement.start), program.effects.end)
+    before = [each for each in origins[:torch] if each.order < order]
+    return before[-1] if before else next(iter(origins), None)
 
 
 def _rewritten(
