@@ -90,6 +90,8 @@ def append_argument(call: Call, text: str, argument: str) -> Edit:
     """
     if not call.args:
         return _only_argument(call, text, argument)
+    if any(each.keyword and text[each.start - 2 : each.start] == "= " for each in call.args):
+        argument = argument.replace("=", " = ", 1)  # the file spaces its keywords
     last, spread = call.args[-1], argument_trivia(text, call)
     broken = _line_break_needed(call, text, len(argument))
     double = next((arg for arg in call.args if arg.star == "**"), None)

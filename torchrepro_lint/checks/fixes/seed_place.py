@@ -32,7 +32,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import is_method
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
 from torchrepro_lint.trace.repetition import function_runs_often
@@ -148,15 +148,21 @@ _DISTRIBUTED = re.compile(
     r"torch\.distributed\.(distributed_c10d\.)?init_process_group|torch\.distributed\.rpc\.init_rpc|"
     r"deepspeed\.init_distributed"
 )
+_MESH = re.compile(r"torch\.distributed\.(\w+\.)*init_device_mesh")
 
 
 def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> SeedPlace | NoFix:
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
-    if not _runs_in_processes(program):
+    called = [each.names for each in program.run.trace_events if each.event.kind == "call"]
+    if any(any(map(_MESH.fullmatch, names)) for names in called):
+        return NoFix("which of the processes on its mesh draw alike is for the author of the program to choose")
+    if not any(any(map(_DISTRIBUTED.fullmatch, names)) for names in called):
         return place
     params = place.position.function.params if place.position.function else ()
     text, after = place.seed
-    rank = next((each.name for each in params if _RANK.fullmatch(each.name)), None) or _rank_option(project, text)
+    rank = next((each.name for each in params if _RANK.fullmatch(each.name)), None) or _rank_option(
+        project, place.position, text
+    )
     if rank is None:
         bound = _rank_bound_before(place.position)
         if bound is None:
@@ -171,17 +177,18 @@ def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> Seed
     return place._replace(seed=SeedValue(plain, after))
 
 
-def _rank_option(project: Project, seed: str) -> str | None:
-    """The option of the rank beside that of the seed: ``args.local_rank`` for ``args.seed``."""
+def _rank_option(project: Project, position: ControlFlowPosition, seed: str) -> str | None:
+    """The option of the rank beside that of the seed, declared or read in the function: ``args.local_rank``."""
     holder = seed.rpartition(".")[0]
-    words = [each for each in project.resolver.options.words if _RANK.fullmatch(each) and not each.startswith("gpu")]
-    return f"{holder}.{words[0]}" if holder.isidentifier() and words else None
-
-
-def _runs_in_processes(program: Program) -> bool:
-    return any(
-        any(map(_DISTRIBUTED.fullmatch, each.names)) for each in program.run.trace_events if each.event.kind == "call"
+    read = (
+        each.path[0]
+        for statement in statements(position.body)
+        for expression in expressions(statement)
+        for each in subexpressions(expression)
+        if isinstance(each, Ref) and len(each.path) == 1 and last_identifier(each._replace(path=())) == holder
     )
+    words = [*project.resolver.options.words, *read] if holder.isidentifier() else []
+    return next((f"{holder}.{each}" for each in words if _RANK.fullmatch(each) and not each.startswith("gpu")), None)
 
 
 def _rank_bound_before(position: ControlFlowPosition) -> tuple[str, Statement] | None:

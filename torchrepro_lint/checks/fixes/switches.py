@@ -5,6 +5,7 @@ The workspace is set before the first computation on CUDA.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from collections.abc import Iterable
@@ -205,7 +206,7 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
         return ()
     word, imports = ensure_import(tree, text, "os", inside="")
     guard = next((each for each in tree.body if isinstance(each, If) and is_main_test(each.test)), None)
-    if guard is not None and begun >= guard.start and _is_imported(project, path):
+    if guard is not None and begun >= guard.start and _is_library(project, path):
         # The rest of the module is a library: the setting is for the run of its own only.
         setting = insert_statement(text, guard.body[0].start, f"{comment}{word}.environ{_WORKSPACE}")
         return join_insertions((*imports, setting))
@@ -215,9 +216,12 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
     return join_insertions((*imports, insert_paragraph(text, last.end, f"{comment}{word}.environ{_WORKSPACE}")))
 
 
-def _is_imported(project: Project, path: str) -> bool:
+def _is_library(project: Project, path: str) -> bool:
+    """Whether a file is a module of a package, or another file imports it."""
     modules = project.resolver.modules
-    return any(path in modules.imported(other) for other in project.files if other != path)
+    return posixpath.join(posixpath.dirname(path), "__init__.py") in project.files or any(
+        path in modules.imported(other) for other in project.files if other != path
+    )
 
 
 def _first_computation(project: Project, program: Program) -> int:
