@@ -25,7 +25,7 @@ from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import event_key
-from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.nodes import Call, Import
 from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.events import prefix_and_rest
 from torchrepro_lint.trace.library_models import accelerates
@@ -322,12 +322,20 @@ class ProgramEffects(Traces):
     # --- devices -----------------------------------------------------------------------------------------------------
 
     def on_accelerator(self, program: Program) -> bool:
-        """Whether a program may run on an accelerator: whether anything that it reaches names one."""
+        """Whether a program may run on an accelerator: whether anything that it reaches names one.
+
+        A script that imports ``torch_xla`` runs on TPUs, which CUDA's facts are not about.
+        """
         if program.entry not in self._runs_on_accelerator:
-            self._runs_on_accelerator[program.entry] = any(
-                self._names_accelerator(function) for function in sorted(program.run.functions)
-            ) or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))
+            self._runs_on_accelerator[program.entry] = not self._is_for_xla(program.entry.path) and (
+                any(self._names_accelerator(function) for function in sorted(program.run.functions))
+                or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))
+            )
         return self._runs_on_accelerator[program.entry]
+
+    def _is_for_xla(self, path: str) -> bool:
+        imports = (each for each in self.files[path].body if isinstance(each, Import))
+        return any(name.partition(".")[0] == "torch_xla" for each in imports for name in each.modules)
 
     def _names_accelerator(self, function: str) -> bool:
         if function not in self._function_names_accelerator:

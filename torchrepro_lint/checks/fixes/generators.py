@@ -6,6 +6,7 @@ worker. What several fixes of a file need is computed once.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
@@ -294,6 +295,8 @@ class _MadeGenerator(NamedTuple):
     edits: tuple[Edit, ...]
 
 
+# The construction of a network, and not of torch's generator.
+_NETWORK = re.compile(r"(?<!torch\.)\b\w*Generators?\(|(?<!torch\.)\bGenerator\w*\(")
 _PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev", "source", "target"})
 _LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")
 
@@ -335,7 +338,7 @@ def _unused_name(project: Project, path: str, position: ControlFlowPosition, cal
     """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
     word = _generator_name(position.spots[-1].statement)
     tree, inside = project.files[path], position.function.name if position.function else ""
-    if word.startswith(KEYWORD) and any(KEYWORD in each.lower() for each, _ in tree.exports):
+    if word.startswith(KEYWORD) and _NETWORK.search(project.text(path)):
         word = f"loader_{word}"  # the module's generator is a network
     numbered = (f"{word}_{number + 1}" if number else word for number in count(_above(project, path, call).alike))
     return next(each for each in numbered if free_name(tree, each, inside) == each)

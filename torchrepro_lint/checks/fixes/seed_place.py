@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # Callees that start a function in another process, which has its own generators.
 _SPAWNERS = re.compile(
-    r"(torch\.)?multiprocessing\.|torch\.distributed\.(launcher|rpc\.(rpc_sync|rpc_async|remote))|"
+    r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|"
     r"concurrent\.futures\.ProcessPool"
 )
 

@@ -129,7 +129,9 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
         (n for n, each in enumerate(trace_events) if event_key(each.event) == event_key(first.event)), len(trace_events)
     )
     seed = existing_seed(project, program.effects, first, order, "torch")
-    if seed is not None and not is_conditional(seed.trace_event, first):
+    # In a file that other programs share, it would be turned on for these, too.
+    own = seed is not None and seed.trace_event.path == program.entry.path
+    if seed is not None and own and not is_conditional(seed.trace_event, first):
         path, function = seed.trace_event.path, split_name(seed.trace_event.function)[2]
         tree, text = project.files[path], project.text(path)
         last = span(last_seeding_statement(project, path, seed.trace_event.event.statement))
@@ -201,7 +203,10 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
     path = program.entry.path
     begun = _first_computation(project, program)
     before = [each for each in tree.body if each.end <= begun]
-    last = last_of_block([each for each in before if in_one_cell(project, path, before[0].start, each.start)])
+    torch = next((each for each in before if _imports_torch(each)), None)
+    first = torch or next(iter(before), None)
+    cell = [each for each in before if first and in_one_cell(project, path, first.start, each.start)]
+    last = last_of_block(cell) or (torch and [each for each in cell if isinstance(each, Import)][-1])
     if last is None or any(only_imports(each) and each.start <= begun < each.end for each in tree.body):
         return ()
     word, imports = ensure_import(tree, text, "os", inside="")
@@ -214,6 +219,11 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
     if not imports and not any(end <= last.end for end in bound):
         return ()
     return join_insertions((*imports, insert_paragraph(text, last.end, f"{comment}{word}.environ{_WORKSPACE}")))
+
+
+def _imports_torch(statement: Statement) -> bool:
+    modules = statement.modules if isinstance(statement, Import) else ()
+    return any(each == "torch" or each.startswith("torch.") for each in modules)
 
 
 def _is_library(project: Project, path: str) -> bool:
