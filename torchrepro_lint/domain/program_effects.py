@@ -324,16 +324,17 @@ class ProgramEffects(Traces):
     def on_accelerator(self, program: Program) -> bool:
         """Whether a program may run on an accelerator: whether anything that it reaches names one.
 
-        A script that imports ``torch_xla`` runs on TPUs, which CUDA's facts are not about.
+        TPUs are none: CUDA's facts are not about them.
         """
         if program.entry not in self._runs_on_accelerator:
-            self._runs_on_accelerator[program.entry] = not self._is_for_xla(program.entry.path) and (
+            self._runs_on_accelerator[program.entry] = not self.is_for_xla(program.entry.path) and (
                 any(self._names_accelerator(function) for function in sorted(program.run.functions))
                 or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))
             )
         return self._runs_on_accelerator[program.entry]
 
-    def _is_for_xla(self, path: str) -> bool:
+    def is_for_xla(self, path: str) -> bool:
+        """Whether a script imports ``torch_xla``: then it runs on TPUs."""
         imports = (each for each in self.files[path].body if isinstance(each, Import))
         return any(name.partition(".")[0] == "torch_xla" for each in imports for name in each.modules)
 

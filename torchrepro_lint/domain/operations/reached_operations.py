@@ -59,9 +59,14 @@ def is_convolution(row: OperationRow) -> bool:
 
 
 def device_of(context: Context, program: Program) -> str:
-    """The device that a program runs on: from the settings, else an accelerator if it names one."""
+    """The device that a program runs on: from the settings, else an accelerator if it names one.
+
+    The catalogue has no rows for ``xla``.
+    """
     if context.settings.device != "auto":
         return context.settings.device
+    if context.project.is_for_xla(program.entry.path):
+        return "xla"
     return "cuda" if context.project.on_accelerator(program) else "cpu"
 
 
@@ -73,7 +78,7 @@ def _operations(context: Context, program: Program) -> tuple[ReachedOperation, .
         known[id(program.run)] = tuple(
             each
             for each in _all_operations(context, program)
-            if ("any" in each.row.devices or device in each.row.devices)
+            if (device in each.row.devices or ("any" in each.row.devices and device != "xla"))
             and (each.row.phase != "backward" or (backward and not _gets_no_gradient(context, program, each)))
         )
     return known[id(program.run)]
