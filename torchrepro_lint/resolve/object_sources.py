@@ -54,6 +54,8 @@ _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 _UNKNOWN = "?"
 # An object is followed through at most this many expressions; what is left then is unknown.
 _MAX_STEPS = 60
+# What may be of more classes than this may be anything: a transform of a library that is handed any other.
+_MAX_NAMES = 32
 
 
 def is_abstract(name: str) -> bool:
@@ -109,6 +111,8 @@ class ObjectSources(Values):
             behind = self._sources(path, value)
             queue += reversed(behind)
             found.update(() if behind else self._stands_for(path, value))
+            if len(found) > _MAX_NAMES:
+                return {_UNKNOWN}
         return found
 
     def _stands_for(self, path: str, value: Expression) -> Iterator[str]:
@@ -126,6 +130,8 @@ class ObjectSources(Values):
         """The names that a chain of attributes of objects may stand for."""
         known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
         found = {name for each in known for name in self.follow(each, words)}
+        if len(found) > _MAX_NAMES:
+            return (_UNKNOWN,)
         return tuple(sorted(found | ({_UNKNOWN} if _UNKNOWN in owners else set())))
 
     def _sources(self, path: str, value: Expression) -> _Sources:
