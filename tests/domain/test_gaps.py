@@ -334,3 +334,16 @@ def test_without_a_backward_pass_there_is_no_gap() -> None:
     )
     context = contexts({"train.py": text})["train.py"]
     assert [gaps_to_loss(context.project, each) for each in context.project.programs] == [()]
+
+
+def test_an_object_of_many_classes_may_be_anything() -> None:
+    numbers = range(40)
+    nets = "".join(
+        f"\n\nclass Net{number}(nn.Module):\n    def forward(self, x):\n        return x\n" for number in numbers
+    )
+    passed = "".join(f'    Trainer(Net{number}(), "cuda").fit(torch.rand(2))\n' for number in numbers)
+    main = MAIN.replace("    torch.manual_seed(0)\n", f"    torch.manual_seed(0)\n{passed}")
+    text = HEAD + NET.replace("MODE", "bilinear") + nets + trainer("self.model = model.to(device)") + main
+    finding = found(text)
+    assert isinstance(finding.remedy, NoFix)
+    assert "is not followed" in finding.message
