@@ -14,7 +14,8 @@ from torchrepro_lint.domain.gradients.modes import in_evaluation_mode
 from torchrepro_lint.domain.operations.order_free import has_distinct_indices
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.syntax.nodes import Constant, span
+from torchrepro_lint.syntax.nodes import Constant, Expression, Ref, span
+from torchrepro_lint.syntax.visitor import is_none
 
 CODE = "TRL401"
 
@@ -43,6 +44,8 @@ def _is_reported(context: Context, site: CallSite, parts: IndexSelectCall) -> bo
         return False  # torch refuses out= where anything needs a gradient
     if call_without_gradient(project, site) or tensors.without_gradient(parts.source):
         return False
+    if _is_passed_without_gradient(context, parts.source):
+        return False
     if in_evaluation_mode(project, site.function, site.call.start, site.guards):
         return False
     if tensors.value(parts.source).layout == "sparse":
@@ -52,6 +55,19 @@ def _is_reported(context: Context, site: CallSite, parts: IndexSelectCall) -> bo
     if _has_deterministic_version(context) and deterministic_mode_enabled(project, site.function):
         return False
     return not is_gradient_dead(project, context.path, site.call)
+
+
+def _is_passed_without_gradient(context: Context, source: Expression) -> bool:
+    """Whether the input is a parameter for which all calls of the project pass what needs no gradient, such as buffers."""
+    project = context.project
+    if not isinstance(source, Ref) or source.path:
+        return False
+    passed = [(file, value) for file, value in project.values(context.path, source) if not is_none(value)]
+    return (
+        bool(passed)
+        and all(value is not source for _, value in passed)
+        and all(TensorFacts(project, file).without_gradient(value) for file, value in passed)
+    )
 
 
 def _has_deterministic_version(context: Context) -> bool:

@@ -262,9 +262,23 @@ def _of_class(
             )
             found = join_all(found, one)
     found = join_all(found, *_registered(inference, owner, word, point))
+    if found.is_tensor and _is_buffer(inference, owner, word):
+        found = found._replace(grad=False)
     if wrapped and found.kind != "module":
         return UNKNOWN, declared
     return _as_field(found), declared
+
+
+def _is_buffer(inference: TypeInference, owner: str, word: str) -> bool:
+    """Whether an attribute is registered as a buffer, which needs no gradient, and no forward assigns to it.
+
+    An assignment to the attribute keeps it a buffer: the module's own setter puts the tensor there.
+    """
+    registered = inference.registered(owner).get(word, ())
+    assigned = inference.project.resolver.instance_attributes(owner).get(word, ())
+    return any(kind == "register_buffer" for _, kind, _ in registered) and not any(
+        method.endswith(".forward") for _, method, _ in assigned
+    )
 
 
 def _as_field(what: AbstractValue) -> AbstractValue:
