@@ -8,6 +8,8 @@ from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import operations_needing_mode, operations_raising
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop
+from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ def why_not_strict(context: Context, program: Program) -> str:
 
     An operation at which it would stop, or a gap between what is trained and the loss, behind which one may lie.
     """
+    if _shares_weights(program):
+        return "processes share the weights and update them in no fixed order, which deterministic mode does not change"
     stop = next(iter(operations_raising(context, program)), None)
     if stop is not None:
         return f"deterministic mode would stop at {stop.label} ({place_of(context.project, stop.trace_event, context.path)})"
@@ -29,6 +33,15 @@ def why_not_strict(context: Context, program: Program) -> str:
             return f"with torch {version}, which the project admits, deterministic mode would stop at {each.label} ({place})"
     gap = first_gap(context.project, program, context.path)
     return f"{gap}, and deterministic mode may stop there" if gap else ""
+
+
+def _shares_weights(program: Program) -> bool:
+    """Whether a program trains one copy of its weights in several processes, as Hogwild does."""
+    return any(
+        isinstance(each.event.value, Call) and last_identifier(each.event.value.func) == "share_memory"
+        for each in program.run.trace_events
+        if each.event.kind == "call"
+    )
 
 
 def why_not_strict_in(context: Context, function: str) -> str:
