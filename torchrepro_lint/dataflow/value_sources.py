@@ -350,10 +350,14 @@ class ValueFlow(ProgramIndex):
         """The argument environment of each call of a function."""
         for definition in self.resolver.functions(function):
             for path, call in self.resolver.call_graph.of(function, definition):
-                skip = self.resolver.call_graph.is_bound(path, call.func, definition)
-                yield bind_arguments(
-                    self.value_sources, Closure(path, call), function, definition, skip=skip, outer=Environment()
-                )
+                yield self.environment_of(path, call, function, definition)
+
+    def environment_of(self, path: str, call: Call, function: str, definition: Function) -> Environment:
+        """The argument environment that a call of a file gives a function."""
+        skip = self.resolver.call_graph.is_bound(path, call.func, definition)
+        return bind_arguments(
+            self.value_sources, Closure(path, call), function, definition, skip=skip, outer=Environment()
+        )
 
     @property
     def has_device_context(self) -> bool:

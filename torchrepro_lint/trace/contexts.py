@@ -21,6 +21,7 @@ from torchrepro_lint.trace.library_models import dataset_attribute
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import CallEdge, TraceEvent
@@ -100,19 +101,20 @@ class CallingContexts:
         if entered.event.kind != "call" or not isinstance(call, Call):
             return scope
         for each in self._origins.project.resolver.functions(function):
-            if self._is_called(function, each, path, call):
+            if passes_own_arguments(self._origins.project, function, each, path, call):
                 skip = self._origins.project.resolver.call_graph.is_bound(path, call.func, each)
                 return bind_arguments(self._origins, Closure(path, call, scope), function, each, skip=skip, outer=scope)
         return scope
 
-    def _is_called(self, name: str, function: Function, path: str, call: Call) -> bool:
-        """Whether the arguments of a call are the function's own, not those of a function that it is passed to."""
-        word = name.rpartition(".")[2]
-        names = self._origins.project.names(path, call.func)
-        if name in names or not function.owner:
-            return name in names
-        own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
-        return own or (word in ("__call__", "forward") and any(each.endswith("()") for each in names))
+
+def passes_own_arguments(project: ProgramIndex, name: str, function: Function, path: str, call: Call) -> bool:
+    """Whether the arguments of a call are the function's own, not those of a function that it is passed to."""
+    word = name.rpartition(".")[2]
+    names = project.names(path, call.func)
+    if name in names or not function.owner:
+        return name in names
+    own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
+    return own or (word in ("__call__", "forward") and any(each.endswith("()") for each in names))
 
 
 # Objects that functions construct are followed to this depth.

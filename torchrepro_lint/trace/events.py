@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable
-from torchrepro_lint.syntax.control_flow import Event, Guard
+from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
 from torchrepro_lint.syntax.nodes import FrozenRecord, fields
 
 
@@ -81,6 +81,18 @@ class TraceEvent(FrozenRecord, frozen=True):
 def guards(trace_event: TraceEvent) -> tuple[Guard, ...]:
     """All that surrounds a trace_event, from the entry point on."""
     return (*(guard for step in trace_event.call_path for guard in step.event.guards), *trace_event.event.guards)
+
+
+def is_conditional(trace_event: TraceEvent, other: TraceEvent | None = None) -> bool:
+    """Whether an event is under a test, one that does not guard ``other``; the test of ``__main__`` does not count."""
+    shared = {id(guard.value) for guard in guards(other)} if other else set()
+    return any(
+        guard.kind in ("if", "else")
+        and not guard.certain
+        and id(guard.value) not in shared
+        and not is_main_test(guard.value)
+        for guard in guards(trace_event)
+    )
 
 
 class Target(FrozenRecord, frozen=True):

@@ -36,6 +36,11 @@ def only_imports(statement: Statement) -> bool:
     )
 
 
+def imports_torch(statement: Statement) -> bool:
+    """Whether a statement imports torch, or a module of it."""
+    return isinstance(statement, Import) and any(name.partition(".")[0] == "torch" for name in statement.modules)
+
+
 def last_of_block(body: Sequence[Statement]) -> Statement | None:
     """The last import of the import block at the start of some statements; None where they start otherwise."""
     last = None

@@ -98,6 +98,8 @@ def assigned_targets(statement: Statement) -> tuple[Expression, ...]:
 
 # The seed where the program has none.
 FALLBACK = "0"
+# The name that a fix gives it.
+CONSTANT = "SEED"
 _PARSED_OPTIONS = re.compile(
     r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*"
 )
@@ -274,13 +276,13 @@ def is_integer(value: Expression) -> bool:
 def _bindings(block: tuple[Statement, ...]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for at, outer in enumerate(block):
-        roots = (root for each in statements((outer,)) for target in _variables_bound(each) for root in target.roots)
+        roots = (root for each in statements((outer,)) for target in variables_bound(each) for root in target.roots)
         for root in dict.fromkeys(roots):
             found.setdefault(root, []).append(at)
     return found
 
 
-def _variables_bound(statement: Statement) -> Iterator[Ref]:
+def variables_bound(statement: Statement) -> Iterator[Ref]:
     """The variables that a statement binds."""
     entered = [each for _, each in statement.items if each] if isinstance(statement, With) else []
     for target in (*assigned_targets(statement), *entered):

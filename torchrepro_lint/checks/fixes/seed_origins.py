@@ -7,17 +7,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import binding_function, shadowed
-from torchrepro_lint.dataflow.arguments import bind_arguments
-from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.checks.fixes.program_seed import variables_bound
+from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition, is_main_test
+from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
-    Assign,
     Call,
     Constant,
     DefinitionStatement,
@@ -27,16 +26,14 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
     Subscript,
-    With,
 )
-from torchrepro_lint.syntax.visitor import statements
-from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
+from torchrepro_lint.syntax.visitor import last_identifier, statements
+from torchrepro_lint.trace.contexts import passes_own_arguments
+from torchrepro_lint.trace.events import CallFrame, is_conditional
 
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "^", "//"})
 # Steps from a seeding call to its origin: parameters and variables that only hand the seed on.
 _MOST_STEPS = 8
-# The families in the order in which their seeds are preferred.
-FAMILIES = ("torch", "numpy", "python")
 
 # What an expression denotes: allocation sites (``file`` and offset), and the names of classes and modules.
 _Identity: TypeAlias = "frozenset[tuple[str, str | int]]"
@@ -57,15 +54,17 @@ class SeedOrigin(NamedTuple):
     order: int
 
 
-def seed_origins(project: Project, effects: RngEffects) -> list[SeedOrigin]:
-    """The origins of a program's seeds, torch's first and each family's in their order."""
+def seed_origins(
+    project: Project, effects: RngEffects, families: Sequence[str] = ("torch", "numpy", "python")
+) -> list[SeedOrigin]:
+    """The origins of a program's seeds, family by family and each family's in their order."""
     found: list[SeedOrigin] = []
-    for family in FAMILIES:
+    for family in families:
         for seed in sorted(effects.seeds.get(family, ()), key=lambda each: each.order):
             value = project.passed_seed(seed.trace_event)
             if value is not None:
                 event = seed.trace_event
-                given = SeedOrigin(event.path, value, event.call_path, value, _is_tested(event), seed.order)
+                given = SeedOrigin(event.path, value, event.call_path, value, is_conditional(event), seed.order)
                 found.append(given._replace(source=_behind(project, given, _MOST_STEPS).value))
     return found
 
@@ -81,14 +80,6 @@ def is_combined(origin: SeedOrigin) -> bool:
     return isinstance(origin.source, Operation) and origin.source.op in _ARITHMETIC
 
 
-def _is_tested(trace_event: TraceEvent) -> bool:
-    """Whether an event stands under a test other than that of ``__main__``."""
-    return any(
-        guard.kind in ("if", "else") and not guard.certain and not is_main_test(guard.value)
-        for guard in guards(trace_event)
-    )
-
-
 def _behind(project: Project, origin: SeedOrigin, steps: int) -> SeedOrigin:
     """The expression behind parameters and variables that only hand a seed on."""
     if steps == 0 or not isinstance(origin.value, Ref):
@@ -101,33 +92,32 @@ def _definition(project: Project, origin: SeedOrigin, ref: Ref) -> SeedOrigin | 
     """What a parameter is given by the call that entered its function, or the one value that a variable is given."""
     if len(ref.roots) != 1 or "<locals>" not in ref.roots[0]:
         return None
-    if origin.call_path:
-        frame = origin.call_path[-1]
-        for closure in _argument(project, frame, f"{origin.path}{ref.roots[0]}"):
-            value = _with_path(closure.value, ref)
-            return (
-                origin._replace(path=closure.path, value=value, call_path=origin.call_path[:-1])
-                if value is not None
-                else None
-            )
+    passed = _argument(project, origin.call_path[-1], f"{origin.path}{ref.roots[0]}") if origin.call_path else None
+    if passed is not None:
+        value = _with_path(passed.value, ref)
+        if value is None:
+            return None
+        return origin._replace(path=passed.path, value=value, call_path=origin.call_path[:-1])
     values = project.files[origin.path].assigned.get(ref.roots[0], ())
     if ref.path or len(values) != 1 or isinstance(values[0][1], Call):
         return None
     return origin._replace(value=values[0][1])
 
 
-def _argument(project: Project, frame: CallFrame, variable: str) -> Iterator[Closure]:
-    """The argument of the call of a frame for a parameter, where it is only one."""
-    if not isinstance(frame.event.value, Call):
-        return
+def _argument(project: Project, frame: CallFrame, variable: str) -> Closure | None:
+    """The argument for a parameter where the call of a frame passes one; none where it hands the function to another."""
+    call = frame.event.value
+    if not isinstance(call, Call):
+        return None
     for definition in project.resolver.functions(frame.into)[:1]:
-        skip = project.resolver.call_graph.is_bound(frame.path, frame.event.value.func, definition)
-        call = Closure(frame.path, frame.event.value)
-        bound = bind_arguments(
-            project.value_sources, call, frame.into, definition, skip=skip, outer=Environment()
-        ).arguments.get(variable, ())
-        if len(bound) == 1:
-            yield bound[0]
+        constructs = frame.into.endswith(".__init__") and any(
+            map(project.resolver.classes, project.names(frame.path, call.func))
+        )
+        if constructs or passes_own_arguments(project, frame.into, definition, frame.path, call):
+            environment = project.environment_of(frame.path, call, frame.into, definition)
+            bound = environment.arguments.get(variable, ())
+            return bound[0] if len(bound) == 1 else None
+    return None
 
 
 def _with_path(value: Expression, ref: Ref) -> Expression | None:
@@ -182,8 +172,7 @@ class SeedScope:
         """The same variable, where it is bound here: of the function or of those around, or of the module."""
         if len(ref.roots) != 1:
             return None
-        root, word = ref.roots[0], ref.roots[0].rpartition(".")[2].lstrip(":")
-        text = ".".join((word, *ref.path))
+        root, word = ref.roots[0], last_identifier(ref._replace(path=()))
         if "<locals>" not in root:
             return self._of_module(path, ref)
         scope = root.rpartition(".<locals>.")[0]
@@ -191,7 +180,7 @@ class SeedScope:
             return None
         if binding_function(self._tree, word, self._inside) != scope:
             return None
-        return text if self._inside != scope or self._is_bound(root) else None
+        return ".".join((word, *ref.path)) if self._inside != scope or self._is_bound(root, word) else None
 
     def _of_module(self, path: str, ref: Ref) -> str | None:
         """A constant, a class or a module of the top level, under the name that it has here."""
@@ -212,15 +201,14 @@ class SeedScope:
         if self._position.function is not None:
             return True
         before = self._position.spots[0].before if self._position.spots else ()
-        return any(binds(each, word) for outer in before for each in statements((outer,)))
+        return any(_binds(each, word) for outer in before for each in statements((outer,)))
 
-    def _is_bound(self, root: str) -> bool:
+    def _is_bound(self, root: str, word: str) -> bool:
         """Whether a variable of the function is bound before the place on all paths: a parameter, or an assignment."""
         function = self._position.function
         if function and any(root == f"{function.name}.<locals>.{param.name}" for param in function.params):
             return True
-        word = root.rpartition(".")[2].lstrip(":")
-        return any(binds(each, word) for spot in self._position.spots for each in spot.before)
+        return any(_binds(each, word) for each in self._position.before)
 
     def _object(self, path: str, ref: Ref) -> str | None:
         """How an object that a reference elsewhere denotes is written here."""
@@ -235,8 +223,9 @@ class SeedScope:
 
     def _candidates(self) -> Iterator[tuple[str, Ref]]:
         """Parameters, the attributes of ``self``, variables bound before, and in a function those of the module."""
-        for target in (each for spot in self._position.spots for each in _variables_bound(spot.before)):
-            yield _word(target), target
+        for target in (each for before in self._position.before for each in variables_bound(before)):
+            if len(target.roots) == 1:
+                yield last_identifier(target), target
         function = self._position.function
         if function is None:
             return
@@ -265,26 +254,11 @@ def _variable(root: str, *words: str) -> Ref:
     return Ref(0, 0, (root,), words, 0)
 
 
-def _variables_bound(before: tuple[Statement, ...]) -> Iterator[Ref]:
-    for statement in before:
-        for target in statement.targets if isinstance(statement, Assign) else ():
-            if isinstance(target, Ref) and not target.path and len(target.roots) == 1:
-                yield target
-
-
-def binds(statement: Statement, word: str) -> bool:
+def _binds(statement: Statement, word: str) -> bool:
     """Whether a statement binds a variable, a class, a function or an import of this name."""
     match statement:
         case Import(names=names):
             return any(local == word for local, _ in names)
         case DefinitionStatement(name=name):
             return name.rpartition(".")[2].lstrip(":") == word
-        case Assign(targets=targets):
-            return any(isinstance(each, Ref) and not each.path and _word(each) == word for each in targets)
-        case With(items=items):
-            return any(isinstance(each, Ref) and not each.path and _word(each) == word for _, each in items)
-    return False
-
-
-def _word(variable: Ref) -> str:
-    return variable.roots[0].rpartition(".")[2].lstrip(":")
+    return any(last_identifier(each) == word for each in variables_bound(statement))

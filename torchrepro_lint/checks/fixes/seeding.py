@@ -15,6 +15,7 @@ from torchrepro_lint.checks.fixes.insertions import (
     insert_below,
 )
 from torchrepro_lint.checks.fixes.program_seed import (
+    CONSTANT,
     FALLBACK,
     SEED_LIMIT,
     SEED_NAME,
@@ -23,7 +24,6 @@ from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, inse
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects, Seed
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
-from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -38,7 +38,7 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, split_name, statements, subexpressions
-from torchrepro_lint.trace.events import TraceEvent, guards
+from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
@@ -86,7 +86,7 @@ def seeding_lines(
     imports: list[Edit] = []
     words: list[tuple[str, str]] = []
     if len(families) > 1 and (" if " in seed or seed == FALLBACK):
-        variable = free_name(tree, "seed" if inside or seed != FALLBACK else "SEED", inside)
+        variable = free_name(tree, "seed" if inside or seed != FALLBACK else CONSTANT, inside)
         lines, seed = [f"{variable} = {seed}"], variable
     for family, (module, short, call) in _SEED_CALLS.items():
         if family in families:
@@ -168,18 +168,6 @@ def _is_repeatable(part: Expression) -> bool:
         case Operation(op=op):
             return op not in ("await", "yield", ":=", "f", "*")
     return isinstance(part, Ref)
-
-
-def is_conditional(trace_event: TraceEvent, other: TraceEvent) -> bool:
-    """Whether an event is under a test that does not guard another event; the test of ``__main__`` does not count."""
-    shared = {id(guard.value) for guard in guards(other)}
-    return any(
-        guard.kind in ("if", "else")
-        and not guard.certain
-        and id(guard.value) not in shared
-        and not is_main_test(guard.value)
-        for guard in guards(trace_event)
-    )
 
 
 _INTEGER_DRAWS = re.compile(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")

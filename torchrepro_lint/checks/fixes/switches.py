@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE
 from torchrepro_lint.checks.fixes.cells import in_one_cell
-from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
+from torchrepro_lint.checks.fixes.import_block import imports_torch, last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
     insert_below,
@@ -27,7 +27,7 @@ from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.outdated_comments import SPEED, outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
-from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_in, is_conditional
+from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_in
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.source.files import release
@@ -35,6 +35,7 @@ from torchrepro_lint.source.text import Edit, Fix, NoFix, Span, join_insertions,
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
 from torchrepro_lint.syntax.visitor import split_name, statements
+from torchrepro_lint.trace.events import is_conditional
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -203,7 +204,7 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
     path = program.entry.path
     begun = _first_computation(project, program)
     before = [each for each in tree.body if each.end <= begun]
-    torch = next((each for each in before if _imports_torch(each)), None)
+    torch = next((each for each in before if imports_torch(each)), None)
     first = torch or next(iter(before), None)
     cell = [each for each in before if first and in_one_cell(project, path, first.start, each.start)]
     last = last_of_block(cell) or (torch and [each for each in cell if isinstance(each, Import)][-1])
@@ -219,11 +220,6 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
     if not imports and not any(end <= last.end for end in bound):
         return ()
     return join_insertions((*imports, insert_paragraph(text, last.end, f"{comment}{word}.environ{_WORKSPACE}")))
-
-
-def _imports_torch(statement: Statement) -> bool:
-    modules = statement.modules if isinstance(statement, Import) else ()
-    return any(each == "torch" or each.startswith("torch.") for each in modules)
 
 
 def _is_library(project: Project, path: str) -> bool:

@@ -8,12 +8,14 @@ has no seed at all: the one that it uses for another family, else ``SEED``, whic
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from torchrepro_lint.checks.fixes.import_block import imports_torch
 from torchrepro_lint.checks.fixes.insertions import ensure_import, free_word, insert_constant
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, module_constant, own_seed
+from torchrepro_lint.checks.fixes.program_seed import CONSTANT, FALLBACK, module_constant, own_seed
 from torchrepro_lint.checks.fixes.seed_origins import (
     SeedOrigin,
     SeedScope,
@@ -23,7 +25,6 @@ from torchrepro_lint.checks.fixes.seed_origins import (
 )
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition, comprehension_names, control_flow_position
-from torchrepro_lint.syntax.nodes import Import
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ _PLAIN = re.compile(r"[\w.]+(\(\))?")
 _SUM = re.compile(r"[\w.]+( \+ [\w.]+)*")
 _WORD = re.compile(r"\w+")
 _INITIAL_SEED = ".initial_seed()"
-CONSTANT = "SEED"
 _NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so which seed to pass is for the callers to say")
 
 
@@ -71,11 +71,12 @@ def written_seed(
     position = control_flow_position(project.files[path], offset)
     if position is None:
         return NoFix("no statement can be written here")
+    place = _Place(project, path, position)
     hidden = comprehension_names(position, offset) | {but}
-    own = next((each for each in _own_seeds(project, path, position) if hidden.isdisjoint(_WORD.findall(each))), None)
+    own = next((each for each in _own_seeds(place) if hidden.isdisjoint(_WORD.findall(each))), None)
     if own is not None and not own.startswith(_UNLESS_NONE):
         return WrittenSeed(own)
-    other = _other_seed(project, path, position, seeder=seeder)
+    other = _other_seed(place, seeder=seeder)
     if own is None or isinstance(other, NoFix):
         return other
     return other._replace(text=f"{other.text}{own.removeprefix(FALLBACK)}")
@@ -84,66 +85,75 @@ def written_seed(
 _UNLESS_NONE = f"{FALLBACK} if "
 
 
-def _other_seed(project: Project, path: str, position: ControlFlowPosition, *, seeder: bool) -> WrittenSeed | NoFix:
+class _Place:
+    """A place of a file, with the programs that come there, and when each does first."""
+
+    def __init__(self, project: Project, path: str, position: ControlFlowPosition) -> None:
+        self.project = project
+        self.path = path
+        self.position = position
+        self.programs = project.reaching(f"{path}{position.function.name if position.function else ':'}")
+
+    def order(self, program: Program) -> int:
+        """The order of the first event of the statement; the end of the trace where it has none."""
+        statement = self.position.spots[-1].statement
+        return _first_orders(program).get((self.path, statement.start), program.effects.end)
+
+    @cached_property
+    def seeded(self) -> bool:
+        """Whether a program may have seeded torch before."""
+        return any(
+            seed.order < self.order(program)
+            for program in self.programs
+            for seed in program.effects.seeds.get("torch", ())
+        )
+
+    @cached_property
+    def origins(self) -> list[SeedOrigin]:
+        """The seed of each program: the last that torch was given before, else the first of all."""
+        found = []
+        for program in self.programs:
+            order = self.order(program)
+            before = [each for each in seed_origins(self.project, program.effects, ("torch",)) if each.order < order]
+            found += before[-1:] or seed_origins(self.project, program.effects)[:1]
+        return found
+
+
+def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
     """The seed where no expression in scope is the program's own."""
-    programs = _programs(project, path, position)
-    if any(_is_torch_seeded(each, path, position) for each in programs):
-        return _initial_seed(project, path, position)
-    if not programs and not seeder and _knows_torch(project, path):
-        return _initial_seed(project, path, position)
-    elsewhere = programs or project.programs
-    constants = (constant_of(each) for program in elsewhere for each in seed_origins(project, program.effects))
+    project = place.project
+    if place.seeded or (not place.programs and not seeder and _knows_torch(project, place.path)):
+        return _initial_seed(place)
+    programs = place.programs or project.programs
+    constants = (constant_of(each) for program in programs for each in seed_origins(project, program.effects))
     constant = next((each for each in constants if each is not None), None)
     if constant is not None:
         return WrittenSeed(str(constant))
-    if any(program.effects.seeds for program in elsewhere):
+    if any(program.effects.seeds for program in programs):
         return _NO_SEED_IN_REACH
-    return _new_constant(project, path, position)
+    return _new_constant(place)
 
 
-def _programs(project: Project, path: str, position: ControlFlowPosition) -> tuple[Program, ...]:
-    return project.reaching(f"{path}{position.function.name if position.function else ':'}")
-
-
-def _own_seeds(project: Project, path: str, position: ControlFlowPosition) -> Iterator[str]:
+def _own_seeds(place: _Place) -> Iterator[str]:
     """The expressions in scope that are the program's seed."""
-    programs = _programs(project, path, position)
-    origins = [found for each in programs if (found := _nearest_origin(project, each, path, position)) is not None]
-    own = own_seed(project, path, position)
-    seeded = any(_is_torch_seeded(each, path, position) for each in programs)
+    own = own_seed(place.project, place.path, place.position)
     may_be_none = own is not None and own.text.startswith(_UNLESS_NONE)
-    if own is not None and not any(map(is_combined, origins)) and not (may_be_none and seeded):
+    if own is not None and not any(map(is_combined, place.origins)) and not (may_be_none and place.seeded):
         yield own.text
-    yield from _rewritten(project, path, position, origins)
-    constant = module_constant(project, path, position)
-    if constant is not None and not origins and not seeded:
+    yield from _rewritten(place)
+    constant = module_constant(place.project, place.path, place.position)
+    if constant is not None and not place.origins and not place.seeded:
         yield constant.text
 
 
-def _nearest_origin(project: Project, program: Program, path: str, position: ControlFlowPosition) -> SeedOrigin | None:
-    """The seed that torch was given last before a program first comes to a statement; else the first of all."""
-    origins, torch = seed_origins(project, program.effects), len(program.effects.seeds.get("torch", ()))
-    order = _first_orders(program).get((path, position.spots[-1].statement.start), program.effects.end)
-    before = [each for each in origins[:torch] if each.order < order]
-    return before[-1] if before else next(iter(origins), None)
-
-
-def _rewritten(
-    project: Project, path: str, position: ControlFlowPosition, origins: Sequence[SeedOrigin]
-) -> Iterator[str]:
-    """What all programs that reach a place seed with, written there; a literal is not repeated, and what may be None is left."""
-    scope = SeedScope(project, path, position)
-    texts = {None if each.conditional or constant_of(each) is not None else scope.written(each) for each in origins}
+def _rewritten(place: _Place) -> Iterator[str]:
+    """What all programs that come to a place seed with, written there; no literal is repeated, nothing that may be None."""
+    scope = SeedScope(place.project, place.path, place.position)
+    texts = {
+        None if each.conditional or constant_of(each) is not None else scope.written(each) for each in place.origins
+    }
     if len(texts) == 1:
         yield from (each for each in texts if each is not None)
-
-
-def _is_torch_seeded(program: Program, path: str, position: ControlFlowPosition) -> bool:
-    """Whether a program may have seeded torch before it first comes to a statement."""
-    statement = position.spots[-1].statement
-    orders = _first_orders(program)
-    order = orders.get((path, statement.start), program.effects.end)
-    return any(each.order < order for each in program.effects.seeds.get("torch", ()))
 
 
 def _first_orders(program: Program) -> dict[tuple[str, int], int]:
@@ -159,22 +169,21 @@ def _first_orders(program: Program) -> dict[tuple[str, int], int]:
 _FIRST_ORDERS: WeakKeyDictionary[Trace, dict[tuple[str, int], int]] = WeakKeyDictionary()
 
 
-def _initial_seed(project: Project, path: str, position: ControlFlowPosition) -> WrittenSeed:
-    tree, text = project.files[path], project.text(path)
+def _initial_seed(place: _Place) -> WrittenSeed:
+    tree, text, position = place.project.files[place.path], place.project.text(place.path), place.position
     inside = position.function.name if position.function else ""
     word, imports = ensure_import(tree, text, "torch", inside=inside, at=position.spots[-1].statement.start)
     return WrittenSeed(f"{word}{_INITIAL_SEED}", imports)
 
 
 def _knows_torch(project: Project, path: str) -> bool:
-    imports = (each for each in statements(project.files[path].body) if isinstance(each, Import))
-    return any(name == "torch" or name.startswith("torch.") for each in imports for name in each.modules)
+    return any(map(imports_torch, statements(project.files[path].body)))
 
 
-def _new_constant(project: Project, path: str, position: ControlFlowPosition) -> WrittenSeed:
+def _new_constant(place: _Place) -> WrittenSeed:
     """``SEED``, defined below the imports; a bare literal where the statement stands above them."""
-    tree, text = project.files[path], project.text(path)
+    tree, text = place.project.files[place.path], place.project.text(place.path)
     word = free_word(text, CONSTANT)
-    start = position.function.start if position.function else position.spots[0].statement.start
+    start = (place.position.function or place.position.spots[0].statement).start
     edit = insert_constant(tree, text, f"{word} = {FALLBACK}", start)
     return WrittenSeed(word, (edit,)) if edit else WrittenSeed(FALLBACK)
