@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import is_method
-from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards
+from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.repetition import function_runs_often
 
 if TYPE_CHECKING:
@@ -43,12 +43,7 @@ if TYPE_CHECKING:
 
 
 # Callees that start a function in another process, which has its own generators.
-_SPAWNERS = re.compile(
-    r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|"
-    r"concurrent\.futures\.ProcessPool"
-)
-
-
+_SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
 _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 
 
@@ -65,8 +60,10 @@ def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> 
     There is none where the program's seed, or the rank of its processes, is not in scope there.
     """
     place = start_place(project, program, trace_event)
-    if isinstance(place, NoFix) or place.seed.text != FALLBACK:
-        return place if isinstance(place, NoFix) else _for_each_rank(project, program, place)
+    if isinstance(place, NoFix):
+        return place
+    if place.seed.text != FALLBACK:
+        return _for_each_rank(project, program, place)
     origins = seed_origins(project, program.effects)
     written = _written_at_start(project, program.entry.path, place.position, origins)
     if written is not None:
@@ -74,9 +71,9 @@ def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> 
     constant = next((found for each in origins if (found := constant_of(each)) is not None), None)
     if origins and constant is None:
         return NoFix("the seed of the program is not in scope where the first draw is reached")
-    return _for_each_rank(
-        project, program, place if constant is None else place._replace(seed=SeedValue(str(constant), None))
-    )
+    if constant is not None:
+        place = place._replace(seed=SeedValue(str(constant), None))
+    return _for_each_rank(project, program, place)
 
 
 def start_place(project: Project, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
@@ -144,19 +141,25 @@ def _all_draws_under(program: Program, test: If, branch: str) -> bool:
 
 # Parameters and variables that hold the number of a process.
 _RANK = re.compile(r"(?i)_*((global|local|world|process|proc|dist)_?)?rank|process_(index|idx|id)|gpu(_id)?")
-_DISTRIBUTED = re.compile(
+# Calls after which a program is one of several processes; on a ``mesh`` some of them may have to draw alike.
+_JOINS = re.compile(
     r"torch\.distributed\.(distributed_c10d\.)?init_process_group|torch\.distributed\.rpc\.init_rpc|"
-    r"deepspeed\.init_distributed"
+    r"deepspeed\.init_distributed|torch\.distributed\.(\w+\.)*init_device_(?P<mesh>mesh)"
 )
-_MESH = re.compile(r"torch\.distributed\.(\w+\.)*init_device_mesh")
+
+
+def _process_starts(_start: int, trace_events: Sequence[TraceEvent]) -> frozenset[str]:
+    """How some events join a group of processes: ``mesh``, or ``group``."""
+    found = (_JOINS.fullmatch(name) for each in trace_events if each.event.kind == "call" for name in each.names)
+    return frozenset(each["mesh"] or "group" for each in found if each)
 
 
 def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> SeedPlace | NoFix:
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
-    called = [each.names for each in program.run.trace_events if each.event.kind == "call"]
-    if any(any(map(_MESH.fullmatch, names)) for names in called):
+    starts = frozenset[str]().union(*prefix_and_rest(program.run, "process starts", _process_starts))
+    if "mesh" in starts:
         return NoFix("which of the processes on its mesh draw alike is for the author of the program to choose")
-    if not any(any(map(_DISTRIBUTED.fullmatch, names)) for names in called):
+    if not starts:
         return place
     params = place.position.function.params if place.position.function else ()
     text, after = place.seed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.determinism_mode import programs_reaching
@@ -11,10 +12,12 @@ from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
+from torchrepro_lint.trace.events import prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 def why_not_strict(context: Context, program: Program) -> str:
@@ -37,9 +40,13 @@ def why_not_strict(context: Context, program: Program) -> str:
 
 def _shares_weights(program: Program) -> bool:
     """Whether a program trains one copy of its weights in several processes, as Hogwild does."""
+    return any(prefix_and_rest(program.run, "shares memory", _contains_sharing))
+
+
+def _contains_sharing(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
     return any(
         isinstance(each.event.value, Call) and last_identifier(each.event.value.func) == "share_memory"
-        for each in program.run.trace_events
+        for each in trace_events
         if each.event.kind == "call"
     )
 
