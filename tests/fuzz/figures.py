@@ -26,7 +26,7 @@ def render(state: State) -> str:
     python, libcst = platform.python_version(), _libcst()
     told = f"In {state.seconds / 60:.1f} minutes, by one process, with Python {python} and libcst {libcst}, seed {state.seed}."
     if state.mended:
-        told += f" {state.mended} inputs failed at first; what they showed was mended, and they were tried again."
+        told += f" {state.mended} inputs failed at first. Their causes were corrected, and the inputs were tried again."
     return "\n".join([*lines, "", told, ""])
 
 
