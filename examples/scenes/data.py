@@ -23,7 +23,7 @@ def list_images(root: Path) -> list[Path]:
 
 
 def class_names(images: list[Path]) -> list[str]:
-    """The names of the classes; a class is known by its position in the list."""
+    """The names of the classes; the position in the list is the number of the class."""
     return list({image.parent.name for image in images})
 
 
@@ -56,7 +56,7 @@ class Scenes(Dataset[tuple[Tensor, int]]):
 
 
 class AugmentedScenes(Scenes):
-    """The same, mirrored and brightened at random."""
+    """The same images, mirrored and brightened at random."""
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         image, label = super().__getitem__(index)
@@ -66,7 +66,7 @@ class AugmentedScenes(Scenes):
 
 
 def loaders(config: Config) -> tuple[DataLoader[tuple[Tensor, int]], DataLoader[tuple[Tensor, int]], list[str]]:
-    """The loader of the training images, that of the validation images, and the names of the classes."""
+    """The loaders of the training and the validation images, and the names of the classes."""
     images = list_images(config.data)
     names = class_names(images)
     train, valid = split(images)

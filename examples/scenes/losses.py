@@ -1,4 +1,4 @@
-"""What training minimises."""
+"""The loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class TrainingLoss(nn.Module):
-    """The mean cross entropy of a batch, with a learned temperature for each class: some scenes are named carelessly."""
+    """The mean cross entropy of a batch, with a learned temperature for each class, as some labels are noisy."""
 
     def __init__(self, classes: int) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ class Block(nn.Module):
 
 
 class SceneNet(nn.Module):
-    """Images of shape (batch, 3, height, width) to the logits of the classes."""
+    """Map images of shape (batch, 3, height, width) to the logits of the classes."""
 
     def __init__(self, classes: int, width: int = 32, regions: int = 4) -> None:
         super().__init__()

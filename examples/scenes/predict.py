@@ -1,4 +1,4 @@
-"""Name the scenes of some images with weights that training has kept."""
+"""Classify the scenes in some images with the weights that training has saved."""
 
 from __future__ import annotations
 

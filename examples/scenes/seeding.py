@@ -1,4 +1,4 @@
-"""One place that seeds a run."""
+"""The one place that seeds a run."""
 
 from __future__ import annotations
 
