@@ -32,8 +32,8 @@ _CACHED_NAMES = 1 << 14
 class ModuleWrapper(NamedTuple):
     """A call that returns a module it was given for the parameter ``module`` (empty: its first argument).
 
-    ``result`` is what comes back: ``module``, a ``tuple`` that begins with it, or the ``arguments`` in their order, of which a
-    single one comes back by itself.
+    ``result`` is what the call returns: ``module``, a ``tuple`` that begins with it, or the ``arguments`` in their order (a
+    single argument not in a tuple).
     """
 
     signature: Signature
@@ -73,7 +73,7 @@ def wrapped_module(wrapper: ModuleWrapper, call: Call) -> Expression | None:
 
 
 def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Expression | None:
-    """The argument that comes back at an index of a call's result, where that is destructured."""
+    """The argument that is returned at an index of a call's result, if the result is unpacked."""
     if wrapper.result == "tuple":
         return next(_modules(wrapper, call), None) if index == 0 else None
     if wrapper.result == "module" or any(arg.star for arg in call.args):
@@ -87,7 +87,7 @@ def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Express
 
 
 def _returned(wrapper: ModuleWrapper, call: Call) -> int:
-    """How many arguments come back, at least; a star may stand for several."""
+    """The least number of arguments that are returned; a star may be several."""
     words = wrapper.signature.parameters
     return sum(1 + (arg.star != "") for arg in call.args if arg.keyword is None or arg.keyword in words)
 

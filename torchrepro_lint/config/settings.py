@@ -233,7 +233,7 @@ def load_settings(path: Path) -> Settings:
 
 @cache
 def settings_table(path: Path) -> dict[str, Any] | None:
-    """Our table of a file as TOML has it, ``None`` where a pyproject.toml has none. Raises ``UsageError``."""
+    """The tool's table in a settings file; ``None`` if a pyproject.toml has none. Raises ``UsageError``."""
     try:
         data: dict[str, Any] = load_toml(files.read_settings(path))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Completed fixes: what edits of a file leave unused goes with them, unless another file of the project has it from there.
+"""Completed fixes: imports that edits of a file leave unused are removed, unless another file of the project takes the name from there.
 
 This is done for all edits of a round together: two fixes may each take one of the last two uses of an import, and one may use
 what another leaves.

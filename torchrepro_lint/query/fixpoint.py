@@ -65,11 +65,11 @@ class TablingSolver:
 
     An answer depends on its query alone, never on what was asked before, so that the findings of a file never depend on which files
     were given. Therefore an answer that depends on a broken cycle is provisional: it is used until the query at which the
-    cycle was broken has been answered, and then forgotten. Nor is a known answer of one query of a cycle used for
-    another of that cycle. A query costs at most one walk over what it leads to.
+    cycle was broken has been answered, and then forgotten. A known answer of one query of a cycle is not used for
+    another query of that cycle either. A query costs at most one walk over the queries that it leads to.
 
-    Whoever asks a query gets all of its dependencies; of a query under early cutoff only the answer's own bit. When files have
-    changed, ``revalidate`` computes such answers again and compares them.
+    A query inherits all dependencies of the queries that it asks, but only the answer's own bit of a query under early cutoff.
+    When files have changed, ``revalidate`` computes such answers again and compares them.
     """
 
     __slots__ = (
@@ -88,7 +88,7 @@ class TablingSolver:
         self._known: dict[Hashable, tuple[str, ...]] = {}
         # For a known answer that was found on a cycle: all queries of the cycle.
         self._cycles: dict[Hashable, frozenset[Hashable]] = {}
-        # What a query adds to the dependencies of whoever asks it; empty unless incremental.
+        # What a query adds to the dependencies of a query that asks it; empty unless incremental.
         self._dependencies: dict[Hashable, int] = {}
         self._index: DependencyIndex[Hashable] = DependencyIndex()
         # Answers under early cutoff (none of a cycle); those dropped and not yet revalidated, with their old values.
@@ -118,7 +118,7 @@ class TablingSolver:
         return self._compute(key, compute, early_cutoff)
 
     def mark_provisional(self) -> None:
-        """The open queries depend on where they were asked: none of their answers is remembered, but for the outermost one."""
+        """The open queries depend on where they were asked: of their answers only the outermost one is stored."""
         if self._open:
             self._lowest = 0
 
@@ -260,8 +260,8 @@ class FixpointSolver(Generic[_Answer]):
     A query that is asked while it is being answered gets what the rounds so far have found, at first the least element. The
     outermost query of a cycle is repeated until no answer of the cycle changes; the answers inside it last for one round.
     Answers only grow in the lattice and are widened after some rounds, so the iteration ends; and they depend on the queries
-    alone, not on which was asked first. The lattice is given by its least element, its join, and a widening after which no
-    answer changes for ever.
+    alone, not on which was asked first. The lattice is given by its least element, its join, and a widening, after which
+    every answer changes only finitely often.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def clear_interned() -> None:
     _words.clear()
 
 
-# How many bits stand for words, and how many for answers: two that share a bit are taken to change together.
+# The number of bits for words, and for answers. Two that share a bit count as changing together.
 _WORD_BITS = 1024
 _ANSWER_BITS = 4096
 

@@ -111,8 +111,8 @@ def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
     return call.start, -call.end
 
 
-# The calls of all files take a quarter of the memory of their facts. A run goes by most of them once; after an edit they are
-# asked for again.
+# The calls of all files take a quarter of the memory of their facts. A run needs most of them once; after an edit they are
+# needed again.
 _MAX_FILES = 64
 
 
@@ -222,8 +222,8 @@ def _place(called: UnresolvedCall) -> tuple[int, int]:
 class ProgramIndex:
     """The names and call sites of the modules of a project (by path from its root).
 
-    Results that are costly stay in the ``database``, which outlives a change of the files; ``revision_cache`` is for results that are
-    computed anew after each change. Values, traces and torch are the business of the layers above.
+    Costly results are stored in the ``database``, which survives a change of the files. ``revision_cache`` is for results that are
+    computed again after each change. The layers above handle values, traces and torch.
     """
 
     def __init__(

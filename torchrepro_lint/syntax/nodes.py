@@ -307,7 +307,7 @@ class Class(NamedTuple):
 
 
 class ModuleSummary(NamedTuple):
-    """The summary of a module: what linking asks of every file, gathered once so that trees need not be read. All sorted.
+    """The summary of a module: what linking needs from every file, collected once so that trees need not be read. All sorted.
 
     ``exports`` maps each word that the module binds at its top level to the names it may stand for. ``stars`` are the
     modules of star imports, ``imports`` those that import statements anywhere in the file may load, as written.

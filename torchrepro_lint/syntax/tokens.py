@@ -1,4 +1,4 @@
-"""Tokens that ``ast`` does not keep: parentheses, commas, comments, pieces of strings, f-string fields, and where nodes stand.
+"""Tokens that ``ast`` does not keep: parentheses, commas, comments, pieces of strings, f-string fields, and positions of nodes.
 
 ``ast`` counts lines and UTF-8 bytes; here they become offsets in code points. Names are read in their NFKC form, as Python takes
 them. The pieces of adjacent strings, and the values in an f-string, are lowered from the text.

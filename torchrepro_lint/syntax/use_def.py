@@ -1,4 +1,4 @@
-"""Use-def index of a file: where each expression stands, the uses of each name, and the kills that end a variable's old value.
+"""Use-def index of a file: the position of each expression, the uses of each name, and the kills that end a variable's old value.
 
 A position is the operand's parent, the statement, and the blocks around it; the index is built in one walk.
 """
