@@ -152,7 +152,7 @@ def test_actions_of_others_are_pinned_to_a_commit() -> None:
             "1",
             "::warning title=torchrepro-lint TRL201",
         ),
-        ({"paths": "note.py", "output-format": "json-lines"}, 1, "1", '{"cell": null, "code": "TRL302"'),
+        ({"paths": "a.py", "output-format": "json-lines"}, 1, "1", '{"cell": null, "code": "TRL201"'),
         ({"output-file": "out/a b.txt", "output-format": "flake8"}, 1, "3", ""),
     ],
 )
@@ -167,6 +167,15 @@ def test_findings(act: Callable[..., Ran], inputs: dict[str, str], status: int, 
     )
     assert Path("out/a b.txt").exists() == ("output-file" in inputs)
     assert ran.uploaded is None
+
+
+@needs_bash
+def test_notes_alone_fail_the_step_where_they_fail_the_tool(act: Callable[..., Ran]) -> None:
+    ran = act({"paths": "note.py"})
+    command = [sys.executable, "-m", "torchrepro_lint", "note.py"]
+    alone = subprocess.run(command, capture_output=True, text=True, check=False).returncode
+    assert ran.log.startswith("::notice title=torchrepro-lint TRL302")
+    assert (ran.status, ran.outputs["status"], ran.outputs["findings"]) == (alone, str(alone), "1")
 
 
 @needs_bash

@@ -50,7 +50,8 @@ def test_every_key_has_a_description_and_every_default_is_the_tools() -> None:
     usual = {key: _READERS[key](each["default"]) for key, each in keys.items() if "default" in each}
     assert usual == {key: getattr(Settings(), key.replace("-", "_")) for key in usual}
     # Of the others there is none: a selection starts from the rules that are on, and torch is looked for in the project.
-    assert sorted(set(keys) - set(usual)) == ["extend-select", "ignore", "select", "torch-version"]
+    without = {key for key in keys if getattr(Settings(), key.replace("-", "_"), None) is None}
+    assert set(keys) - set(usual) == without >= {"extend-select", "ignore", "select", "torch-version"}
 
 
 def test_rules_are_offered_with_their_summaries() -> None:
@@ -148,7 +149,7 @@ def test_the_schema_and_the_tool_say_the_same(
 def test_a_glob_that_the_schema_refuses_is_refused(text: str) -> None:
     """The other way round it does not hold: no pattern can tell that a range is empty."""
     if not GLOB.is_valid(text):
-        with pytest.raises(ValueError, match="is no glob"):
+        with pytest.raises(ValueError, match=r"\bglob\b"):
             require_glob(text)
 
 
