@@ -6,6 +6,7 @@ A code is called unused only where the rules that it names have run: of a rule t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +27,8 @@ _NEVER_JUDGED = frozenset({"TRL001", UNUSED_SUPPRESSION})
 _OURS = re.compile(r"TRL[0-9]+", re.IGNORECASE)
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _IDLE = "suppresses nothing"
+# Of so many items in one list none is compared with all names.
+_MANY = 20
 
 
 def check(_: Context) -> Iterator[Finding]:
@@ -50,7 +53,7 @@ def unused_suppressions(lines: Lines, comments: Iterable[Suppression], run: Rule
         verdicts = [each for one in group if (each := judge.verdict(one)).reasons]
         if verdicts:
             place = Span(verdicts[0].suppression.span.start, verdicts[-1].suppression.span.end)
-            message = ", ".join(each.message for each in verdicts)
+            message = ", ".join(dict.fromkeys(each.message for each in verdicts))
             remedy = removal(lines, comment, [(each.suppression, each.items) for each in verdicts])
             yield Finding(UNUSED_SUPPRESSION, place, message, remedy)
 
@@ -74,32 +77,36 @@ class _Judge:
 
     def __init__(self, lines: Lines, run: RulesRun) -> None:
         self._run = run
-        names = {rule.code: rule.name for rule in run.table}
-        self._places = [(lines.position(one.span.start).row, one.code, names[one.code]) for one in run.found]
+        self._found = sorted((lines.position(one.span.start).row, one.code) for one in run.found)
+        self._names = {rule.code: rule.name for rule in run.table}
+        self._in_rows: dict[tuple[int, int], frozenset[str]] = {}
 
     def verdict(self, one: Suppression) -> _Verdict:
         """What is wrong with a suppression."""
         if one.misplaced:
             return _Verdict(one, ("ignore-file suppresses nothing below the first statement",))
         if one.codes is None:
-            idle = one.own and self._has_run(None) and not self._hides(one, None)
+            idle = one.own and self._has_run(None) and not self._codes_in(one.rows)
             return _Verdict(one, (f"torchrepro: ignore {_IDLE} {_where(one)}",) if idle else ())
         if not one.codes:
             return _Verdict(one, ("torchrepro: ignore[] names no rule",))
-        wrong = {number: why for number in range(len(one.codes)) if (why := self._reason(one, one.codes, number))}
+        wrong = dict(self._reasons(one, one.codes))
         items = None if len(wrong) == len(one.codes) else frozenset(wrong)
         return _Verdict(one, tuple(_joined(one, one.codes, wrong)), items)
 
-    def _reason(self, one: Suppression, codes: Sequence[str], number: int) -> str:
-        """Why an item of a list goes; empty for a code of another tool, one that is used, and one that is not judged."""
-        item = codes[number]
-        if not one.own and not _OURS.fullmatch(item):
-            return ""
-        if not any(_names(rule, item) for rule in self._run.table):
-            return f"{item} is no rule{self._meant(item)}"
-        if item in codes[:number]:
-            return f"{item} is named twice"
-        return _IDLE if self._has_run(item) and not self._hides(one, item) else ""
+    def _reasons(self, one: Suppression, codes: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Which items of a list go, by number, and why. Codes of other tools stay, and what is used or not judged."""
+        seen: set[str] = set()
+        for number, item in enumerate(codes):
+            if not one.own and not _OURS.fullmatch(item):
+                continue
+            if not any(_names(rule, item) for rule in self._run.table):
+                yield number, f"{item} is no rule{self._meant(item) if len(codes) < _MANY else ''}"
+            elif item in seen:
+                yield number, f"{item} is named twice"
+            elif self._has_run(item) and not self._hides(one, item):
+                yield number, _IDLE
+            seen.add(item)
 
     def _meant(self, item: str) -> str:
         """The name that a misspelt name is near to. Of a wrong number nobody knows which was meant."""
@@ -117,9 +124,16 @@ class _Judge:
         asked = {rule.code for rule in named if exact or rule.default} - _NEVER_JUDGED
         return asked <= self._run.codes and any(rule.code in self._run.codes for rule in named)
 
-    def _hides(self, one: Suppression, item: str | None) -> bool:
-        alone = one._replace(codes=None if item is None else (item,))
-        return any(alone.covers(*place) for place in self._places)
+    def _hides(self, one: Suppression, item: str) -> bool:
+        alone, row = one._replace(codes=(item,)), one.rows[0]
+        return any(alone.covers(row, code, self._names[code]) for code in self._codes_in(one.rows))
+
+    def _codes_in(self, rows: tuple[int, int]) -> frozenset[str]:
+        """The codes of what was found in some rows."""
+        if rows not in self._in_rows:
+            start, end = (bisect_left(self._found, (row, "")) for row in (rows[0], rows[1] + 1))
+            self._in_rows[rows] = frozenset(code for _, code in self._found[start:end])
+        return self._in_rows[rows]
 
 
 def _names(rule: Rule, item: str) -> bool:

@@ -28,7 +28,7 @@ def removal(lines: Lines, comment: Span, wanted: Sequence[tuple[Suppression, fro
         return NoFix("flake8 reads the first # noqa of a line, and the next one would begin to count")
     edits = [edit for one, items in wanted for edit in _cuts(text, comment, one, items)]
     left = apply_edits(text, edits).rstrip(_BLANKS)
-    words = " and ".join(_title(lines, one, items) for one, items in wanted)
+    words = " and ".join(dict.fromkeys(_title(lines, one, items) for one, items in wanted))
     return Fix(f"remove {words}", (_edit(lines, comment, left.strip(f"{_BLANKS}#") and left),), safe=True)
 
 
