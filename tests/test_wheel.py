@@ -66,6 +66,7 @@ def test_the_wheel_brings_one_package_with_the_rules_inside(built: Path) -> None
     assert {
         f"torchrepro_lint/interfaces/report/{name}" for name in ("page.css", "page.js", "ops_page.css", "ops_page.js")
     } <= set(names)
+    assert {f"torchrepro_lint/config/{name}.schema.json" for name in ("torchrepro-lint", "pyproject")} <= set(names)
     rules = {path.relative_to(TOP / "rules").as_posix() for path in TOP.glob("rules/**/*") if path.is_file()}
     inside = "torchrepro_lint/_rules/"
     assert {name.removeprefix(inside) for name in names if name.startswith(inside)} == rules
@@ -81,6 +82,8 @@ def test_the_wheel_works_alone(built: Path, tmp_path: Path) -> None:
     page = run(tool, "rule", "TRL101", cwd=tmp_path)
     assert (page.returncode, page.stderr) == (0, "")
     assert page.stdout == (TOP / "rules" / "TRL101-unseeded-torch.md").read_text(encoding="utf-8")
+    schema = run(tool, "schema", cwd=tmp_path)
+    assert (schema.returncode, schema.stderr) == (0, "")
     table = run(tool, "ops", "--output-format", "html", cwd=tmp_path)
     assert (table.returncode, table.stderr) == (0, "")
     assert {"<style", "<script"} <= set(re.findall(r"<\w+", table.stdout))

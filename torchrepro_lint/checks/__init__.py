@@ -68,6 +68,7 @@ def _table() -> tuple[Rule, ...]:
         unordered_iteration,
         unseeded,
         unused_seed_option,
+        unused_suppression,
         worker_count,
         worker_init,
     )
@@ -75,6 +76,7 @@ def _table() -> tuple[Rule, ...]:
 
     return (
         Rule("TRL001", "syntax-error", "error", True, syntax_error.check, _UNFIXED["TRL001"]),
+        Rule("TRL002", "unused-suppression", "warning", False, unused_suppression.check),
         Rule("TRL101", "unseeded-torch", "warning", True, unseeded.torch),
         Rule("TRL102", "unseeded-numpy", "warning", True, unseeded.numpy),
         Rule("TRL103", "unseeded-python-random", "warning", True, unseeded.python),

@@ -58,15 +58,21 @@ def boolean(value: object) -> bool:
     return value
 
 
-def one_of(*choices: str) -> Callable[[object], str]:
+class OneOf:
     """A validator that accepts one of some words; it raises ``ValueError``."""
 
-    def read(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, not {abbreviated(value)}")
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self.choices = choices
+
+    def __call__(self, value: object) -> str:
+        if value not in self.choices:
+            raise ValueError(f"expected one of {', '.join(self.choices)}, not {abbreviated(value)}")
         return str(value)
 
-    return read
+
+def one_of(*choices: str) -> OneOf:
+    """A validator that accepts one of some words."""
+    return OneOf(choices)
 
 
 def abbreviated(value: object) -> str:

@@ -16,7 +16,7 @@ from torchrepro_lint.config.target import console_scripts, required_libraries
 from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault
-from torchrepro_lint.source.suppressions import suppressions
+from torchrepro_lint.source.suppressions import Suppression, suppressions
 from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.search_path import ModuleTree
 
 SYNTAX_ERROR = "TRL001"
+UNUSED_SUPPRESSION = "TRL002"
 _TOO_DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
 
 
@@ -41,7 +42,8 @@ class Checker(NamedTuple):
     """The configuration of the rules for one project.
 
     ``rules`` are the selected ones, ``fixable`` the codes whose fixes are offered, ``ignores`` the codes that are
-    ignored in the files that a test accepts.
+    ignored in the files that a test accepts. ``table`` has all rules, selected or not; it is empty where it cannot be told
+    which suppressions are unused.
     """
 
     tree: ProjectTree
@@ -51,6 +53,7 @@ class Checker(NamedTuple):
     catalogue: Catalogue
     honour_comments: bool
     manifest: ProjectManifest
+    table: tuple[Rule, ...] = ()
 
 
 class CheckResult(NamedTuple):
@@ -77,7 +80,14 @@ def make_checker(tree: ProjectTree, rules: Sequence[Rule], catalogue: Catalogue,
         ignores.append((_path_test(tree.root.path, pattern), matching_codes(rules, selectors)))
     enabled = tuple(rule for rule in rules if rule.code in codes)
     return Checker(
-        tree, enabled, selected_codes(rules, [fixing]), tuple(ignores), catalogue, honour_comments, read_manifest(tree)
+        tree,
+        enabled,
+        selected_codes(rules, [fixing]),
+        tuple(ignores),
+        catalogue,
+        honour_comments,
+        read_manifest(tree),
+        tuple(rules),
     )
 
 
@@ -123,25 +133,53 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     """Run the rules on one file and drop suppressed findings."""
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
-    unfiltered = _run_rules(checker, rules, path, parsed, project)
-    table = {rule.code: rule for rule in rules}
+    ran = _run_rules(checker, rules, path, parsed, project)
+    judged = ran.complete and any(rule.code == UNUSED_SUPPRESSION for rule in rules)
+    comments = suppressions(parsed.lines) if checker.honour_comments and (ran.findings or judged) else ()
+    unused = _unused(checker, rules, parsed, ran.findings, comments) if judged else ()
+    severe = _severe(checker, rules, (*ran.findings, *unused))
+    visible = _visible(rules, parsed.lines, severe, comments)
+    findings = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
+    return CheckResult(_sorted_unique(findings), ran.errors, len(severe) - len(findings))
+
+
+def _unused(
+    checker: Checker,
+    rules: Iterable[Rule],
+    parsed: ParsedFile,
+    found: Sequence[Finding],
+    comments: Iterable[Suppression],
+) -> tuple[Finding, ...]:
+    """The findings of TRL002; in a notebook only of comments that are Python's there, too."""
+    from torchrepro_lint.checks.unused_suppression import RulesRun, unused_suppressions
+
+    written = parsed.written.text
+    there = (one for one in comments if written[slice(*one.span)] == parsed.text[slice(*one.span)])
+    run = RulesRun(checker.table, frozenset(rule.code for rule in rules), found)
+    return tuple(unused_suppressions(parsed.lines, there, run)) if checker.table else ()
+
+
+def _severe(checker: Checker, rules: Iterable[Rule], findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that weigh enough for the settings."""
     floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
-    lines = parsed.lines
-    comments = suppressions(lines) if checker.honour_comments and unfiltered.findings else ()
-    severe = [
+    usual = {rule.code: rule.severity for rule in rules}
+    return [one for one in findings if SEVERITIES.index(one.severity or usual[one.code]) >= floor]
+
+
+def _visible(
+    rules: Iterable[Rule], lines: Lines, findings: Iterable[Finding], comments: Sequence[Suppression]
+) -> list[Finding]:
+    """The findings that no comment hides. One without codes does not hide what is said of itself."""
+    names = {rule.code: rule.name for rule in rules}
+    return [
         finding
-        for finding in unfiltered.findings
-        if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
-    ]
-    findings = [
-        finding._replace(remedy=_applicable(checker, parsed, finding))
-        for finding in severe
+        for finding in findings
         if not any(
-            one.covers(lines.position(finding.span.start).row, finding.code, table[finding.code].name)
+            one.covers(lines.position(finding.span.start).row, finding.code, names[finding.code])
+            and (one.codes is not None or not finding.span.start <= one.span.start < finding.span.end)
             for one in comments
         )
     ]
-    return CheckResult(_sorted_unique(findings), unfiltered.errors, len(severe) - len(findings))
 
 
 def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix | NoFix | None:
@@ -151,7 +189,7 @@ def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix |
         return finding.remedy
     if finding.code not in checker.fixable:
         return NoFix(f"the settings leave {finding.code} out of what is fixed")
-    if checker.catalogue.begins_later:
+    if checker.catalogue.begins_later and finding.code != UNUSED_SUPPRESSION:
         return NoFix(f"torch {checker.catalogue.asked} may lack what the fix would write: the catalogue begins later")
     if parsed.source is None or parsed.source.notebook is None:
         return fix
@@ -166,7 +204,15 @@ def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: ParsedFile, project: Project) -> CheckResult:
+class _RulesRun(NamedTuple):
+    """What the rules found in a file, faults of the tool, and whether all rules looked at all of it."""
+
+    findings: tuple[Finding, ...]
+    errors: tuple[str, ...] = ()
+    complete: bool = False
+
+
+def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: ParsedFile, project: Project) -> _RulesRun:
     """The findings of all rules; a rule that raises is an error, and the others go on."""
     from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.domain.project import Context
@@ -175,7 +221,7 @@ def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: Parse
         assert parsed.problem is not None
         place = Span(parsed.problem.offset, parsed.problem.offset)
         found = Finding(SYNTAX_ERROR, place, parsed.problem.message)
-        return CheckResult((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
+        return _RulesRun((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
     settings = checker.tree.root.settings
     context = Context(path, parsed.facts, parsed.lines, project, checker.catalogue, settings)
     findings: list[Finding] = []
@@ -191,7 +237,7 @@ def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: Parse
             findings += result
     if too_deep and SYNTAX_ERROR in {rule.code for rule in rules}:
         findings.append(Finding(SYNTAX_ERROR, Span(0, 0), _TOO_DEEP))
-    return CheckResult(tuple(findings), tuple(errors))
+    return _RulesRun(tuple(findings), tuple(errors), not errors and not too_deep)
 
 
 def _path_test(root: str, pattern: str) -> Callable[[str], bool]:

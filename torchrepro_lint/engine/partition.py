@@ -358,7 +358,7 @@ class _PartitionChecker:
         try:
             with deadline(len(self._partition.files)):
                 project = self._project_of(path)
-                found = check(self._checker, path, parsed, project)
+                found = check(self._checker_of(), path, parsed, project)
                 type_inference(project).rest()
                 return found
         except (DeadlineExceededError, MemoryError) as error:
@@ -369,6 +369,10 @@ class _PartitionChecker:
                 self._checker,
                 WorkerFailure(error.reason if isinstance(error, DeadlineExceededError) else OUT_OF_MEMORY),
             )
+
+    def _checker_of(self) -> Checker:
+        """The checker; of a file by itself it does not tell which suppressions are unused."""
+        return self._checker._replace(table=()) if self._late >= _MAX_TIMEOUTS else self._checker
 
     def _project_of(self, path: str) -> Project:
         """The project of a file's component; after repeated timeouts that of the file alone, so that a run terminates."""

@@ -16,23 +16,42 @@ _ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE
 # whether the match stands in a comment, so neither do we.
 _NOQA = re.compile(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
 _NOQA_FILE = re.compile(
-    r"^[^\S\n]*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE | re.MULTILINE
+    r"^[^\S\n]*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[, \t]+)?)+))?", re.IGNORECASE | re.MULTILINE
 )
 _IGNORE = re.compile(r"#\s*torchrepro:\s*ignore(?P<file>-file)?(?![\w-])")
 _CODE = re.compile(r"[A-Z]+[0-9]*")
 _EVERYWHERE = (0, 1 << 60)
+_NOWHERE = (1, 0)
+# What stands between the codes of a list, and the codes.
+_SEPARATORS = ", \t\r\n\f\v"
+CODES = re.compile(r"[^,\s]+")
 _LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.NEWLINE})
 
 
 class Suppression(NamedTuple):
     """A comment that hides findings which start in its rows (both ends included).
 
-    ``codes`` are codes, prefixes of codes or names of rules; ``None`` hides everything. ``span`` is the comment's.
+    ``codes`` are codes, prefixes of codes or names of rules; ``None`` hides everything. ``span`` is that of its words,
+    ``listed`` that of the list of codes. ``comment`` is the whole comment that it stands in: None where flake8 reads
+    ``# noqa`` in a string. ``own`` says that it is ours and not flake8's.
     """
 
     rows: tuple[int, int]
     codes: tuple[str, ...] | None
     span: Span
+    listed: Span | None = None
+    comment: Span | None = None
+    own: bool = False
+
+    @property
+    def is_for_file(self) -> bool:
+        """Whether it hides findings anywhere in the file."""
+        return self.rows == _EVERYWHERE
+
+    @property
+    def misplaced(self) -> bool:
+        """Whether it is for the whole file but stands behind code, where it hides nothing."""
+        return self.rows == _NOWHERE
 
     def covers(self, row: int, code: str, name: str) -> bool:
         """Whether a finding that starts in ``row`` is hidden."""
@@ -50,6 +69,7 @@ class _Ignore(NamedTuple):
     stop: int
     file: bool
     codes: str | None
+    listed: int
 
 
 def suppressions(lines: Lines, noqa: bool = True) -> tuple[Suppression, ...]:
@@ -60,8 +80,18 @@ def suppressions(lines: Lines, noqa: bool = True) -> tuple[Suppression, ...]:
         return ()
     tokens = tuple(_tokens(lines.text))
     ranges = joined_rows(lines, tokens)
-    found = {*(_noqa(lines, ranges) if noqa else ()), *_ignore(lines, tokens, ranges)}
+    comments = _comments(lines, tokens)
+    found = {*(_noqa(lines, ranges, comments) if noqa else ()), *_ignore(tokens, ranges, comments)}
     return tuple(sorted(found, key=lambda one: (one.span, one.rows)))
+
+
+def _comments(lines: Lines, tokens: Iterable[tokenize.TokenInfo]) -> dict[int, Span]:
+    """The comment in each row; it ends where the row does."""
+    starts = {token.start[0]: token.start[1] for token in tokens if token.type == tokenize.COMMENT}
+    return {
+        row: Span(lines.offset(row, column + 1), lines.offset(row) + len(lines.line(row)))
+        for row, column in starts.items()
+    }
 
 
 def joined_rows(lines: Lines, tokens: Iterable[tokenize.TokenInfo] | None = None) -> dict[int, tuple[int, int]]:
@@ -97,30 +127,42 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
         return
 
 
-def _noqa(lines: Lines, ranges: dict[int, tuple[int, int]]) -> Iterator[Suppression]:
+def _noqa(lines: Lines, ranges: dict[int, tuple[int, int]], comments: dict[int, Span]) -> Iterator[Suppression]:
     for match in _NOQA_FILE.finditer(lines.text):
-        yield Suppression(_EVERYWHERE, _split(match["codes"]), Span(*match.span()))
+        yield _flake8s(lines, match, _EVERYWHERE, comments)
     for rows in sorted(set(ranges.values())):
         start = lines.offset(rows[0])
         if found := _NOQA.search(lines.text, start, lines.offset(rows[1] + 1)):
-            yield Suppression(rows, _split(found["codes"]), Span(*found.span()))
+            yield _flake8s(lines, found, rows, comments)
+
+
+def _flake8s(lines: Lines, match: re.Match[str], rows: tuple[int, int], comments: dict[int, Span]) -> Suppression:
+    """A suppression as flake8 writes it; the blanks and commas behind its codes do not belong to it."""
+    codes = match["codes"]
+    start = match.start() + len(match[0]) - len(match[0].lstrip())
+    listed = (
+        None if codes is None else Span(match.start("codes"), match.start("codes") + len(codes.rstrip(_SEPARATORS)))
+    )
+    around = comments.get(lines.position(start).row)
+    inside = around is not None and around.start <= start
+    end = match.end() if listed is None else listed.end
+    return Suppression(rows, _split(codes), Span(start, end), listed, around if inside else None)
 
 
 def _ignore(
-    lines: Lines, tokens: tuple[tokenize.TokenInfo, ...], ranges: dict[int, tuple[int, int]]
+    tokens: tuple[tokenize.TokenInfo, ...], ranges: dict[int, tuple[int, int]], comments: dict[int, Span]
 ) -> Iterator[Suppression]:
     heading = True
     for token in tokens:
         heading = heading and token.type in _LAYOUT
         if token.type != tokenize.COMMENT:
             continue
-        start = lines.offset(token.start[0], token.start[1] + 1)
+        comment = comments[token.start[0]]
         for each in _ignores(token.string):
-            span = Span(start + each.start, start + each.stop)
-            if not each.file:
-                yield Suppression(ranges[token.start[0]], _split(each.codes), span)
-            elif heading:
-                yield Suppression(_EVERYWHERE, _split(each.codes), span)
+            rows = ranges[token.start[0]] if not each.file else _EVERYWHERE if heading else _NOWHERE
+            place = Span(comment.start + each.start, comment.start + each.stop)
+            listed = None if each.codes is None else Span(comment.start + each.listed, place.end - 1)
+            yield Suppression(rows, _split(each.codes), place, listed, comment, own=True)
 
 
 def _ignores(comment: str) -> Iterator[_Ignore]:
@@ -128,11 +170,12 @@ def _ignores(comment: str) -> Iterator[_Ignore]:
     closed, at = comment.rfind("]"), 0
     while match := _IGNORE.search(comment, at):
         at, codes = match.end(), None
+        listed = at + 1
         if at < closed and comment[at] == "[":
             end = comment.index("]", at)
-            at, codes = end + 1, comment[at + 1 : end]
-        yield _Ignore(match.start(), at, match["file"] is not None, codes)
+            at, codes = end + 1, comment[listed:end]
+        yield _Ignore(match.start(), at, match["file"] is not None, codes, listed)
 
 
 def _split(codes: str | None) -> tuple[str, ...] | None:
-    return None if codes is None else tuple(code for code in re.split(r"[,\s]+", codes) if code)
+    return None if codes is None else tuple(CODES.findall(codes))

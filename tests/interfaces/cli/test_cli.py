@@ -14,6 +14,7 @@ import pytest
 from conftest import Ran
 from notebooks import notebook
 from page_examples import examples
+from torchrepro_lint import __version__
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -276,7 +277,7 @@ def test_rule_prints_a_page_or_all(lint: Lint) -> None:
 
 
 def test_version_and_help() -> None:
-    assert start("--version").stdout == "torchrepro-lint 0.1.0\n"
+    assert start("--version").stdout == f"torchrepro-lint {__version__}\n"
     assert "torchrepro-lint rule" in start("--help").stdout
 
 

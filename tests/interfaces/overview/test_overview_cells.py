@@ -16,7 +16,7 @@ Project = Callable[[Mapping[str, str | bytes]], Path]
 
 
 def test_every_rule_has_words_and_a_control() -> None:
-    assert sorted(SHORT_MESSAGES) == [rule.code for rule in RULES if rule.code != "TRL001"]
+    assert sorted(SHORT_MESSAGES) == [rule.code for rule in RULES if not rule.code.startswith("TRL0")]
     assert set(CONTROL_OF.values()) <= set(TITLES)
     assert sorted(set(SHORT_MESSAGES) - set(CONTROL_OF)) == ["TRL105", "TRL106", "TRL107", "TRL110"]
 

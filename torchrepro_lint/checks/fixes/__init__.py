@@ -15,5 +15,6 @@
 - ``ensure_import`` of ``insertions``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``,
   ``remove_statement`` of ``removals``, ``last_of_block`` of ``import_block``: where statements are written and taken out.
 - ``edits_of_unused_imports`` of ``unused_imports``, ``outdated_comments`` of ``outdated_comments``: what goes with an edit.
+- ``removal`` of ``suppression_removal``: take a suppression out of a comment.
 - ``own_comments`` of ``comments``, ``in_one_cell`` of ``cells``: what belongs to a statement.
 """

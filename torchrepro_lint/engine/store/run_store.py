@@ -146,13 +146,13 @@ def save_outcome(record: RunRecord, seen: dict[str, tuple[FileSignature, str]], 
 
 
 def _run_key(tree: ProjectTree) -> Any:
-    """What the outcome of a project depends on besides the contents of its files."""
-    root = tree.root
+    """What the outcome of a project depends on besides the contents of its files: not the format that shows it."""
+    root = tree.root._replace(settings=tree.root.settings._replace(output_format=""))
     given = [(path, one.display, one.path) for path, one in tree.given]
     place = Path(root.path)
     return (
         root,
-        target_of(root),
+        target_of(tree.root),
         required_libraries(place),
         console_scripts(place),
         source_roots(tree),

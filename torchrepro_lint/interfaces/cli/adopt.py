@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import GivenFile, Plan
-from torchrepro_lint.engine.checker import SYNTAX_ERROR
+from torchrepro_lint.engine.checker import SYNTAX_ERROR, UNUSED_SUPPRESSION
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.writing import FileChange, write_all
 from torchrepro_lint.interfaces.cli.arguments import Arguments
@@ -74,11 +74,11 @@ _NOQA_COMMENT = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
 def noqa_changes(diagnostics: Iterable[Diagnostic]) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
     """The file changes that add ``# noqa`` comments, and an error for each file that can no longer be read.
 
-    Syntax errors get no comment.
+    Syntax errors get no comment, and unused comments no further one.
     """
     by_file: dict[str, list[Diagnostic]] = {}
     for one in diagnostics:
-        if one.code != SYNTAX_ERROR:
+        if one.code not in (SYNTAX_ERROR, UNUSED_SUPPRESSION):
             by_file.setdefault(one.filename, []).append(one)
     told = [_noqa_change(found) for _, found in sorted(by_file.items())]
     changes = tuple(each for each in told if isinstance(each, FileChange))

@@ -112,8 +112,23 @@ def server() -> int:
     return serve()
 
 
+@click.command(context_settings=_CONTEXT)
+@click.option(
+    "--pyproject", is_flag=True, help="That of pyproject.toml with our table, instead of torchrepro-lint.toml."
+)
+def schema(pyproject: bool) -> int:
+    """Print the JSON Schema of the settings, by which an editor checks and completes them."""
+    from importlib.resources import files
+
+    from torchrepro_lint.interfaces.cli.terminal import out
+
+    name = "pyproject" if pyproject else "torchrepro-lint"
+    out((files("torchrepro_lint.config") / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return 0
+
+
 # The keys of ``COMMANDS`` below.
-COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "server", "trace")
+COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "trace")
 
 
 def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -230,6 +245,7 @@ Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint ops [NAME]         show how torch's operations behave, release by release
   torchrepro-lint report [PATHS]     write one page on a project: entry points, timelines, findings, operations
   torchrepro-lint trace ENTRY        show what a run does to generators, flags and variables, in order
+  torchrepro-lint schema             print the JSON Schema of the settings, for editors
   torchrepro-lint server             serve an editor as a language server
 
 Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration or input error."""
@@ -362,6 +378,7 @@ COMMANDS: dict[str, click.Command] = {
     "ops": ops,
     "report": report,
     "rule": rule,
+    "schema": schema,
     "server": server,
     "trace": trace,
 }

@@ -72,7 +72,7 @@ STATES: Mapping[str, ControlState] = {
     )
 }
 # The control of each rule, and its message in the few words that fit a cell. Without a control the finding says
-# which generator it is about.
+# which generator it is about. What TRL0 reports makes no run less repeatable.
 _RULES = (
     ("TRL101", "torch", "never seeded"),
     ("TRL102", "numpy", "never seeded"),
