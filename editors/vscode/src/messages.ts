@@ -10,10 +10,11 @@ export type State =
   | { readonly kind: "running"; readonly launch: Launch }
   | { readonly kind: "failed"; readonly advice: Advice; readonly launch?: Launch };
 
-/** A message, and a command for a terminal that helps. */
+/** A message, and what helps: a command for a terminal, and another interpreter or other settings. */
 export interface Advice {
   readonly text: string;
   readonly command?: string;
+  readonly change: "interpreter" | "settings";
 }
 
 /** A state as the status bar shows it. */
@@ -76,36 +77,47 @@ function origin(candidate: Candidate): string {
 
 /** What to tell a user for whom no server could be started. */
 export function advice(problem: Problem, windows: boolean): Advice {
+  if (problem.kind === "nothing") {
+    return {
+      text:
+        "torchrepro-lint was not found: no Python interpreter is selected, the workspace has no .venv, and PATH has no" +
+        " torchrepro-lint. Select an interpreter, or name one in the setting torchrepro-lint.interpreter.",
+      change: "interpreter",
+    };
+  }
+  const { path } = problem.candidate;
+  const change = changeOf(problem.candidate);
   switch (problem.kind) {
-    case "nothing":
-      return {
-        text:
-          "torchrepro-lint was not found: no Python interpreter is selected, the workspace has no .venv, and PATH has no" +
-          " torchrepro-lint. Select an interpreter, or name one in the setting torchrepro-lint.interpreter.",
-      };
     case "tool missing":
       return {
-        text: `torchrepro-lint is not installed in the environment of ${problem.candidate.path}. Install it there:`,
-        command: pip(problem.candidate.path, REQUIREMENT, windows),
+        text: `torchrepro-lint is not installed in the environment of ${path}. Install it there and restart the server:`,
+        command: pip(path, REQUIREMENT, windows),
+        change,
       };
     case "extra missing":
       return {
         text:
-          `torchrepro-lint is installed in the environment of ${problem.candidate.path}, but not what its language server` +
-          " needs, pygls 2. Install it there:",
-        command: pip(problem.candidate.path, "pygls>=2", windows),
+          `torchrepro-lint is installed in the environment of ${path}, but not what its language server needs, pygls 2.` +
+          " Install it there and restart the server:",
+        command: pip(path, "pygls>=2", windows),
+        change,
       };
     case "broken":
-      return { text: `${problem.candidate.path} cannot be run: ${problem.detail}` };
+      return { text: `torchrepro-lint cannot be run by ${path}: ${problem.detail}`, change };
   }
 }
 
 /** What to tell a user whose server ended. ``stderr`` is what it wrote last. */
 export function ended(launch: Launch, stderr: string, crashes: number): Advice {
-  if (crashes > 1) {
-    return { text: `The server of torchrepro-lint ended ${crashes} times in short order and is not started again. ${stderr}` };
-  }
-  return { text: `The server of torchrepro-lint could not be started from ${launch.command}. ${stderr}`.trimEnd() };
+  const text =
+    crashes > 1
+      ? `The server of torchrepro-lint ended ${crashes} times in short order and is not started again. ${stderr}`
+      : `The server of torchrepro-lint could not be started from ${launch.command}. ${stderr}`;
+  return { text: text.trimEnd(), change: changeOf(launch.candidate) };
+}
+
+function changeOf(candidate: Candidate): Advice["change"] {
+  return candidate.origin === "setting" ? "settings" : "interpreter";
 }
 
 function pip(python: string, requirement: string, windows: boolean): string {

@@ -1,6 +1,6 @@
 // Asks a candidate, by running it, whether it can be the server; and chooses the first one that can.
 
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileException } from "node:child_process";
 import type { Candidate } from "./interpreter";
 
 /** A process to start: append "server", or another command. */
@@ -114,7 +114,14 @@ export function run(command: string, args: readonly string[], folder: string, si
   const options = { cwd: folder, maxBuffer: 1 << 26, ...(signal ? { signal } : { timeout: TIMEOUT }) };
   return new Promise((resolve) => {
     execFile(command, [...args], options, (error, stdout, stderr) => {
-      resolve({ stdout, stderr, ...(error ? { error: error.killed ? "it took too long" : error.message } : {}) });
+      resolve({ stdout, stderr, ...(error ? { error: reason(error) } : {}) });
     });
   });
+}
+
+function reason(error: ExecFileException): string {
+  if (error.killed) {
+    return "it took too long";
+  }
+  return error.code === "ENOENT" ? "there is no such file" : error.message;
 }

@@ -34,7 +34,7 @@ export function settingsFor(resource: Uri | null): ServerSettings {
 
 /** The server, with its state for whoever shows it. */
 export class Server implements Disposable {
-  private client: LanguageClient | undefined;
+  private client: QuietClient | undefined;
   private launched: Launch | undefined;
   private queue: Promise<void> = Promise.resolve();
 
@@ -112,7 +112,7 @@ export class Server implements Disposable {
     this.show({ kind: "starting", launch });
     this.log.info(`Starting ${[launch.command, ...launch.args, "server"].join(" ")}`);
     const watch = new Watch(launch, this.show);
-    const client = new LanguageClient(SECTION, SECTION, () => watch.spawn(this.folder), this.options(watch));
+    const client = new QuietClient(SECTION, SECTION, () => watch.spawn(this.folder), this.options(watch));
     this.client = client;
     client.onDidChangeState(({ newState }) => watch.changed(newState));
     try {
@@ -147,10 +147,22 @@ export class Server implements Disposable {
     const { client } = this;
     this.client = this.launched = undefined;
     try {
-      await client?.dispose();
+      if (client?.state === ClientState.Starting) {
+        await client.start(); // after a crash; only a client that runs can be stopped
+      }
+      if (client?.needsStop() === true) {
+        await client.dispose();
+      }
     } catch (error) {
       this.log.warn(`The server did not stop: ${String(error)}`);
     }
+  }
+}
+
+/** A client that writes its errors to the log alone: what the user has to know, the status says. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import {
   commands,
+  ConfigurationTarget,
   type Disposable,
   env,
   type LogOutputChannel,
@@ -11,6 +12,7 @@ import {
   ThemeColor,
   type TextEditor,
   window,
+  workspace,
 } from "vscode";
 import { type Advice, type State, view } from "./messages";
 import { SECTION } from "./settings";
@@ -18,6 +20,8 @@ import { SECTION } from "./settings";
 const SELECT = "Select Interpreter";
 const COPY = "Copy Command";
 const LOG = "Show Log";
+const SETTINGS = "Open Settings";
+const OFF = "Turn Off Here";
 
 /** The item in the status bar. It is shown while Python is edited. */
 export class Status implements Disposable {
@@ -60,19 +64,17 @@ export class Status implements Disposable {
       return;
     }
     this.told = text;
-    const known = await commands.getCommands(true);
-    const buttons = [
-      ...(advice.command ? [COPY] : []),
-      ...(known.includes("python.setInterpreter") ? [SELECT] : []),
-      LOG,
-    ];
-    const chosen = await window.showWarningMessage(text, ...buttons);
+    const chosen = await window.showWarningMessage(text, ...(await buttons(advice)));
     if (chosen === COPY) {
       await env.clipboard.writeText(advice.command ?? "");
-    } else if (chosen === SELECT) {
-      await commands.executeCommand("python.setInterpreter");
     } else if (chosen === LOG) {
       this.log.show();
+    } else if (chosen === SELECT) {
+      await commands.executeCommand("python.setInterpreter");
+    } else if (chosen === SETTINGS) {
+      await commands.executeCommand("workbench.action.openSettings", `${SECTION}.`);
+    } else if (chosen === OFF) {
+      await turnOff();
     }
   }
 
@@ -89,6 +91,17 @@ export class Status implements Disposable {
       each.dispose();
     }
   }
+}
+
+async function buttons(advice: Advice): Promise<string[]> {
+  const known = await commands.getCommands(true);
+  const selects = advice.change === "interpreter" && known.includes("python.setInterpreter");
+  return [advice.command ? COPY : LOG, selects ? SELECT : SETTINGS, OFF];
+}
+
+async function turnOff(): Promise<void> {
+  const target = workspace.workspaceFolders ? ConfigurationTarget.Workspace : ConfigurationTarget.Global;
+  await workspace.getConfiguration(SECTION, null).update("enable", false, target);
 }
 
 function isPython(editor: TextEditor | undefined): boolean {
