@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from torchrepro_lint import __version__
-from torchrepro_lint.config.settings import DEVICES, SEVERITIES
+from torchrepro_lint.config.settings import DEVICES, OWN_FILE, SEVERITIES
 from torchrepro_lint.interfaces.lsp import client_settings
 
 TOP = Path(__file__).parents[1]
@@ -60,6 +60,16 @@ def test_a_version_is_taken_by_both_or_by_none(version: str) -> None:
     assert bool(re.search(pattern, version)) == (mistakes == ())
 
 
+def test_settings_files_are_checked_against_the_schema_of_the_package() -> None:
+    (entry,) = manifest()["contributes"]["tomlValidation"]
+    assert entry["fileMatch"] == OWN_FILE
+    folder = TOP / "torchrepro_lint" / "config"
+    schema = folder / entry["url"].rpartition("/")[2]
+    if not any(folder.glob("*.schema.json")):
+        pytest.skip("this checkout has no schema of the settings")
+    assert json.loads(schema.read_text(encoding="utf-8"))["$id"] == entry["url"]
+
+
 def test_each_setting_is_in_the_readme() -> None:
     table = re.findall(
         rf"^\| `{SECTION}\.([\w.]+)` \|", (EXTENSION / "README.md").read_text(encoding="utf-8"), re.MULTILINE
@@ -92,9 +102,8 @@ def test_the_tests_of_the_extension_pass(tmp_path: Path) -> None:
     pytest.importorskip("pygls", reason="the extra lsp is not installed")
     if (missing := node()) is not None:
         pytest.skip(missing)
-    copy = tmp_path / "editors" / "vscode"
+    copy = tmp_path / "extension"
     shutil.copytree(EXTENSION, copy, ignore=shutil.ignore_patterns("node_modules", "dist", "out", "*.vsix"))
-    (tmp_path / "torchrepro_lint").symlink_to(TOP / "torchrepro_lint")
     if (failed := run_npm(copy, "ci")) and re.search(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN", failed):
         pytest.skip("the npm registry cannot be reached")
     assert failed is None

@@ -3,7 +3,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
-import { type Disposable, type LogOutputChannel, Uri, workspace } from "vscode";
+import {
+  type CodeActionContext,
+  CodeActionTriggerKind,
+  type Disposable,
+  type LogOutputChannel,
+  type TextDocument,
+  Uri,
+  workspace,
+} from "vscode";
 import {
   CloseAction,
   type CloseHandlerResult,
@@ -16,6 +24,7 @@ import {
 import { Crashes } from "./crashes";
 import { type Candidate, candidates } from "./interpreter";
 import { advice, ended, type State } from "./messages";
+import { isRepeated } from "./notebooks";
 import { choose, lastLine, type Launch, probe } from "./probe";
 import type { SelectedInterpreters } from "./python";
 import { SECTION, serverSettings, type ServerSettings } from "./settings";
@@ -132,6 +141,8 @@ export class Server implements Disposable {
       initializationFailedHandler: () => false,
       errorHandler: { error: () => ({ action: ErrorAction.Continue, handled: true }), closed: () => watch.closed() },
       middleware: {
+        provideCodeActions: (document, range, context, token, next) =>
+          isAskedAgain(document, context) ? [] : next(document, range, context, token),
         workspace: {
           // The section has settings that the server does not know; it would complain of them.
           configuration: (params, token, next) =>
@@ -164,6 +175,20 @@ class QuietClient extends LanguageClient {
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
   }
+}
+
+function isAskedAgain(document: TextDocument, context: CodeActionContext): boolean {
+  const all = workspace.notebookDocuments.map((each) => each.getCells().map((cell) => cell.document));
+  const cells = all.find((each) => each.includes(document));
+  return (
+    cells !== undefined &&
+    isRepeated({
+      kind: context.only?.value,
+      onSave: context.triggerKind === CodeActionTriggerKind.Automatic,
+      index: cells.indexOf(document),
+      languages: cells.map((cell) => cell.languageId),
+    })
+  );
 }
 
 function isSame(launch: Launch, other: Launch | undefined): boolean {
