@@ -1,6 +1,7 @@
 // The commands of the palette.
 
 import {
+  type CodeAction,
   commands,
   type Diagnostic,
   type Disposable,
@@ -8,9 +9,12 @@ import {
   languages,
   type LogOutputChannel,
   type QuickPickItem,
+  Range,
   type Uri,
   window,
+  workspace,
 } from "vscode";
+import { representative } from "./notebooks";
 import { showReport } from "./report";
 import type { Server } from "./server";
 import { SECTION } from "./settings";
@@ -20,7 +24,7 @@ export function register(server: Server, log: LogOutputChannel, folder: string):
   const all: Readonly<Record<string, () => unknown>> = {
     restart: () => server.restart(),
     showLog: () => log.show(),
-    fixAll: () => commands.executeCommand("editor.action.sourceAction", FIX_ALL),
+    fixAll,
     openRule,
     showReport: () => showReport(server, log, folder),
     showMenu,
@@ -28,7 +32,25 @@ export function register(server: Server, log: LogOutputChannel, folder: string):
   return Object.entries(all).map(([name, run]) => commands.registerCommand(`${SECTION}.${name}`, run));
 }
 
-const FIX_ALL = { kind: `source.fixAll.${SECTION}`, apply: "first" };
+/** Apply the fixes of the file or notebook that is being edited. */
+async function fixAll(): Promise<void> {
+  const notebook = window.activeNotebookEditor?.notebook;
+  const document = notebook
+    ? representative(notebook.getCells().map((cell) => cell.document))
+    : window.activeTextEditor?.document;
+  if (document === undefined) {
+    return;
+  }
+  const whole = new Range(0, 0, document.lineCount, 0);
+  const kind = `source.fixAll.${SECTION}`;
+  const found = await commands.executeCommand<CodeAction[]>("vscode.executeCodeActionProvider", document.uri, whole, kind, 1);
+  const edit = found[0]?.edit;
+  if (edit === undefined) {
+    void window.showInformationMessage(`${SECTION} has no safe fixes for this file.`);
+  } else {
+    await workspace.applyEdit(edit);
+  }
+}
 
 interface RulePick extends QuickPickItem {
   readonly page: Uri;

@@ -1,18 +1,20 @@
-// Fixes of notebooks on saving, where VS Code asks for those of each cell; without a word of its API.
+// All fixes of a notebook are those of its first Python cell; without a word of VS Code's API.
 
-/** A request for code actions in a cell; ``kind`` is the one that alone is asked for, ``index`` that of the cell. */
-export interface CellRequest {
-  readonly kind: string | undefined;
-  readonly onSave: boolean;
-  readonly index: number;
-  /** The language of each cell of the notebook. */
-  readonly languages: readonly string[];
+/** A cell, as far as it matters here. */
+export interface Cell {
+  readonly languageId: string;
+}
+
+/** The cell that stands for its notebook. */
+export function representative<T extends Cell>(cells: readonly T[]): T | undefined {
+  return cells.find((each) => each.languageId === "python");
 }
 
 /**
- * Whether the answer would be applied a second time. The server's fixes are those of the whole notebook, whichever cell is asked
- * for. On saving VS Code asks for all cells at once and applies each answer, so only the first Python cell gets one.
+ * Whether a request for code actions of one ``kind`` alone is to be left to the cell that stands for the notebook. The server
+ * answers each cell with the fixes of the whole notebook. On saving VS Code asks all cells at once and applies each answer, so
+ * the same text would be written several times.
  */
-export function isRepeated({ kind, onSave, index, languages }: CellRequest): boolean {
-  return onSave && kind !== undefined && /^source(\.fixAll|$)/.test(kind) && index !== languages.indexOf("python");
+export function isLeftToFirst(kind: string | undefined, cell: Cell, cells: readonly Cell[]): boolean {
+  return kind !== undefined && /^source(\.fixAll|$)/.test(kind) && cell !== representative(cells);
 }

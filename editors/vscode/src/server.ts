@@ -5,7 +5,6 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import {
   type CodeActionContext,
-  CodeActionTriggerKind,
   type Disposable,
   type LogOutputChannel,
   type TextDocument,
@@ -24,7 +23,7 @@ import {
 import { Crashes } from "./crashes";
 import { type Candidate, candidates } from "./interpreter";
 import { advice, ended, type State } from "./messages";
-import { isRepeated } from "./notebooks";
+import { isLeftToFirst } from "./notebooks";
 import { choose, lastLine, type Launch, probe } from "./probe";
 import type { SelectedInterpreters } from "./python";
 import { SECTION, serverSettings, type ServerSettings } from "./settings";
@@ -142,7 +141,7 @@ export class Server implements Disposable {
       errorHandler: { error: () => ({ action: ErrorAction.Continue, handled: true }), closed: () => watch.closed() },
       middleware: {
         provideCodeActions: (document, range, context, token, next) =>
-          isAskedAgain(document, context) ? [] : next(document, range, context, token),
+          isOtherCell(document, context) ? [] : next(document, range, context, token),
         workspace: {
           // The section has settings that the server does not know; it would complain of them.
           configuration: (params, token, next) =>
@@ -177,18 +176,10 @@ class QuietClient extends LanguageClient {
   }
 }
 
-function isAskedAgain(document: TextDocument, context: CodeActionContext): boolean {
+function isOtherCell(document: TextDocument, context: CodeActionContext): boolean {
   const all = workspace.notebookDocuments.map((each) => each.getCells().map((cell) => cell.document));
-  const cells = all.find((each) => each.includes(document));
-  return (
-    cells !== undefined &&
-    isRepeated({
-      kind: context.only?.value,
-      onSave: context.triggerKind === CodeActionTriggerKind.Automatic,
-      index: cells.indexOf(document),
-      languages: cells.map((cell) => cell.languageId),
-    })
-  );
+  const cells = all.find((each) => each.includes(document)) ?? [];
+  return cells.length > 0 && isLeftToFirst(context.only?.value, document, cells);
 }
 
 function isSame(launch: Launch, other: Launch | undefined): boolean {

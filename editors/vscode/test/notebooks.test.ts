@@ -1,21 +1,23 @@
-// On saving, the fixes of a notebook are applied once.
+// All fixes of a notebook are applied once, though all of its cells are asked.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isRepeated } from "../src/notebooks";
+import { isLeftToFirst, representative } from "../src/notebooks";
 
-const languages = ["markdown", "python", "python"];
-const kind = "source.fixAll.torchrepro-lint";
+const cells = ["markdown", "python", "python"].map((languageId) => ({ languageId }));
+const [text, first, second] = cells as [(typeof cells)[0], (typeof cells)[0], (typeof cells)[0]];
 
-test("of the cells that are asked on saving, the first Python cell answers alone", () => {
-  for (const each of [kind, "source.fixAll", "source"]) {
-    const answers = [1, 2].filter((index) => !isRepeated({ kind: each, onSave: true, index, languages }));
-    assert.deepEqual(answers, [1]);
+test("all fixes are those of the first Python cell", () => {
+  assert.equal(representative(cells), first);
+  assert.equal(representative([text]), undefined);
+  for (const kind of ["source.fixAll.torchrepro-lint", "source.fixAll", "source"]) {
+    assert.equal(isLeftToFirst(kind, first, cells), false);
+    assert.equal(isLeftToFirst(kind, second, cells), true);
   }
 });
 
-test("every cell answers the user, and is asked for other fixes", () => {
-  assert.equal(isRepeated({ kind, onSave: false, index: 2, languages }), false);
-  assert.equal(isRepeated({ kind: undefined, onSave: true, index: 2, languages }), false);
-  assert.equal(isRepeated({ kind: "source.organizeImports", onSave: true, index: 2, languages }), false);
+test("every cell has its quick fixes", () => {
+  for (const kind of [undefined, "quickfix", "source.organizeImports"]) {
+    assert.equal(isLeftToFirst(kind, second, cells), false);
+  }
 });
