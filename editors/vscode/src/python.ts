@@ -38,8 +38,4 @@ export class SelectedInterpreters {
   onChange(listener: () => void): Disposable {
     return this.api?.environments.onDidChangeActiveEnvironmentPath(listener) ?? { dispose: () => undefined };
   }
-
-  get canSelect(): boolean {
-    return this.api !== undefined;
-  }
 }
