@@ -5,20 +5,23 @@ import { type Disposable, extensions, type LogOutputChannel, workspace } from "v
 
 /** The interpreters that the Python extension has selected. */
 export class SelectedInterpreters {
-  private constructor(private readonly api: PythonExtension | undefined) {}
+  private constructor(
+    private readonly api: PythonExtension | undefined,
+    private readonly log: LogOutputChannel,
+  ) {}
 
   static async connect(log: LogOutputChannel): Promise<SelectedInterpreters> {
     if (extensions.getExtension(PVSC_EXTENSION_ID) === undefined) {
       log.info("The Python extension is not installed.");
-      return new SelectedInterpreters(undefined);
+      return new SelectedInterpreters(undefined, log);
     }
     try {
       const api = await PythonExtension.api();
       await api.ready;
-      return new SelectedInterpreters(api);
+      return new SelectedInterpreters(api, log);
     } catch (error) {
       log.warn(`The Python extension does not answer: ${String(error)}`);
-      return new SelectedInterpreters(undefined);
+      return new SelectedInterpreters(undefined, log);
     }
   }
 
@@ -29,10 +32,15 @@ export class SelectedInterpreters {
       return [];
     }
     const resources = workspace.workspaceFolders?.map((folder) => folder.uri) ?? [undefined];
-    const found = await Promise.all(
-      resources.map((each) => api.environments.resolveEnvironment(api.environments.getActiveEnvironmentPath(each))),
-    );
-    return found.flatMap((each) => each?.executable.uri?.fsPath ?? []);
+    try {
+      const found = await Promise.all(
+        resources.map((each) => api.environments.resolveEnvironment(api.environments.getActiveEnvironmentPath(each))),
+      );
+      return found.flatMap((each) => each?.executable.uri?.fsPath ?? []);
+    } catch (error) {
+      this.log.warn(`The Python extension does not tell the selected interpreter: ${String(error)}`);
+      return [];
+    }
   }
 
   onChange(listener: () => void): Disposable {
