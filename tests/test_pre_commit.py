@@ -41,7 +41,7 @@ def test_pre_commit_try_repo(tmp_path: Path) -> None:
     if "InstallationError" in clean.stdout or "No matching distribution" in clean.stdout:
         pytest.skip("pip cannot reach a package index")
     assert clean.returncode == 0, clean.stdout + clean.stderr
-    assert "No errors in 1 file" in clean.stdout
+    assert "No findings in 1 file" in clean.stdout
     (scratch / "bad.py").write_text(BROKEN, encoding="utf-8")
     (scratch / "bad.ipynb").write_text(notebook("x = 1", BROKEN), encoding="utf-8")
     (scratch / "notes.txt").write_text("(\n", encoding="utf-8")

@@ -138,7 +138,7 @@ def test_a_fix_of_two_files_is_one_fix(project: Maker, lint: Lint, rules: Callab
     (edits,) = [one["fix"]["edits"] for one in json.loads(lint("--output-format", "json").out)]
     assert [each.get("filename") for each in edits] == [None, str(folder / "b.py")]
     ran = lint("--fix")
-    assert (ran.status, ran.err.splitlines()[0]) == (0, "Fixed 1 error: 1 TRL901")
+    assert (ran.status, ran.err.splitlines()[0]) == (0, "Fixed 1 finding: 1 TRL901")
     assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "READY\nx\n"
 

@@ -276,7 +276,7 @@ def test_what_becomes_a_pipe_while_it_is_being_fixed_is_not_counted_as_fixed(tmp
     assert ran.returncode == 2
     assert "a.py: not fixed: it is no regular file\n" in ran.stderr
     assert (tmp_path / "b.py").read_text(encoding="utf-8") == FIXED
-    assert "Found 1 error (1 fixed, 0 remaining)\n" in ran.stderr
+    assert "Fixed 1 finding: 1 TRL201\n1 finding left; its fix could not be written\n" in ran.stderr
 
 
 VANISHING = """

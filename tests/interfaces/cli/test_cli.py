@@ -34,7 +34,7 @@ def test_findings_go_out_and_the_summary_goes_to_standard_error(project: Maker, 
         1,
         "./a.py:1:1: TRL901 BAD is not GOOD\n./a.py:2:1: TRL902 RISKY is not CALM\n"
         "./a.py:2:9: TRL901 BAD is not GOOD\n./b.py:1:1: TRL901 BAD is not GOOD\n",
-        "Found 4 errors in 2 files; 3 fixable with --fix, 1 more with --unsafe-fixes\n",
+        "Found 3 warnings, 1 note in 2 files; 3 fixable with --fix, 1 more with --unsafe-fixes\n",
     )
 
 
@@ -63,7 +63,7 @@ def test_verbose_and_json_tell_the_way_from_the_entry_point(project: Maker, lint
 @toys
 def test_a_clean_run(project: Maker, lint: Lint) -> None:
     project({"a.py": "x = 1\n"})
-    assert lint("a.py") == lint("check", "a.py") == Ran(0, "", "No errors in 1 file\n")
+    assert lint("a.py") == lint("check", "a.py") == Ran(0, "", "No findings in 1 file\n")
     assert lint("-q", "a.py") == Ran(0, "", "")
 
 
@@ -103,9 +103,9 @@ def test_fix(project: Maker, lint: Lint) -> None:
     assert lint("--fix") == Ran(
         1,
         "./a.py:1:8: TRL902 RISKY is not CALM\n",
-        "Fixed 1 error: 1 TRL901\nFound 2 errors (1 fixed, 1 remaining); 1 fixable with --fix --unsafe-fixes\n",
+        "Fixed 1 finding: 1 TRL901\n1 note left in 1 file; 1 fixable with --fix --unsafe-fixes\n",
     )
-    fixed = "Fixed 1 error: 1 TRL902\nFound 1 error (1 fixed, 0 remaining)\n"
+    fixed = "Fixed 1 finding: 1 TRL902\nNo findings left in 1 file\n"
     assert lint("--fix", "--unsafe-fixes") == Ran(0, "", fixed)
     assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD = CALM\n"
 
@@ -113,11 +113,11 @@ def test_fix(project: Maker, lint: Lint) -> None:
 @toys
 def test_fix_only_reports_nothing_that_is_left(project: Maker, lint: Lint) -> None:
     folder = project({"a.py": "BAD = RISKY = BAD\n", "b.py": "RISKY\n"})
-    assert lint("--fix-only") == Ran(0, "", "Fixed 2 errors: 2 TRL901\n")
+    assert lint("--fix-only") == Ran(0, "", "Fixed 2 findings: 2 TRL901\n")
     assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD = RISKY = GOOD\n"
     assert lint("--fix-only") == Ran(0, "", "")
     assert lint("--fix-only", "--unsafe-fixes", "--exit-non-zero-on-fix").status == 1
-    assert lint("-", "--fix-only", stdin=b"BAD; RISKY\n") == Ran(0, "GOOD; RISKY\n", "Fixed 1 error: 1 TRL901\n")
+    assert lint("-", "--fix-only", stdin=b"BAD; RISKY\n") == Ran(0, "GOOD; RISKY\n", "Fixed 1 finding: 1 TRL901\n")
 
 
 @toys
@@ -139,7 +139,7 @@ def test_diff_shows_and_writes_nothing(project: Maker, lint: Lint) -> None:
         1,
         "--- ./a.py\n+++ ./a.py\n@@ -1,2 +1,2 @@\n x = 1\r\n-BAD = 1\n\\ No newline at end of file\n"
         "+GOOD = 1\n\\ No newline at end of file\n",
-        "Would fix 1 error: 1 TRL901\n",
+        "Would fix 1 finding: 1 TRL901\n",
     )
     assert (folder / "a.py").read_bytes() == b"x = 1\r\nBAD = 1"
     assert lint("--diff", "b.py") == Ran(0, "", "")

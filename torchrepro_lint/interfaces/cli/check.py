@@ -125,7 +125,7 @@ def _reads_stdin(arguments: Arguments) -> bool:
 def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
     """Write the fixed files, then the report and the summary; the exit status."""
     piped = _reads_stdin(arguments) and (arguments.fix or arguments.fix_only)
-    errors = list(outcome.errors)
+    errors, unwritten = list(outcome.errors), 0
     if piped:
         _echo_stdin(planned, outcome)
     else:
@@ -133,12 +133,13 @@ def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
         linted = (given.path for tree in planned.trees for _, given in tree.given)
         written = write_all(outcome.changes, linted if fixing else ())
         errors += written.errors
+        unwritten = sum(len(change.settled) for change in written.left)
         outcome = outcome._replace(settled=_applied_codes(outcome.settled, written.left))
     settings = planned.trees[0].root.settings if planned.trees else arguments.apply_to(Settings())
     if not arguments.fix_only:
         _write_report(_report(arguments, outcome, settings), arguments.output_file, piped)
     if not arguments.quiet:
-        _summarise(arguments, outcome, settings)
+        _summarise(arguments, outcome, settings, unwritten)
     left = bool(outcome.diagnostics) and not arguments.fix_only
     left = left or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
     return _print_errors(errors) or int(left and not arguments.exit_zero)
@@ -151,14 +152,14 @@ def _applied_codes(settled: Iterable[str], left: Iterable[FileChange]) -> tuple[
     return tuple(kept.elements())
 
 
-def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> None:
+def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, unwritten: int) -> None:
     for note in outcome.notes:
         terminal.note(note)
     if outcome.settled:
         terminal.note(f"Fixed {summary.by_rule(outcome.settled)}")
     if not arguments.fix_only:
         fixed = len(outcome.settled)
-        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes))
+        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes, unwritten))
 
 
 def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> str:

@@ -28,7 +28,7 @@ from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import survey
-from torchrepro_lint.interfaces.report import timeline_json, timeline_text
+from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
 
 # The format by the suffix of the output file.
@@ -110,9 +110,9 @@ def _render(overview: Overview, request: ReportArguments) -> str:
 
 
 def _summary(overview: Overview, output: Path | None) -> str:
-    entries, findings = len(overview.entries), len(overview.findings)
-    told = f"{entries} entry point{'s' * (entries != 1)}, {findings} finding{'s' * (findings != 1)}"
-    return f"{told}: {output}" if output else told
+    found = summary.by_severity(one.severity for one in overview.findings)
+    told = f"{summary.counted(len(overview.entries), 'entry point')}; {found}"
+    return f"{output}: {told}" if output else told
 
 
 _WIDEST = 140
