@@ -185,7 +185,8 @@ DEVICES = ("auto", "cuda", "mps", "cpu")
 # The parser: ``auto`` is Python's own, with libcst where that cannot parse or is not trusted; ``libcst`` is libcst alone.
 PARSERS = ("auto", "libcst")
 FAMILIES = ("torch", "numpy", "python")
-FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
+# ``concise`` and ``flake8`` are the same.
+FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 SEVERITIES = ("note", "warning", "error")
 # Ruff's default exclusions.
 DEFAULT_EXCLUDE = (

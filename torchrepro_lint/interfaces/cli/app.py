@@ -221,7 +221,7 @@ def report(**options: Any) -> int:
 
 
 # Equal to ``FORMATS`` of ``config.settings``, which imports more than --help needs.
-FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
+FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 _EPILOG = """\b
 Other commands (their first word comes first; ./rule is a folder of that name):
   torchrepro-lint rule [CODE|NAME]   print a rule's page, or a table of all rules
