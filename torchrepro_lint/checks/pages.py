@@ -58,17 +58,20 @@ def url(code: str, name: str) -> str:
 
 
 def render(wanted: str | None, output_format: str) -> str:
-    """A rule's Markdown, or a table of all rules; as JSON one object or a list. Raises ``UsageError``."""
-    if wanted is None:
-        every = pages()
-        return _json([_record(one) for one in every]) if output_format == "json" else _table(every)
-    found = find(wanted)
-    if found is None:
+    """A rule's Markdown, or a table of all rules or of those whose code begins with a prefix.
+
+    As JSON it is one object or a list. Raises ``UsageError``.
+    """
+    found = find(wanted) if wanted is not None else None
+    if found is not None:
+        return _json(_record(found)) if output_format == "json" else found.text
+    every = tuple(one for one in pages() if one.code.startswith((wanted or "").upper()))
+    if not every:
         from torchrepro_lint.config.settings import did_you_mean  # not needed for a rule that there is
 
         names = [name for one in pages() for name in (one.code, one.name)]
-        raise UsageError(f"no rule {wanted!r}{did_you_mean(wanted, names)}")
-    return _json(_record(found)) if output_format == "json" else found.text
+        raise UsageError(f"no rule {wanted!r}{did_you_mean(wanted or '', names)}")
+    return _json([_record(one) for one in every]) if output_format == "json" else _table(every)
 
 
 def _table(every: tuple[Page, ...]) -> str:

@@ -63,7 +63,8 @@ def one_of(*choices: str) -> Callable[[object], str]:
 
     def read(value: object) -> str:
         if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, not {abbreviated(value)}")
+            hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+            raise ValueError(f"expected one of {', '.join(choices)}, not {abbreviated(value)}{hint}")
         return str(value)
 
     return read
@@ -151,9 +152,15 @@ def require_known(rules: Sequence[Selectable], selectors: Iterable[str], where: 
 
 def did_you_mean(wanted: str, names: Iterable[str]) -> str:
     """``; did you mean 'TRL301'?``, if a name is near without regard to case; else empty."""
+    near = nearest(wanted, names)
+    return f"; did you mean {near!r}?" if near is not None else ""
+
+
+def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The most similar name without regard to case; None where none is similar enough (0 to 1)."""
     by_lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(wanted.lower(), by_lower, 1)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+    found = difflib.get_close_matches(wanted.lower(), by_lower, 1, cutoff)
+    return by_lower[found[0]] if found else None
 
 
 def _is_selected(rule: Selectable, layer: Selection, before: bool) -> bool:
@@ -188,6 +195,13 @@ FAMILIES = ("torch", "numpy", "python")
 # ``concise`` and ``flake8`` are the same.
 FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 SEVERITIES = ("note", "warning", "error")
+
+
+def is_at_least(severity: str, floor: str) -> bool:
+    """Whether a severity is the floor or graver."""
+    return SEVERITIES.index(severity) >= SEVERITIES.index(floor)
+
+
 # Ruff's default exclusions.
 DEFAULT_EXCLUDE = (
     *(
@@ -208,7 +222,10 @@ DEFAULT_EXCLUDE = (
 
 
 class Settings(NamedTuple):
-    """What a project asks for. Globs are those of .gitignore, relative to the project's root."""
+    """What a project asks for. Globs are those of .gitignore, relative to the project's root.
+
+    Findings of ``fail_on`` and above make the exit status 1. Without an ``output_format`` it depends on where the output goes.
+    """
 
     selections: tuple[Selection, ...] = ()
     fixable: tuple[str, ...] = (ALL_RULES,)
@@ -222,8 +239,9 @@ class Settings(NamedTuple):
     entry_points: tuple[str, ...] = ()
     source_roots: tuple[str, ...] = ()
     min_severity: str = "note"
+    fail_on: str = "warning"
     unsafe_fixes: bool = False
-    output_format: str = "flake8"
+    output_format: str | None = None
     parser: str = "auto"
 
 
@@ -325,6 +343,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "entry-points": glob_list,
     "source-roots": string_list,
     "min-severity": one_of(*SEVERITIES),
+    "fail-on": one_of(*SEVERITIES),
     "unsafe-fixes": boolean,
     "output-format": one_of(*FORMATS),
     "parser": one_of(*PARSERS),

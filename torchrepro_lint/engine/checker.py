@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
-from torchrepro_lint.config.settings import SEVERITIES, Selection, matching_codes, require_known, selected_codes
+from torchrepro_lint.config.settings import Selection, is_at_least, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
 from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.engine.parsed_file import ParsedFile
@@ -125,13 +125,13 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
     unfiltered = _run_rules(checker, rules, path, parsed, project)
     table = {rule.code: rule for rule in rules}
-    floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
+    floor = checker.tree.root.settings.min_severity
     lines = parsed.lines
     comments = suppressions(lines) if checker.honour_comments and unfiltered.findings else ()
     severe = [
         finding
         for finding in unfiltered.findings
-        if SEVERITIES.index(finding.severity or table[finding.code].severity) >= floor
+        if is_at_least(finding.severity or table[finding.code].severity, floor)
     ]
     findings = [
         finding._replace(remedy=_applicable(checker, parsed, finding))

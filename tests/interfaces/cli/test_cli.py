@@ -101,7 +101,7 @@ def test_choosing(project: Maker, lint: Lint, arguments: tuple[str, ...], codes:
 def test_fix(project: Maker, lint: Lint) -> None:
     folder = project({"a.py": "BAD = RISKY\n"})
     assert lint("--fix") == Ran(
-        1,
+        0,
         "./a.py:1:8: TRL902 RISKY is not CALM\n",
         "Fixed 1 finding: 1 TRL901\n1 note left in 1 file; 1 fixable with --fix --unsafe-fixes\n",
     )
@@ -133,6 +133,53 @@ def test_exit_statuses(project: Maker, lint: Lint) -> None:
 
 
 @toys
+@pytest.mark.parametrize(
+    ("text", "arguments", "status"),
+    [
+        ("RISKY\n", (), 0),
+        ("RISKY\n", ("--fail-on", "note"), 1),
+        ("RISKY\n", ("--fail-on", "note", "--min-severity", "warning"), 0),
+        ("RISKY\n", ("--fail-on", "note", "--exit-zero"), 0),
+        ("RISKY\n", ("--fail-on", "note", "--statistics"), 1),
+        ("RISKY\n", ("--fail-on", "note", "--fix-only"), 0),
+        ("BAD; RISKY\n", (), 1),
+        ("BAD; RISKY\n", ("--min-severity", "error"), 0),
+        ("BAD\n", ("--fail-on", "error"), 0),
+        ("BAD; x = (\n", ("--fail-on", "error"), 1),
+        ("RARE\n", ("--select", "TRL911", "--fail-on", "error"), 1),
+        ("BAD\n", ("--fail-on", "error", "--diff"), 1),
+        ("BAD\n", ("--fail-on", "error", "--fix", "--exit-non-zero-on-fix"), 1),
+    ],
+)
+def test_the_exit_status_is_1_from_a_severity_on(
+    project: Maker, lint: Lint, text: str, arguments: tuple[str, ...], status: int
+) -> None:
+    project({"a.py": text})
+    assert lint(*arguments).status == status
+
+
+@toys
+def test_each_project_says_what_it_fails_on(project: Maker, lint: Lint) -> None:
+    strict = {"strict/torchrepro-lint.toml": 'fail-on = "note"\n', "strict/a.py": ""}
+    lax = {"lax/torchrepro-lint.toml": 'fail-on = "error"\n', "lax/b.py": "BAD\n"}
+    folder = project({**strict, **lax})
+    assert lint().status == 0
+    assert lint("--fail-on", "warning").status == 1
+    (folder / "strict/a.py").write_text("RISKY\n", encoding="utf-8")
+    assert lint().status == 1
+    assert lint("--fail-on", "warning", "strict").status == 0
+
+
+@toys
+def test_a_new_note_beside_a_baseline_fails_only_if_asked_to(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "BAD\n"})
+    lint("--write-baseline", "known.json")
+    (folder / "a.py").write_text("BAD\nRISKY\n", encoding="utf-8")
+    assert lint("--baseline", "known.json").status == 0
+    assert lint("--baseline", "known.json", "--fail-on", "note").status == 1
+
+
+@toys
 def test_diff_shows_and_writes_nothing(project: Maker, lint: Lint) -> None:
     folder = project({"a.py": "x = 1\r\nBAD = 1", "b.py": "RISKY\n"})
     assert lint("--diff") == Ran(
@@ -158,7 +205,7 @@ def test_standard_input(project: Maker, lint: Lint) -> None:
 def test_standard_input_is_fixed_to_standard_output(project: Maker, lint: Lint) -> None:
     project({"pyproject.toml": ""})
     ran = lint("-", "--fix", stdin=b"\xef\xbb\xbfBAD = RISKY\r\n")
-    assert (ran.status, ran.out) == (1, "\ufeffGOOD = RISKY\r\n")
+    assert (ran.status, ran.out) == (0, "\ufeffGOOD = RISKY\r\n")
     assert ran.err.startswith("stdin:1:8: TRL902")
     assert lint("-", "--fix", stdin=b"x = 1\n").out == "x = 1\n"
     forced = lint("-", "--fix", "--force-exclude", "--stdin-filename", "venv/a.py", stdin=b"BAD\n")
@@ -194,6 +241,50 @@ def test_a_mistake_is_one_clear_line_and_status_2(
     assert ran.status == 2
     assert message in ran.err
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("repot",), "repot: no such command, file or directory; did you mean the command 'report'?"),
+        (("chek", "a.py"), "chek: no such command, file or directory; did you mean the command 'check'?"),
+        (("exmaples/",), "exmaples/: no such file or directory; did you mean 'examples/'?"),
+        (("exmaples/sub/b.py",), "exmaples/sub/b.py: no such file or directory; did you mean 'examples/sub/b.py'?"),
+        (("examples/sbu/b.py",), "examples/sbu/b.py: no such file or directory; did you mean 'examples/sub/b.py'?"),
+        (("trace", "examples/sub/c.py"), "c.py: no such file or directory; did you mean 'examples/sub/b.py'?"),
+        (("report", "exmaples"), "exmaples: no such file or directory; did you mean 'examples/'?"),
+        (("xyz/abc.py",), "torchrepro-lint: xyz/abc.py: no such file or directory\n"),
+        (("repots",), "repots: no such file or directory; did you mean 'repos/'?"),
+        (("--out-format", "json"), "'--out-format'. Did you mean '--output-format'?"),
+        (("trace", "--deviec", "cpu", "a.py"), "'--deviec'. Did you mean '--device'?"),
+        (("--output-format", "jsn"), "junit, markdown; did you mean 'json'?"),
+        (("report", "--device", "cdua"), "'cdua' is not one of auto, cuda, mps, cpu; did you mean 'cuda'?"),
+        (("--fail-on", "errors"), "did you mean 'error'?"),
+        (("--config", "pyprojet.toml"), "File 'pyprojet.toml' does not exist; did you mean 'pyproject.toml'?"),
+        (("--select", "dataloader-genrator"), "in --select; did you mean 'dataloader-generator'?"),
+        (("--extend-select", "TRL3O1"), "in --extend-select; did you mean 'TRL301'?"),
+        (("rule", "datalaoder-generator"), "did you mean 'dataloader-generator'?"),
+        (("--config", "ignores.toml"), "in per-file-ignores of ignores.toml; did you mean 'index-select'?"),
+        (("--config", "device.toml"), "did you mean 'cuda'?"),
+    ],
+)
+def test_what_is_misspelt_gets_the_nearest_word_suggested(
+    project: Maker, lint: Lint, arguments: tuple[str, ...], message: str
+) -> None:
+    settings = {
+        "pyproject.toml": "",
+        "ignores.toml": 'per-file-ignores = { "*.py" = ["index-selct"] }\n',
+        "device.toml": 'device = "cude"\n',
+    }
+    project({"a.py": "", "examples/sub/b.py": "", "repos/c.py": "", **settings})
+    ran = lint(*arguments)
+    assert (ran.status, ran.out) == (2, "" if arguments[0] != "report" else ran.out)
+    assert message in ran.err
+
+
+def test_a_path_that_is_named_nearly_like_a_command_is_a_path(project: Maker, lint: Lint) -> None:
+    project({"repot/a.py": "x = (\n"})
+    assert lint("repot").out.startswith("repot/a.py:1:5: TRL001 ")
 
 
 @toys
@@ -275,9 +366,44 @@ def test_rule_prints_a_page_or_all(lint: Lint) -> None:
     ]
 
 
+@pytest.mark.parametrize("prefix", ["TRL3", "trl30"])
+def test_rule_prints_a_table_of_the_rules_with_a_prefix(lint: Lint, prefix: str) -> None:
+    wanted = [words for words in map(str.split, lint("rule").out.splitlines()) if words[0].startswith("TRL30")]
+    assert [line.split() for line in lint("rule", prefix).out.splitlines()] == wanted
+    records = json.loads(lint("rule", prefix, "--output-format", "json").out)
+    assert [one["code"] for one in records] == [words[0] for words in wanted]
+
+
 def test_version_and_help() -> None:
-    assert start("--version").stdout == "torchrepro-lint 0.1.0\n"
-    assert "torchrepro-lint rule" in start("--help").stdout
+    assert start("--version").stdout == start("-V").stdout == "torchrepro-lint 0.1.0\n"
+    help_text = start("--help", COLUMNS="80").stdout
+    assert max(map(len, help_text.splitlines())) <= 80
+    headings = [line.rstrip(":") for line in help_text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == [
+        "Examples",
+        "Commands (add --help for their options)",
+        "Fixes",
+        "Rule selection",
+        "Existing findings",
+        "Output",
+        "Files",
+        "Settings",
+        "Exit status",
+        "Miscellaneous",
+    ]
+
+
+def test_each_option_of_a_command_is_in_its_help_once(lint: Lint) -> None:
+    from torchrepro_lint.interfaces.cli.app import COMMANDS
+
+    for name, command in COMMANDS.items():
+        shown = lint(name, "--help").out
+        rows = [line.split() for line in shown.splitlines() if line.startswith("  -")]
+        options = [
+            one for one in command.params if one.param_type_name == "option" and not getattr(one, "hidden", False)
+        ]
+        assert sorted(row[0].rstrip(",") for row in rows) == sorted(["-h", *(one.opts[0] for one in options)])
+        assert all(getattr(one, "help", None) for one in options)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("rule",), ("rule", "TRL101")])
@@ -332,23 +458,85 @@ def test_no_colour_and_no_bar_off_a_terminal(project: Maker) -> None:
     assert "\033" not in ran.stdout + ran.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(
-    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
-)
-def test_colour_on_a_terminal(project: Maker, environment: dict[str, str], coloured: bool) -> None:
+terminal = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+
+
+def shown(folder: Path, *arguments: str, **environment: str) -> str:
+    """What the tool prints to a terminal of 80 columns as its standard output."""
     import pty
 
-    folder = project({"a.py": "x = (\n"})
-    plain = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
+    plain = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "torchrepro_lint", "-q", str(folder)]
-    subprocess.run(command, stdout=follower, check=False, env={**plain, "TERM": "xterm", **environment})
+    command = [sys.executable, "-m", "torchrepro_lint", *arguments]
+    told = {**plain, "TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(TOP), **environment}
+    subprocess.run(command, cwd=folder, stdout=follower, stderr=subprocess.DEVNULL, check=False, env=told)
     os.close(follower)
-    shown = os.read(leader, 4096)
+    text = os.read(leader, 65536).decode()
     os.close(leader)
-    assert b"TRL001" in shown
-    assert (b"\033[1m" in shown) is coloured
+    return text.replace("\r\n", "\n")
+
+
+@terminal
+@pytest.mark.parametrize(
+    ("options", "environment", "coloured"),
+    [
+        ((), {}, True),
+        ((), {"NO_COLOR": "1"}, False),
+        ((), {"NO_COLOR": ""}, True),
+        ((), {"TERM": "dumb"}, False),
+        ((), {"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        (("--color", "never"), {"FORCE_COLOR": "1"}, False),
+        (("--color", "always"), {"NO_COLOR": "1"}, True),
+        (("--color", "auto"), {"NO_COLOR": "1"}, False),
+    ],
+)
+def test_colour_on_a_terminal(
+    project: Maker, options: tuple[str, ...], environment: dict[str, str], coloured: bool
+) -> None:
+    text = shown(project({"a.py": "x = (\n"}), "-q", "a.py", *options, **environment)
+    assert "TRL001" in text
+    assert ("\033[" in text) is coloured
+
+
+def test_colour_that_is_asked_for_goes_into_a_pipe(project: Maker, lint: Lint) -> None:
+    project({"a.py": "x = (\n", "b.py": "import torch\ntorch.rand(1).numpy().tofile('x')\n"})
+    assert "\033[" in lint("a.py", "--color", "always").out
+    assert "\033[" not in lint("a.py", "--color", "auto").out
+    assert "\033[" in lint("trace", "b.py", "--color=always").out
+    assert "\033[" not in lint("trace", "b.py").out
+
+
+@terminal
+@pytest.mark.parametrize(
+    ("settings", "options", "first"),
+    [
+        ("", (), "error[TRL001]: "),
+        ("", ("--output-format", "concise"), "a.py:1:5: TRL001 "),
+        ("", ("--output-format", "flake8"), "a.py:1:5: TRL001 "),
+        ('output-format = "concise"\n', (), "a.py:1:5: TRL001 "),
+        ('output-format = "concise"\n', ("--output-format", "full"), "error[TRL001]: "),
+        ("", ("-o", "out.txt"), ""),
+        ("", ("--statistics",), "1\tTRL001"),
+    ],
+)
+def test_the_format_on_a_terminal(project: Maker, settings: str, options: tuple[str, ...], first: str) -> None:
+    folder = project({"a.py": "x = (\n", "torchrepro-lint.toml": settings})
+    # Something is always printed, so that reading does not wait.
+    text = shown(folder, "-q", "a.py", *options, NO_COLOR="1") if first else ""
+    if first:
+        assert text.expandtabs().startswith(first.expandtabs())
+    else:
+        assert start("-q", "a.py", *options).stdout == ""
+        assert (folder / "out.txt").read_text(encoding="utf-8").startswith("a.py:1:5: TRL001 ")
+
+
+@terminal
+def test_lines_fit_into_the_terminal(project: Maker) -> None:
+    folder = project({"a.py": f"import torch\n\ntorch.backends.cudnn.benchmark = True  # {'long ' * 40}\n"})
+    text = shown(folder, "-q", "a.py", "--no-cache", NO_COLOR="1")
+    code = [line for line in text.splitlines() if not line.lstrip().startswith(("3 -", "3 +"))]
+    assert max(map(len, code)) <= 80
+    assert text.startswith("warning[TRL201]: ")
 
 
 def test_a_reader_that_goes_away_is_no_error(project: Maker) -> None:
@@ -363,7 +551,7 @@ def test_a_reader_that_goes_away_is_no_error(project: Maker) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--select", ""), "--select': nothing would run: name rules, or leave the option out"),
+        (("--select", ""), "--select': no rule would run: name rules, or leave the option out"),
         (("--select", "trl901"), "unknown rule 'trl901' in --select; did you mean 'TRL901'?"),
         (("--exclude", "a,[b"), "--exclude': '[b' is no glob: a bracket is not closed"),
         (("--extend-exclude", "!"), "--extend-exclude': '!' is no glob: nothing follows the exclamation mark"),

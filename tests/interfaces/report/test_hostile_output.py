@@ -107,7 +107,7 @@ def test_settings(project: Maker, lint: Lint, settings: str, arguments: tuple[st
     assert said in ran.out + ran.err
     assert harmless(ran.out)
     assert harmless(ran.err)
-    assert (ran.out + ran.err).count("\n") == (1 if ran.status else 16)
+    assert (ran.out + ran.err).count("\n") == (1 if ran.status else 17)
 
 
 @posix

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import GivenFile, Plan, plan
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, parse_torch_version, settings_table
+from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version, settings_table
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions
@@ -137,12 +137,18 @@ def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
         outcome = outcome._replace(settled=_applied_codes(outcome.settled, written.left))
     settings = planned.trees[0].root.settings if planned.trees else arguments.apply_to(Settings())
     if not arguments.fix_only:
-        _write_report(_report(arguments, outcome, settings), arguments.output_file, piped)
+        _write_report(_report(arguments, outcome, settings, piped), arguments.output_file, piped)
     if not arguments.quiet:
         _summarise(arguments, outcome, settings, unwritten)
-    left = bool(outcome.diagnostics) and not arguments.fix_only
-    left = left or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
-    return _print_errors(errors) or int(left and not arguments.exit_zero)
+    fails = _fails(planned, outcome) and not arguments.fix_only
+    fails = fails or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
+    return _print_errors(errors) or int(fails and not arguments.exit_zero)
+
+
+def _fails(planned: Plan, outcome: RunOutcome) -> bool:
+    """Whether a finding is so grave that the settings of its project make the run fail."""
+    floors = {given.path: tree.root.settings.fail_on for tree in planned.trees for _, given in tree.given}
+    return any(is_at_least(one.severity, floors[one.filename]) for one in outcome.diagnostics)
 
 
 def _applied_codes(settled: Iterable[str], left: Iterable[FileChange]) -> tuple[str, ...]:
@@ -157,18 +163,24 @@ def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, un
         terminal.note(note)
     if outcome.settled:
         terminal.note(f"Fixed {summary.by_rule(outcome.settled)}")
-    if not arguments.fix_only:
+    if not arguments.fix_only and (outcome.files or not outcome.errors):
         fixed = len(outcome.settled)
         terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes, unwritten))
 
 
-def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> str:
+def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped: bool) -> str:
+    """The text of the report. On a terminal it is ``full`` unless another format is asked for."""
     if arguments.statistics:
         counts = statistics.count(outcome.diagnostics, settings.unsafe_fixes)
-        return statistics.render_json(counts) if "json" in settings.output_format else statistics.render(counts)
-    colour = arguments.output_file is None and terminal.uses_colour()
-    view = View(colour, arguments.verbose, base_directory(settings.output_format, os.environ))
-    return renderer(settings.output_format)(outcome.diagnostics, view)
+        as_json = "json" in (settings.output_format or "")
+        return statistics.render_json(counts) if as_json else statistics.render(counts)
+    stream = sys.stderr if piped else sys.stdout
+    to_terminal = arguments.output_file is None and terminal.is_terminal(stream)
+    name = settings.output_format or ("full" if to_terminal else "concise")
+    colour = arguments.output_file is None and terminal.uses_colour(arguments.color, stream)
+    base = base_directory(name, os.environ)
+    view = View(colour, arguments.verbose, base, terminal.width() if to_terminal else 0)
+    return renderer(name)(outcome.diagnostics, view)
 
 
 def _echo_stdin(planned: Plan, outcome: RunOutcome) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree, plan
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, parse_torch_version
+from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version
 from torchrepro_lint.config.target import substitution_warning, target_of, torch_version_options
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
@@ -51,6 +51,7 @@ class ReportArguments(NamedTuple):
     jobs: int | None
     cache_dir: str | None
     no_cache: bool
+    fail_on: str | None
     exit_zero: bool
     quiet: bool
 
@@ -75,7 +76,13 @@ def run_report(request: ReportArguments) -> int:
         terminal.note(told)
     for error in done.errors:
         terminal.note(f"torchrepro-lint: {error}")
-    return 2 if done.errors else int(bool(overview.findings) and not request.exit_zero)
+    return 2 if done.errors else int(_fails(planned, overview) and not request.exit_zero)
+
+
+def _fails(planned: Plan, overview: Overview) -> bool:
+    """Whether a finding is so grave that the run fails; of several projects the strictest decides."""
+    floors = {tree.root.settings.fail_on for tree in planned.trees}
+    return any(is_at_least(one.severity, floor) for one in overview.findings for floor in floors)
 
 
 def _require_version(text: str) -> None:
@@ -88,7 +95,10 @@ def _require_version(text: str) -> None:
 def _settings(request: ReportArguments) -> Callable[[Settings], Settings]:
     def override(settings: Settings) -> Settings:
         settings = request.overrides.apply_to(settings)
-        return settings._replace(extend_exclude=(*settings.extend_exclude, *request.extend_exclude))
+        return settings._replace(
+            extend_exclude=(*settings.extend_exclude, *request.extend_exclude),
+            fail_on=request.fail_on or settings.fail_on,
+        )
 
     return override
 
@@ -119,7 +129,7 @@ _WIDEST = 140
 _MOST_NAMED = 5
 
 
-def run_trace(entry: str, overrides: RuleOverrides, output_format: str) -> int:
+def run_trace(entry: str, overrides: RuleOverrides, output_format: str, color: str) -> int:
     """Print the timelines of all entry points in a file; the exit status. Raises ``UsageError``, also for no entry point."""
     tree = _tree(entry, _options(overrides))
     target = target_of(tree.root)
@@ -128,7 +138,7 @@ def run_trace(entry: str, overrides: RuleOverrides, output_format: str) -> int:
         terminal.out(timeline_json.render(found))
     else:
         width = min(shutil.get_terminal_size((100, 0)).columns, _WIDEST)
-        terminal.out(timeline_text.render(found, width, terminal.uses_colour()))
+        terminal.out(timeline_text.render(found, width, terminal.uses_colour(color)))
     if note := substitution_warning(target):
         terminal.note(note)
     return 0

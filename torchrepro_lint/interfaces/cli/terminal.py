@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -63,13 +64,29 @@ def save(text: str, file: Path) -> None:
         raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from None
 
 
-def uses_colour() -> bool:
-    """Whether standard output is coloured: NO_COLOR forbids it, FORCE_COLOR forces it, as in Python."""
+def uses_colour(asked: str = "auto", stream: TextIO | None = None) -> bool:
+    """Whether a stream (standard output by default) is coloured.
+
+    First of: what is ``asked`` for, "always" or "never"; NO_COLOR, which forbids it; FORCE_COLOR, which forces it; else a
+    terminal is coloured, unless TERM says that it is dumb.
+    """
+    if asked != "auto":
+        return asked == "always"
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Whether a stream (standard output by default) is a terminal."""
+    return (stream or sys.stdout).isatty()
+
+
+def width() -> int:
+    """The columns of the terminal."""
+    return shutil.get_terminal_size().columns
 
 
 def progress(total: int) -> Callable[[], None]:
