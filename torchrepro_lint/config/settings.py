@@ -41,7 +41,7 @@ def require_glob(text: str) -> None:
     try:
         parse_gitignore_line(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no glob: {error}") from None
+        raise ValueError(f"{text!r} is not a valid glob: {error}") from None
 
 
 def one_string(value: object) -> str:
@@ -64,7 +64,7 @@ def one_of(*choices: str) -> Callable[[object], str]:
     def read(value: object) -> str:
         if value not in choices:
             hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-            raise ValueError(f"expected one of {', '.join(choices)}, not {abbreviated(value)}{hint}")
+            raise ValueError(f"expected one of {', '.join(choices)}; found {abbreviated(value)}{hint}")
         return str(value)
 
     return read
@@ -75,7 +75,7 @@ def abbreviated(value: object) -> str:
     try:
         return reprlib.repr(value)
     except ValueError:  # a number whose digits Python does not write
-        return "so large a number"
+        return "a number of too many digits"
 
 
 ALL_RULES = "ALL"
@@ -262,7 +262,7 @@ def settings_table(path: Path) -> dict[str, Any] | None:
     if path.name != PYPROJECT:
         if isinstance(data.get("tool"), dict) and TABLE in data["tool"]:
             raise UsageError(
-                f"{path}: [tool.{TABLE}] is for pyproject.toml; here the settings stand without that heading"
+                f"{path}: [tool.{TABLE}] is only for pyproject.toml; write the keys in this file without that heading"
             )
         return data
     tools = data.get("tool", {})
@@ -316,7 +316,7 @@ def parse_torch_version(value: object) -> str:
     """A torch version as the user writes it: ``"2.1"``, ``"2.1.2"`` or ``"minimum"``; ``ValueError`` otherwise."""
     parts = value.split("+")[0].split(".") if isinstance(value, str) else []
     if value != "minimum" and not (len(parts) >= 2 and all(map(str.isdecimal, parts[:2])) and _is_version(str(value))):
-        raise ValueError(f'expected a string like "2.1" or "minimum", not {abbreviated(value)}')
+        raise ValueError(f'expected a string like "2.1" or "minimum"; found {abbreviated(value)}')
     return str(value)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.search_path import ModuleTree
 
 SYNTAX_ERROR = "TRL001"
-_TOO_DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
+_TOO_DEEP = "nested too deeply to be analysed: hundreds of names, calls or expressions depend on one another"
 
 
 class ProjectManifest(NamedTuple):
@@ -150,14 +150,16 @@ def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix |
     if fix is None:
         return finding.remedy
     if finding.code not in checker.fixable:
-        return NoFix(f"the settings leave {finding.code} out of what is fixed")
+        return NoFix(f"the settings exclude {finding.code} from fixing")
     if checker.catalogue.begins_later:
-        return NoFix(f"torch {checker.catalogue.asked} may lack what the fix would write: the catalogue begins later")
+        return NoFix(
+            f"torch {checker.catalogue.asked} may lack what the fix would write: it is older than the oldest known release"
+        )
     if parsed.source is None or parsed.source.notebook is None:
         return fix
     from torchrepro_lint.source.decoding import fit_to_cells
 
-    return fit_to_cells(parsed.source.notebook, fix) or NoFix("an edit would reach over the border of two cells")
+    return fit_to_cells(parsed.source.notebook, fix) or NoFix("the fix would reach over more than one cell")
 
 
 def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -186,7 +188,7 @@ def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: Parse
         if isinstance(result, Fault) and result.recursion:
             too_deep = True
         elif isinstance(result, Fault):
-            errors.append(f"{rule.code} broke off: {result.message}")
+            errors.append(f"{rule.code} failed: {result.message}")
         else:
             findings += result
     if too_deep and SYNTAX_ERROR in {rule.code for rule in rules}:

@@ -95,7 +95,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "  |\n"
         "  via  train.py:3:7: calls build\n"
         "       model.py:5:12: nn.Linear draws from torch's generator\n"
-        "  fix  none: the settings leave TRL101 out of what is fixed\n"
+        "  fix  none: the settings exclude TRL101 from fixing\n"
     )
 
 
@@ -514,7 +514,7 @@ def test_output_file(project: Maker, lint: Lint, tmp_path: Path, monkeypatch: py
     ET.parse(tmp_path / "report.xml")
     refused = lint("--output-file", "train.py/x")
     assert (refused.status, refused.out) == (2, "")
-    assert "--output-file: train.py/x cannot be written: " in refused.err
+    assert "train.py/x: cannot be written: " in refused.err
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,14 @@ def test_names_in_messages(project: Maker, lint: Lint, monkeypatch: pytest.Monke
     (folder / f"bad{NASTY}.json").write_text("{")
     (folder / f"bad{NASTY}").write_text("")
     for arguments, said in (
-        (("--baseline", f"::error::{NASTY}.json", "."), f"\\x3a:error::{SHOWN}.json: no longer found"),
-        (("--baseline", f"bad{NASTY}.json", "."), f"bad{SHOWN}.json: not a baseline"),
+        (
+            ("--baseline", f"::error::{NASTY}.json", "."),
+            f"\\x3a:error::{SHOWN}.json lists 1 finding that no longer exist",
+        ),
+        (("--baseline", f"bad{NASTY}.json", "."), f"bad{SHOWN}.json: not a file that --write-baseline wrote"),
         (("--baseline", f"none{NASTY}", "."), f"none{SHOWN}: cannot be read"),
         (("--write-baseline", f"new{NASTY}", "."), f"to new{SHOWN}\n"),
-        (("-o", f"bad{NASTY}/x", "."), f"--output-file: bad{SHOWN}/x cannot be written"),
+        (("-o", f"bad{NASTY}/x", "."), f"bad{SHOWN}/x: cannot be written"),
         (("report", "-o", f"page{NASTY}.json", "."), f"page{SHOWN}.json: "),
         ((f"no\n::error::{NASTY}",), f"no\\x0a::error::{SHOWN}: no such file"),
         ((f"--no{NASTY}",), "torchrepro-lint: "),

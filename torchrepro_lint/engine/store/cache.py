@@ -52,7 +52,7 @@ class Cache(NamedTuple):
         )
 
     def path(self, name: str) -> Path:
-        """The path of a stored file; raises ``OSError`` if it is no regular file, since reading a device may never end."""
+        """The path of a stored file; raises ``OSError`` if it is not a regular file, since reading a device may never end."""
         found = Path(self.place, name)
         if not found.is_file():
             raise FileNotFoundError(name)

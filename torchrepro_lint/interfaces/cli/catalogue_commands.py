@@ -51,9 +51,9 @@ def _text(message: str | None) -> str:
 def _unknown(told: ParsedErrors) -> str:
     name = " and ".join(repr(one) for one in told.unknown if one)
     if not name:
-        return "no message about determinism found"
+        return "found no error of torch about determinism in the text"
     near = difflib.get_close_matches(told.unknown[0], sorted({one.name for one in error_names()}), 3)
-    return f"no error name {name} in the catalogue" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    return f"no error of torch is known as {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def _places(

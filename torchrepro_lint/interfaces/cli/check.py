@@ -97,7 +97,7 @@ def _plan(arguments: Arguments) -> Plan:
         except ValueError as error:
             raise UsageError(f"--torch-version: {error}") from None
     if arguments.config is not None and arguments.isolated:
-        raise UsageError("--config and --isolated exclude each other: leave one out")
+        raise UsageError("--config cannot be combined with --isolated")
     options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to)
     if not _reads_stdin(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
@@ -114,9 +114,7 @@ def _reads_stdin(arguments: Arguments) -> bool:
     """Whether standard input is linted: for the path ``-``, and for ``--stdin-filename``."""
     named = arguments.stdin_filename is not None
     if arguments.paths and STDIN not in arguments.paths and named:
-        raise UsageError(
-            "--stdin-filename names standard input and cannot be combined with paths; leave them out, or give -"
-        )
+        raise UsageError("--stdin-filename is for standard input: leave out the paths, or write - instead of them")
     if len(arguments.paths) > 1 and STDIN in arguments.paths:
         raise UsageError("- (standard input) cannot be combined with other paths")
     return STDIN in arguments.paths or named
@@ -247,7 +245,7 @@ def _run_once(run: Callable[[], int]) -> int:
     except UsageError as error:
         terminal.note(f"torchrepro-lint: {error}")
         status = 2
-    terminal.note("Watching for changes; end with Ctrl-C")
+    terminal.note("Watching for changes; press Ctrl-C to stop")
     return status
 
 

@@ -176,21 +176,19 @@ def _options(overrides: RuleOverrides) -> ConfigOptions:
 
 def _tree(entry: str, wanted: ConfigOptions) -> ProjectTree:
     if os.path.isdir(entry):
-        raise UsageError(f"{entry} is a directory; name the file that is started")
+        raise UsageError(f"{entry} is a directory; name the script that is run")
     planned: Plan = plan((entry,), wanted)
     for error in planned.errors:
         raise UsageError(error)
     if not planned.trees or not planned.trees[0].given:
-        raise UsageError(f"{entry} is no Python file")
+        raise UsageError(f"{entry} is not a Python file or a notebook")
     return planned.trees[0]
 
 
 def _no_entry(display: str, others: list[str]) -> str:
-    """The message ``model.py is no entry point``, with the files of the project that have entry points."""
-    told = (
-        f"{display} is no entry point: nothing in it starts a run (a __main__ block, a script's statements, a command)"
-    )
+    """The message ``model.py is not an entry point``, with the files of the project that have entry points."""
+    told = f"{display} is not an entry point: it has no __main__ block, no command, and no statements of a script"
     if not others:
-        return f"{told}; name it in entry-points of the settings if it is started"
+        return f"{told}; if it is one, add it to entry-points in the settings"
     named = ", ".join(others[:_MOST_NAMED]) + (" ..." if len(others) > _MOST_NAMED else "")
-    return f"{told}; these are: {named}"
+    return f"{told}; the entry points of the project are {named}"

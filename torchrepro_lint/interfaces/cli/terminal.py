@@ -61,7 +61,7 @@ def save(text: str, file: Path) -> None:
     try:
         write_file(_encode(text, "utf-8"), file)
     except OSError as error:
-        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
 
 
 def uses_colour(asked: str = "auto", stream: TextIO | None = None) -> bool:
