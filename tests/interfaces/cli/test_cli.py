@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -528,6 +529,48 @@ def test_the_format_on_a_terminal(project: Maker, settings: str, options: tuple[
     else:
         assert start("-q", "a.py", *options).stdout == ""
         assert (folder / "out.txt").read_text(encoding="utf-8").startswith("a.py:1:5: TRL001 ")
+
+
+@terminal
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_table_of_rules_fits_into_the_terminal(project: Maker, lint: Lint, columns: int) -> None:
+    folder = project({})
+    text = shown(folder, "rule", "TRL3", COLUMNS=str(columns))
+    assert max(map(len, text.splitlines())) <= columns
+    assert text.split() == lint("rule", "TRL3").out.split()
+
+
+@terminal
+def test_a_diff_is_coloured_on_a_terminal(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": "import torch\n\ntorch.backends.cudnn.benchmark = True\n"})
+    options = ("--diff", "--unsafe-fixes", "--no-cache", "a.py")
+    text = shown(folder, *options)
+    assert "\033[31m-torch.backends.cudnn.benchmark = True\033[m\n" in text
+    assert "\033[32m+torch.backends.cudnn.benchmark = False\033[m\n" in text
+    plain = lint(*options).out
+    assert "\033[" not in plain
+    assert re.sub(r"\033\[\d*m", "", text) == plain
+    assert lint(*options, "--color", "always").out == text
+
+
+@terminal
+@pytest.mark.parametrize("quiet", [("-q",), ()])
+def test_a_status_is_shown_on_a_terminal_and_erased(project: Maker, quiet: tuple[str, ...]) -> None:
+    import pty
+
+    folder = project({f"m{number}.py": "x = 1\n" for number in range(120)})
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "torchrepro_lint", "--no-cache", *quiet]
+    told = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(TOP)}
+    # Standard error is drained only after the run: what is written to it is short.
+    subprocess.run(command, cwd=folder, stderr=follower, stdout=subprocess.DEVNULL, check=True, env=told)
+    os.close(follower)
+    text = os.read(leader, 65536).decode()
+    os.close(leader)
+    last = "" if quiet else "No findings in 120 files\r\n"
+    assert text.endswith(f"Checking 120 files ...\r\033[K{last}")
+    piped = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, env=told)
+    assert piped.stderr == last.replace("\r", "")
 
 
 @terminal

@@ -64,7 +64,7 @@ def report(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> Calla
 def test_full(report: Callable[[str], str]) -> None:
     assert report("full") == (
         f"warning[TRL201]: {BENCHMARK}\n"
-        " --> ./note.ipynb:cell 3:1:1\n"
+        " --> note.ipynb:cell 3:1:1\n"
         "  |\n"
         "1 | torch.backends.cudnn.benchmark = True\n"
         "  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
@@ -74,7 +74,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "       1 + torch.backends.cudnn.benchmark = False\n"
         "\n"
         f"warning[TRL201]: {BENCHMARK}\n"
-        " --> ./sub/switch.py:4:2\n"
+        " --> sub/switch.py:4:2\n"
         "  |\n"
         "3 | if True:\n"
         "4 |     torch.backends.cudnn.benchmark = True  # flag\n"
@@ -85,7 +85,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "       4 +     torch.backends.cudnn.benchmark = False  # flag\n"
         "\n"
         f"warning[TRL101]: {UNSEEDED}{SEED}\n"
-        " --> ./train.py:3:1\n"
+        " --> train.py:3:1\n"
         "  |\n"
         "1 | from model import build\n"
         "2 |\n"
@@ -96,6 +96,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "  via  train.py:3:7: calls build\n"
         "       model.py:5:12: nn.Linear draws from torch's generator\n"
         "  fix  none: the settings exclude TRL101 from fixing\n"
+        "\n"
     )
 
 
@@ -356,7 +357,7 @@ def test_lines_are_underlined(text: str, span: tuple[int, int], drawn: list[str]
     one = NASTY._replace(
         display="a.py", message="m", fix=None, lines=lines, written=lines, span=Span(*span), start=lines.place(span[0])
     )
-    shown = renderer("full")([one], View()).splitlines()[3:-1]
+    shown = renderer("full")([one], View()).splitlines()[3:-2]
     if len(text) > 120:
         code, mark = (line[4:] for line in shown)
         assert code.startswith("…x")
@@ -372,7 +373,7 @@ def test_of_a_long_range_the_first_line_is_underlined() -> None:
     lines = Lines(text)
     one = NASTY._replace(fix=None, lines=lines, written=lines, span=Span(0, len(text) - 1), start=Position(1, 1))
     shown = renderer("full")([one], View()).splitlines()
-    assert shown[3:] == ["1 | f(", "  | ^^", "2 |     a,", "3 |     a,", "  | …", "  |"]
+    assert shown[3:] == ["1 | f(", "  | ^^", "2 |     a,", "3 |     a,", "  | …", "  |", ""]
 
 
 @pytest.mark.parametrize(
@@ -385,7 +386,7 @@ def test_of_a_long_range_the_first_line_is_underlined() -> None:
 def test_empty_lines_at_the_ends_of_an_excerpt_are_left_out(text: str, at: int, drawn: list[str]) -> None:
     lines = Lines(text)
     one = NASTY._replace(fix=None, lines=lines, written=lines, span=Span(at, at + 3), start=lines.place(at))
-    assert renderer("full")([one], View()).splitlines()[3:-1] == drawn
+    assert renderer("full")([one], View()).splitlines()[3:-2] == drawn
 
 
 def test_findings_of_one_place_with_one_fix_share_a_block() -> None:
@@ -449,7 +450,7 @@ def test_on_a_terminal_texts_are_wrapped_and_code_is_cut() -> None:
     assert shown[1].startswith("    ")
     assert " ".join(" ".join(shown[:3]).split()) == f"error[TRL201]: {one.message}"
     assert any(line.endswith("…") for line in shown)
-    assert shown[-1].startswith("       ")
+    assert shown[-2].startswith("       ")
     wide = renderer("full")([one], View()).splitlines()
     assert wide[0] == f"error[TRL201]: {one.message}"
 
@@ -482,6 +483,7 @@ def test_a_fix_of_several_places_and_files() -> None:
         "       b/o.py",
         "       1 - x",
         "       1 + y",
+        "",
     ]
     (fixes,) = json.loads(renderer("sarif")([one], View(base="/x")))["runs"][0]["results"][0]["fixes"]
     assert [change["artifactLocation"]["uri"] for change in fixes["artifactChanges"]][1:] == ["b/o.py"]

@@ -434,9 +434,9 @@ def check(**options: Any) -> int:
 def rule(wanted: str | None, output_format: str) -> int:
     """Explain a rule: what it reports, why that matters, and what its fix does. Without an argument, list all rules."""
     from torchrepro_lint.checks.pages import render
-    from torchrepro_lint.interfaces.cli.terminal import out
+    from torchrepro_lint.interfaces.cli.terminal import is_terminal, out, width
 
-    out(render(wanted, output_format))
+    out(render(wanted, output_format, width() if is_terminal() else 0))
     return 0
 
 

@@ -37,7 +37,10 @@ STDIN = "-"
 def run_check(arguments: Arguments) -> int:
     """Run once, or with ``--watch`` after each change; the exit status. Raises ``UsageError``."""
     if not arguments.watch:
-        return _run(arguments)
+        try:
+            return _run(arguments)
+        finally:
+            terminal.clear_status()
     if _reads_stdin(arguments):
         raise UsageError("--watch cannot be combined with standard input")
 
@@ -63,7 +66,7 @@ def _run(arguments: Arguments) -> int:
     if arguments.add_noqa:
         return _adopt(arguments, outcome)
     if arguments.diff:
-        return _diff(outcome) or _print_errors(outcome.errors)
+        return _diff(outcome, arguments.color) or _print_errors(outcome.errors)
     return _finish(arguments, planned, outcome)
 
 
@@ -199,9 +202,9 @@ def _write_report(report: str, file: Path | None, piped: bool) -> None:
         terminal.err(report)
 
 
-def _diff(outcome: RunOutcome) -> int:
+def _diff(outcome: RunOutcome, color: str) -> int:
     for change in outcome.changes:
-        terminal.out(diff.render(change, visible=sys.stdout.isatty()))
+        terminal.out(diff.render(change, terminal.is_terminal(), terminal.uses_colour(color)))
     if outcome.settled:
         terminal.note(f"Would fix {summary.by_rule(outcome.settled)}")
     return int(bool(outcome.settled))

@@ -63,7 +63,10 @@ def run_report(request: ReportArguments) -> int:
     older = comparison.read(request.compare) if request.compare else None
     planned = plan(request.paths or (".",), ConfigOptions(request.config, request.isolated, _settings(request)))
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
-    done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
+    try:
+        done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
+    finally:
+        terminal.clear_status()
     overview = done.overview
     if older is not None:
         overview = overview._replace(comparison=comparison.compare(overview, older))

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill
 from typing import TextIO
 
 from torchrepro_lint.source.errors import UsageError, escaped_line
@@ -19,6 +20,8 @@ from torchrepro_lint.source.errors import UsageError, escaped_line
 _WIDTH = 30
 _PATIENCE = 1.0
 _REDRAW = 0.1
+# So many files take a while to be checked.
+_MANY = 100
 
 
 def open_closed_streams() -> None:
@@ -42,8 +45,11 @@ def out_bytes(data: bytes) -> None:
 
 
 def note(text: str) -> None:
-    """Write one line to standard error."""
-    err(f"{escaped_line(text)}\n")
+    """Write one line to standard error; on a terminal it is wrapped at words."""
+    line = escaped_line(text)
+    if is_terminal(sys.stderr):
+        line = fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    err(f"{line}\n")
 
 
 def err(text: str) -> None:
@@ -90,8 +96,11 @@ def width() -> int:
 
 
 def progress(total: int) -> Callable[[], None]:
-    """A function to call after each of ``total`` files: on a terminal it draws a bar once a second has passed."""
-    if not sys.stderr.isatty():
+    """A function to call after each of ``total`` files that is read: on a terminal it draws a bar once a second has passed.
+
+    When all are read, a line says that they are being checked, until something else is written or ``clear_status`` is called.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return lambda: None
     started = drawn = time.monotonic()
     done = 0
@@ -100,20 +109,41 @@ def progress(total: int) -> Callable[[], None]:
         nonlocal done, drawn
         done += 1
         now = time.monotonic()
-        if now - started < _PATIENCE:
-            return
-        if done == total:
-            sys.stderr.write("\r\033[K")
-        elif now - drawn >= _REDRAW:
+        if done == total and (now - started >= _PATIENCE or total >= _MANY):
+            _show_status(f"Checking {total} files ...")
+        elif done < total and now - started >= _PATIENCE and now - drawn >= _REDRAW:
             drawn = now
             full = _WIDTH * done // total
-            sys.stderr.write(f"\r[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total} files")
-        sys.stderr.flush()
+            _show_status(f"[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total} files read")
 
     return advance
 
 
+class _Status:
+    """Whether the last line of the terminal is a status, which is erased before anything else is written."""
+
+    shown = False
+
+
+def _show_status(text: str) -> None:
+    clear_status()
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    _Status.shown = True
+
+
+def clear_status() -> None:
+    """Erase the status line, if there is one."""
+    if _Status.shown:
+        _Status.shown = False
+        with contextlib.suppress(OSError):
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
 def _write(stream: TextIO, data: bytes) -> None:
+    clear_status()
     try:
         stream.flush()
         stream.buffer.write(data)
