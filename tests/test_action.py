@@ -65,6 +65,6 @@ def test_the_last_step(project: Maker, inputs: dict[str, str], status: int, show
     assert not (folder / "hacked").exists()
     if status < 2:
         summary = (folder / "summary.md").read_text(encoding="utf-8")
-        found = "1 finding in 1 file" if status or shown else "no findings"
+        found = "1 warning in 1 file" if status or shown else "no findings"
         assert summary.startswith(f"### torchrepro-lint: {found}\n")
     assert (folder / "out/a b.sarif").exists() == ("output-file" in inputs)

@@ -187,10 +187,14 @@ def test_diff_shows_and_writes_nothing(project: Maker, lint: Lint) -> None:
         1,
         "--- ./a.py\n+++ ./a.py\n@@ -1,2 +1,2 @@\n x = 1\r\n-BAD = 1\n\\ No newline at end of file\n"
         "+GOOD = 1\n\\ No newline at end of file\n",
-        "Would fix 1 finding: 1 TRL901\n",
+        "Would fix 1 finding: 1 TRL901; 1 more with --unsafe-fixes\n",
     )
     assert (folder / "a.py").read_bytes() == b"x = 1\r\nBAD = 1"
-    assert lint("--diff", "b.py") == Ran(0, "", "")
+    assert lint("--diff", "b.py") == Ran(0, "", "Nothing to fix; 1 more with --unsafe-fixes\n")
+    assert lint("--diff", "b.py", "--unsafe-fixes", "-q").err == ""
+    assert lint("--diff", "--exit-zero").status == 0
+    missing = lint("--diff", "a.py", "nowhere.py")
+    assert (missing.status, "nowhere.py: no such file" in missing.err, "+GOOD = 1" in missing.out) == (2, True, True)
 
 
 @toys
@@ -392,6 +396,14 @@ def test_version_and_help() -> None:
         "Exit status",
         "Miscellaneous",
     ]
+
+
+def test_help_is_a_word_for_the_option(project: Maker, lint: Lint) -> None:
+    folder = project({"a.py": ""})
+    assert lint("help") == lint("--help")
+    assert lint("help", "rule") == lint("rule", "--help")
+    (folder / "help").mkdir()
+    assert lint("help").out == ""
 
 
 def test_each_option_of_a_command_is_in_its_help_once(lint: Lint) -> None:

@@ -290,7 +290,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and exit with its status."""
     from torchrepro_lint.source.errors import UsageError
 
-    given = sys.argv[1:] if arguments is None else arguments
+    given = _without_help_word(sys.argv[1:] if arguments is None else arguments)
     named = given[0] if given and given[0] in COMMANDS else ""
     command, words = (COMMANDS[named], given[1:]) if named else (check, given)
     if is_subcommand_completion(os.environ):
@@ -308,6 +308,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except OSError as error:
         status = _help_not_written(error)
     sys.exit(status or 0)
+
+
+def _without_help_word(words: list[str]) -> list[str]:
+    """``help rule`` as ``rule --help``, unless something is named ``help``."""
+    return [*words[1:2], "--help"] if words[:1] == ["help"] and not os.path.lexists("help") else words
 
 
 def is_subcommand_completion(environment: Mapping[str, str]) -> bool:

@@ -66,7 +66,7 @@ def _run(arguments: Arguments) -> int:
     if arguments.add_noqa:
         return _adopt(arguments, outcome)
     if arguments.diff:
-        return _diff(outcome, arguments.color) or _print_errors(outcome.errors)
+        return _diff(arguments, outcome)
     return _finish(arguments, planned, outcome)
 
 
@@ -202,12 +202,17 @@ def _write_report(report: str, file: Path | None, piped: bool) -> None:
         terminal.err(report)
 
 
-def _diff(outcome: RunOutcome, color: str) -> int:
+def _diff(arguments: Arguments, outcome: RunOutcome) -> int:
+    """Print what fixes would change; the exit status is 1 if they would change anything."""
     for change in outcome.changes:
-        terminal.out(diff.render(change, terminal.is_terminal(), terminal.uses_colour(color)))
-    if outcome.settled:
-        terminal.note(f"Would fix {summary.by_rule(outcome.settled)}")
-    return int(bool(outcome.settled))
+        terminal.out(diff.render(change, terminal.is_terminal(), terminal.uses_colour(arguments.color)))
+    if not arguments.quiet:
+        for note in outcome.notes:
+            terminal.note(note)
+        told = f"Would fix {summary.by_rule(outcome.settled)}" if outcome.settled else "Nothing to fix"
+        left = sum(one.fix is not None and not one.fix.safe for one in outcome.diagnostics)
+        terminal.note(f"{told}; {left} more with --unsafe-fixes" if left else told)
+    return _print_errors(outcome.errors) or int(bool(outcome.settled) and not arguments.exit_zero)
 
 
 def _print_errors(errors: tuple[str, ...] | list[str]) -> int:
