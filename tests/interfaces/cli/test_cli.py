@@ -553,6 +553,16 @@ def test_the_table_of_rules_fits_into_the_terminal(project: Maker, lint: Lint, c
 
 
 @terminal
+@pytest.mark.parametrize("arguments", [("explain", "cumsum_cuda_kernel"), ("ops", "index_add"), ("trace", "a.py")])
+def test_explanations_fit_into_the_terminal(project: Maker, lint: Lint, arguments: tuple[str, ...]) -> None:
+    folder = project({"a.py": "import torch\n\ntorch.save(torch.rand(3).cumsum(0), 'a-file-with-a-long-name.pt')\n"})
+    text = shown(folder, *arguments, COLUMNS="70", NO_COLOR="1")
+    assert max(map(len, text.splitlines())) <= 70
+    if arguments[0] != "trace":
+        assert text.split() == lint(*arguments).out.split()
+
+
+@terminal
 def test_a_diff_is_coloured_on_a_terminal(project: Maker, lint: Lint) -> None:
     folder = project({"a.py": "import torch\n\ntorch.backends.cudnn.benchmark = True\n"})
     options = ("--diff", "--unsafe-fixes", "--no-cache", "a.py")

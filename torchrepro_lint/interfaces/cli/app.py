@@ -328,7 +328,11 @@ def _misspelt_command(words: list[str]) -> str:
         return ""
     from torchrepro_lint.config.settings import nearest
 
-    near = nearest(word, [*os.listdir(), *COMMANDS], cutoff=0.7)
+    try:
+        entries = sorted(os.listdir())
+    except OSError:  # the current directory may have gone
+        entries = []
+    near = nearest(word, [*entries, *COMMANDS], cutoff=0.7)
     known = near in COMMANDS and not os.path.lexists(near)
     return f"{word}: no such command, file or directory; did you mean the command {near!r}?" if known else ""
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import TextIO
 
 from torchrepro_lint.source.errors import UsageError, escaped_line
@@ -20,6 +21,7 @@ from torchrepro_lint.source.errors import UsageError, escaped_line
 _WIDTH = 30
 _PATIENCE = 1.0
 _REDRAW = 0.1
+_LABEL = re.compile(r" *\w+ {2,}")
 # So many files take a while to be checked.
 _MANY = 100
 
@@ -34,6 +36,21 @@ def open_closed_streams() -> None:
 def out(text: str) -> None:
     """Write to standard output; a closed pipe is no error. Raises ``UsageError``."""
     out_bytes(_encode(text, sys.stdout.encoding or "utf-8"))
+
+
+def out_wrapped(text: str) -> None:
+    """Write to standard output; on a terminal, lines are wrapped at words below the start of their text."""
+    if is_terminal():
+        text = "".join(f"{line}\n" for each in text.splitlines() for line in _wrapped(each, width()))
+    out(text)
+
+
+def _wrapped(line: str, columns: int) -> list[str]:
+    """A line in several: the further ones are indented like its text, which a label and two spaces may precede."""
+    label = _LABEL.match(line)
+    indent = label.end() if label and label.end() < columns // 2 else len(line) - len(line.lstrip()) + 2
+    found = wrap(line, columns, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return found if len(line) > columns else [line]
 
 
 def out_bytes(data: bytes) -> None:
