@@ -220,7 +220,7 @@ def test_standard_input_is_fixed_to_standard_output(project: Maker, lint: Lint) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--no-such-option",), "No such option"),
+        (("--no-such-option",), "torchrepro-lint: no such option --no-such-option\n"),
         (("--device", "tpu"), "Invalid value for '--device'"),
         (("--torch-version", "new"), "--torch-version: expected a string like"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
@@ -260,8 +260,8 @@ def test_a_mistake_is_one_clear_line_and_status_2(
         (("report", "exmaples"), "exmaples: no such file or directory; did you mean 'examples/'?"),
         (("xyz/abc.py",), "torchrepro-lint: xyz/abc.py: no such file or directory\n"),
         (("repots",), "repots: no such file or directory; did you mean 'repos/'?"),
-        (("--out-format", "json"), "'--out-format'. Did you mean '--output-format'?"),
-        (("trace", "--deviec", "cpu", "a.py"), "'--deviec'. Did you mean '--device'?"),
+        (("--out-format", "json"), "no such option --out-format; did you mean '--output-format'?\n"),
+        (("trace", "--deviec", "cpu", "a.py"), "no such option --deviec; did you mean '--device'?\n"),
         (("--output-format", "jsn"), "junit, markdown; did you mean 'json'?"),
         (("report", "--device", "cdua"), "'cdua' is not one of auto, cuda, mps, cpu; did you mean 'cuda'?"),
         (("--fail-on", "errors"), "did you mean 'error'?"),

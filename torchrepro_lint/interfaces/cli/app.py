@@ -299,6 +299,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if misspelt := _misspelt_command(words) if command is check and not named else "":
             raise UsageError(misspelt)
         status = command.main(words, prog_name=f"torchrepro-lint {named}".strip(), standalone_mode=False)
+    except click.NoSuchOption as error:
+        status = _fail(_no_such_option(error))
     except click.ClickException as error:
         status = _fail(error.format_message())
     except UsageError as error:
@@ -335,6 +337,13 @@ def _misspelt_command(words: list[str]) -> str:
     near = nearest(word, [*entries, *COMMANDS], cutoff=0.7)
     known = near in COMMANDS and not os.path.lexists(near)
     return f"{word}: no such command, file or directory; did you mean the command {near!r}?" if known else ""
+
+
+def _no_such_option(error: click.NoSuchOption) -> str:
+    """The message, which differs between releases of click."""
+    from torchrepro_lint.config.settings import did_you_mean
+
+    return f"no such option {error.option_name}{did_you_mean(error.option_name, error.possibilities or ())}"
 
 
 def _fail(message: str) -> int:
