@@ -75,7 +75,7 @@ def test_a_file_is_written_whole_or_not_at_all(project: Project, lint: Lint, mon
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", fail)
         ran = lint("report", "-o", "page.html")
-    assert (ran.status, "page.html cannot be written: No space left" in ran.err) == (2, True)
+    assert (ran.status, "page.html: cannot be written: No space left" in ran.err) == (2, True)
     assert (place / "page.html").read_text() == "old"
     assert sorted(path.name for path in place.iterdir()) == ["link.html", "page.html", "run.py"]
     assert lint("report", "-o", "link.html").status == 0
