@@ -78,6 +78,9 @@ class _Piped:
 
         self.buffer = io.BytesIO(data)
 
+    def isatty(self) -> bool:
+        return False
+
 
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:

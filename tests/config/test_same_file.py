@@ -42,11 +42,11 @@ def test_a_file_and_links_to_it_are_fixed_once(project: Maker, lint: Lint, monke
     folder = project({"pyproject.toml": "", "m.py": "BAD\n", "sub/n.py": "BAD\n"})
     (folder / "a.py").symlink_to("m.py")
     (folder / "sub/z.py").symlink_to("../m.py")
-    assert lint("--fix") == Ran(0, "", "Fixed 4 errors: 4 TRL901\nFound 4 errors (4 fixed, 0 remaining)\n")
+    assert lint("--fix") == Ran(0, "", "Fixed 4 findings: 4 TRL901\nNo findings left in 4 files\n")
     assert (folder / "m.py").read_text(encoding="utf-8") == "GOOD\n"
     assert (folder / "a.py").is_symlink()
     assert (folder / "sub/z.py").is_symlink()
-    assert lint("--fix") == Ran(0, "", "No errors in 4 files\n")
+    assert lint("--fix") == Ran(0, "", "No findings in 4 files\n")
 
 
 def test_the_diff_shows_a_file_once_and_by_its_own_name(
@@ -67,7 +67,7 @@ def test_what_is_found_under_one_name_alone_is_fixed(
     use(monkeypatch, first_word("TRL901", "BAD", only_link))
     folder = project({"pyproject.toml": "", "m.py": "BAD\n"})
     (folder / "a.py").symlink_to("m.py")
-    assert lint("--fix").err.startswith("Fixed 1 error: 1 TRL901\n")
+    assert lint("--fix").err.startswith("Fixed 1 finding: 1 TRL901\n")
     assert (folder / "m.py").read_text(encoding="utf-8") == "FINE\n"
 
 
@@ -92,7 +92,7 @@ def test_a_fix_that_breaks_a_file_leaves_it_under_each_name(
     folder = project({"pyproject.toml": "", "m.py": "BAD\n"})
     (folder / "a.py").symlink_to("m.py")
     ran = lint("--fix")
-    assert (ran.status, ran.err.count("the result would not parse (tear)")) == (2, 2)
+    assert (ran.status, ran.err.count("a fix that would break the file was not applied (tear)")) == (2, 2)
     assert (folder / "m.py").read_text(encoding="utf-8") == "BAD\n"
 
 
@@ -107,6 +107,6 @@ def test_a_file_of_two_projects_is_fixed_as_the_first_has_it(
     os.symlink("../one/m.py", folder / "two/link.py")
     ran = lint("--fix", "one", "two")
     assert ran.status == 2
-    assert "two/link.py: not fixed: it is one/m.py by another name, which is fixed; run again\n" in ran.err
+    assert "two/link.py: not fixed: it is the same file as one/m.py, which was fixed; run again\n" in ran.err
     assert (folder / "one/m.py").read_text(encoding="utf-8") == "GOOD = 'm.py'\n"
     assert lint("--fix", "one", "two").status == 0

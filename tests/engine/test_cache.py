@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.engine.store.cache import Cache, clean, open_cache, trim
+from torchrepro_lint.engine.store.cache import Cache, open_cache, project_cache, project_caches, remove, trim
 from torchrepro_lint.engine.store.file_store import FileStore, pack_facts
 from torchrepro_lint.source.files import FileSignature, digest
 from torchrepro_lint.syntax.file_encoding import fully_decoded
@@ -207,16 +208,66 @@ def test_clean_removes_caches_and_nothing_else(project: Maker, lint: Lint, cache
     lint()
     Path(caches, "mine").mkdir()
     Path(caches, "notes.txt").write_text("")
-    assert clean(str(caches)) == 1
+    assert remove(project_caches(caches)) == 1
     assert sorted(path.name for path in caches.iterdir()) == ["key", "mine", "notes.txt"]
-    assert clean(str(caches)) == 0
+    assert remove(project_caches(caches)) == 0
 
 
-def test_the_clean_command_says_what_it_did(project: Maker, lint: Lint, caches: Path) -> None:
+def test_clean_removes_the_cache_of_this_project_only(
+    project: Maker, lint: Lint, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project({"one/pyproject.toml": "", "one/a.py": "", "two/pyproject.toml": "", "two/sub/b.py": ""})
+    lint("one", "two")
+    lint("two")
+    lint("one")
+    assert len(project_caches(caches)) == 2
+    assert lint("clean", "two/sub/b.py") == Ran(0, "", f"Removed the cache of {folder / 'two'}\n")
+    assert [path.name for path in project_caches(caches)] == [project_cache(str(folder / "one")).name]
+    assert lint("clean", "two", "two/sub") == Ran(0, "", f"{folder / 'two'} has no cache\n")
+    monkeypatch.chdir("one")
+    assert lint("clean") == Ran(0, "", f"Removed the cache of {folder / 'one'}\n")
+    assert project_caches(caches) == []
+    missing = lint("clean", "on")
+    assert (missing.status, "on: no such file or directory" in missing.err) == (2, True)
+
+
+class Typed(io.StringIO):
+    """What a user types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_all_caches_are_removed_only_when_that_is_confirmed(
+    project: Maker, lint: Lint, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project({"one/pyproject.toml": "", "one/a.py": "", "two/pyproject.toml": "", "two/b.py": ""})
+    lint("one")
+    lint("two")
+    refused = lint("clean", "--all", stdin=b"y\n")
+    told = f"torchrepro-lint: --all would remove the caches of 2 projects in {caches}; add --yes to remove them"
+    assert (refused.status, refused.out, refused.err.startswith(told)) == (2, "", True)
+    for answer, left in (("n", 2), ("y", 0)):
+        monkeypatch.setattr("sys.stdin", Typed(f"{answer}\n"))
+        asked = lint("clean", "--all")
+        assert asked.status == 0
+        assert f"Remove the caches of 2 projects in {caches}? [y/N]" in asked.err
+        assert asked.err.endswith("Removed the caches of 2 projects\n" if not left else "Nothing was removed\n")
+        assert len(project_caches(caches)) == left
+    assert lint("clean", "--all") == Ran(0, "", f"There are no caches in {caches}\n")
+
+
+def test_all_caches_are_removed_without_a_question_if_that_is_asked_for(
+    project: Maker, lint: Lint, caches: Path
+) -> None:
     project(FILES)
     lint()
-    assert lint("clean") == Ran(0, "", f"Removed the caches of 1 project below {caches}\n")
-    assert lint("clean") == Ran(0, "", f"Removed the caches of 0 projects below {caches}\n")
+    assert lint("clean", "--all", "--yes") == Ran(0, "", "Removed the caches of 1 project\n")
+    assert project_caches(caches) == []
+    assert lint("clean", "--all", ".").err == (
+        "torchrepro-lint: --all cannot be combined with paths: it removes the caches of all projects\n"
+    )
+    assert lint("clean", "--yes").status == 2
 
 
 def test_the_caches_that_were_not_used_for_longest_go_first(tmp_path: Path) -> None:

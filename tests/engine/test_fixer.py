@@ -19,7 +19,7 @@ from torchrepro_lint.source.text import Edit, Fix, Span, apply_edits, map_offset
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
 Answer = Callable[[Context, Span], Fix | None]
-FAULT = "; this is a fault of torchrepro-lint, please report it"
+FAULT = "; this is a bug in torchrepro-lint, please report it"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_fix_that_leaves_its_finding_is_withdrawn(project: Maker, lint: Lint, 
     folder = project({"a.py": "BAD\nSTUBBORN\n", "b.py": "BAD\n"})
     ran = lint("--fix")
     assert ran.status == 2
-    assert f"./a.py: not fixed: the finding would still be there (write x = 1 above){FAULT}\n" in ran.err
+    assert f"./a.py: a fix that would not remove its finding was not applied (write x = 1 above){FAULT}\n" in ran.err
     assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\nSTUBBORN\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "GOOD\n"
     assert ran.out == "./a.py:1:1: TRL901 BAD in line 1\n./a.py:2:1: TRL902 STUBBORN in line 2\n"
@@ -99,10 +99,13 @@ def test_fixes_that_undo_each_other_end_and_leave_all_others_in(
     folder = project({"a.py": "PING\nBAD\nIN\n", "b.py": "BAD\nTWO\n", "c.py": "ONE\nPONG\n"})
     ran = lint("--fix")
     assert ran.status == 2
-    assert f"./a.py: not fixed: fixing it would go on for ever (write PING; write PONG){FAULT}\n" in ran.err
-    assert f"./b.py: not fixed: fixing it would go on for ever (write ONE; write THREE; write TWO){FAULT}\n" in ran.err
+    assert f"./a.py: fixes that would go on without end were not applied (write PING; write PONG){FAULT}\n" in ran.err
+    assert (
+        f"./b.py: fixes that would go on without end were not applied (write ONE; write THREE; write TWO){FAULT}\n"
+        in ran.err
+    )
     both = "write ONE; write PING; write PONG; write THREE; write TWO"
-    assert f"./c.py: not fixed: fixing it would go on for ever ({both}){FAULT}\n" in ran.err
+    assert f"./c.py: fixes that would go on without end were not applied ({both}){FAULT}\n" in ran.err
     assert (folder / "a.py").read_text(encoding="utf-8") == "PING\nGOOD\nPING\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "GOOD\nTWO\n"
     assert (folder / "c.py").read_text(encoding="utf-8") == "ONE\nPONG\n"
@@ -119,7 +122,7 @@ def test_fixes_have_ten_rounds_to_come_to_an_end(
     folder = project({"a.py": "zero\n"})
     ran = lint("--fix")
     assert ran.status == status
-    assert ("fixing it would go on for ever" in ran.err) == bool(status)
+    assert ("would go on without end" in ran.err) == bool(status)
     assert (folder / "a.py").read_text(encoding="utf-8") == f"{words[0] if status else words[-1]}\n"
 
 
@@ -127,7 +130,7 @@ def test_the_fix_that_breaks_a_file_is_named(project: Maker, lint: Lint, rules: 
     rules(BAD=writes("GOOD"), BREAK=writes("("))
     folder = project({"a.py": "BAD\nBREAK\n", "b.py": "BAD\n"})
     ran = lint("--fix")
-    assert f"./a.py: not fixed: the result would not parse (write (){FAULT}\n" in ran.err
+    assert f"./a.py: a fix that would break the file was not applied (write (){FAULT}\n" in ran.err
     assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\nBREAK\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "GOOD\n"
 
@@ -138,7 +141,7 @@ def test_a_fix_of_two_files_is_one_fix(project: Maker, lint: Lint, rules: Callab
     (edits,) = [one["fix"]["edits"] for one in json.loads(lint("--output-format", "json").out)]
     assert [each.get("filename") for each in edits] == [None, str(folder / "b.py")]
     ran = lint("--fix")
-    assert (ran.status, ran.err.splitlines()[0]) == (0, "Fixed 1 error: 1 TRL901")
+    assert (ran.status, ran.err.splitlines()[0]) == (0, "Fixed 1 finding: 1 TRL901")
     assert (folder / "a.py").read_text(encoding="utf-8") == "GOOD\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "READY\nx\n"
 
@@ -155,7 +158,7 @@ def test_a_fix_of_two_files_that_breaks_one_leaves_both(project: Maker, lint: Li
     rules(BAD=lambda _, span: Fix("tear", (Edit(span, "GOOD"),), safe=True, elsewhere=torn))
     folder = project({"pyproject.toml": "", "a.py": "BAD\n", "b.py": "if x:\n    y\n"})
     ran = lint("--fix")
-    assert ran.err.count("the result would not parse (tear)") == 2
+    assert ran.err.count("a fix that would break the file was not applied (tear)") == 2
     assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "if x:\n    y\n"
 
@@ -178,7 +181,7 @@ def test_files_of_one_fix_are_written_together_or_not(
     ran = lint("--fix")
     assert ran.status == 2
     assert "torchrepro-lint: ./b.py: cannot be written: Permission denied\n" in ran.err
-    assert "./a.py: not fixed: a fix changes it together with a file that is left alone\n" in ran.err
+    assert "./a.py: not fixed: the fix also changes another file, which cannot be written\n" in ran.err
     assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\n"
     assert (folder / "c.py").read_text(encoding="utf-8") == "RICH\n"
     assert sorted(each.name for each in folder.iterdir()) == ["a.py", "b.py", "c.py", "pyproject.toml"]

@@ -90,6 +90,7 @@ def test_a_keyword_in_fewer_letters_than_python_reads_is_not_rewritten(
     select = ("--select", "TRL401")
     assert " TRL401 " in lint(*select).out
     ran = lint(*select, "--diff", "--unsafe-fixes")
+    assert "not applied" not in ran.err
     assert "not fixed" not in ran.err
     assert "dim=d" in ran.out if keyword == "axis" else ran.out == ""
 

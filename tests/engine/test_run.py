@@ -97,7 +97,7 @@ def test_a_broken_rule_is_an_error_and_the_others_go_on(project: Maker) -> None:
     result = outcome(ignore=())
     assert shown(result) == ["./a.py:1:1 TRL901"]
     (error,) = result.errors
-    assert error.startswith("./a.py: TRL913 broke off: ZeroDivisionError")
+    assert error.startswith("./a.py: TRL913 failed: ZeroDivisionError")
     assert error.endswith(" (and in 2 more files)")
 
 
@@ -163,7 +163,7 @@ def test_a_fix_that_breaks_the_file_is_not_written(project: Maker) -> None:
     result = outcome(fix=True)
     assert fixed(result) == ["./b.py"]
     assert result.errors == (
-        "./a.py: not fixed: the result would not parse (write (); this is a fault of torchrepro-lint, please report it",
+        "./a.py: a fix that would break the file was not applied (write (); this is a bug in torchrepro-lint, please report it",
     )
     assert shown(result) == ["./a.py:1:5 TRL912", "./a.py:2:1 TRL901"]
 
@@ -193,7 +193,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(project: Maker) -> None:
     result = outcome(fix=True)
     (folder / "a.py").write_text("x = 1\n", encoding="utf-8")
     assert [write(change) for change in result.changes] == [
-        "./a.py: not fixed: it changed meanwhile, or its encoding cannot be written back"
+        "./a.py: not fixed: it changed in the meantime, or its encoding cannot be preserved"
     ]
     assert (folder / "a.py").read_text(encoding="utf-8") == "x = 1\n"
 
@@ -213,7 +213,7 @@ def test_a_failed_write_leaves_the_file_and_no_rubbish(project: Maker, monkeypat
 def test_an_unknown_target_is_noted_once(project: Maker) -> None:
     project({"one/pyproject.toml": "", "one/a.py": "", "two/pyproject.toml": "", "two/b.py": ""})
     (note,) = outcome(torch_version="1.2").notes
-    assert note.startswith("torch 1.2 (the torch-version setting) is not in the catalogue; torch 1.7 is used")
+    assert note.startswith("torch 1.2 (the torch-version setting) is not known; torch 1.7 is assumed")
 
 
 def test_what_is_said_of_a_file_does_not_depend_on_the_others(project: Maker) -> None:

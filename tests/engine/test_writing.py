@@ -153,7 +153,7 @@ def test_a_file_with_another_hard_link_is_left_alone(project: Maker, lint: Lint)
     os.link(folder / "a.py", folder / "copy.txt")
     ran = lint("--fix")
     assert (ran.status, ran.err.count("not fixed")) == (2, 1)
-    assert "./a.py: not fixed: it has other hard links, which would keep what it was\n" in ran.err
+    assert "./a.py: not fixed: it has other hard links, which would keep the old content\n" in ran.err
     assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "GOOD\n"
 
@@ -250,7 +250,7 @@ def test_what_changes_while_it_is_being_fixed_is_left_alone(tmp_path: Path, func
     (tmp_path / "a.py").write_text(PROGRAM, encoding="utf-8")
     ran = run(tmp_path, CHANGING.format(function=function))
     assert ran.returncode == 2
-    assert "a.py: not fixed: it changed meanwhile" in ran.stderr
+    assert "a.py: not fixed: it changed in the meantime" in ran.stderr
     assert (tmp_path / "a.py").read_text(encoding="utf-8") == "# mine\n"
     assert names(tmp_path) == ["a.py"]
 
@@ -274,9 +274,9 @@ def test_what_becomes_a_pipe_while_it_is_being_fixed_is_not_counted_as_fixed(tmp
         (tmp_path / path).write_text(PROGRAM, encoding="utf-8")
     ran = run(tmp_path, PIPING)
     assert ran.returncode == 2
-    assert "a.py: not fixed: it is no regular file\n" in ran.stderr
+    assert "a.py: not fixed: it is not a regular file\n" in ran.stderr
     assert (tmp_path / "b.py").read_text(encoding="utf-8") == FIXED
-    assert "Found 1 error (1 fixed, 0 remaining)\n" in ran.stderr
+    assert "Fixed 1 finding: 1 TRL201\n1 finding left; its fix could not be written\n" in ran.stderr
 
 
 VANISHING = """
@@ -313,7 +313,7 @@ def test_a_report_replaces_no_file_with_another_hard_link(project: Maker, lint: 
     os.link(folder / "old.txt", folder / "copy.txt")
     ran = lint(option, "old.txt")
     assert ran.status == 2
-    assert "cannot be written: it has other hard links, which would keep what it was" in ran.err
+    assert "cannot be written: it has other hard links, which would keep the old content" in ran.err
     assert (folder / "old.txt").read_text(encoding="utf-8") == "old\n"
     assert os.path.samefile(folder / "old.txt", folder / "copy.txt")
 
@@ -468,5 +468,5 @@ def test_a_notebook_that_changes_meanwhile_is_left_alone(
 
     monkeypatch.setattr(writing, "remove_stale_temporaries", change)
     ran = lint("--fix")
-    assert (ran.status, "it changed meanwhile" in ran.err) == (2, True)
+    assert (ran.status, "it changed in the meantime" in ran.err) == (2, True)
     assert "BAD  # mine" in (folder / "a.ipynb").read_text(encoding="utf-8")

@@ -150,7 +150,7 @@ def test_what_is_not_python_is_skipped(
     project: Maker, lint: Lint, cells: list[str | dict[str, Any]], metadata: dict[str, Any]
 ) -> None:
     project({"a.ipynb": notebook(*cells, **metadata)})
-    assert lint() == Ran(0, "", "No errors in 1 file\n")
+    assert lint() == Ran(0, "", "No findings in 1 file\n")
 
 
 @toys
@@ -219,7 +219,7 @@ ODD = """{
 def test_a_fix_changes_the_cells_concerned_only(project: Maker, lint: Lint, newline: str, mark: bytes) -> None:
     data = mark + ODD.replace("\n", newline).encode()
     folder = project({"a.ipynb": data})
-    assert lint("--fix").err == "Fixed 4 errors: 4 TRL901\nFound 4 errors (4 fixed, 0 remaining)\n"
+    assert lint("--fix").err == "Fixed 4 findings: 4 TRL901\nNo findings left in 1 file\n"
     expected = data
     for before, after in (
         (rb"\nBAD = '\u00fc'\r\ny = BAD", r"\nGOOD = 'ü'\r\ny = GOOD"),
@@ -284,7 +284,7 @@ def test_a_notebook_that_changed_meanwhile_is_left_alone(project: Maker) -> None
     (folder / "a.ipynb").write_text(notebook("BAD", "x"))
     refusal = write(FileChange(GivenFile("a.ipynb", str(folder / "a.ipynb")), before, after))
     assert refusal is not None
-    assert "it changed meanwhile" in refusal
+    assert "it changed in the meantime" in refusal
     assert (folder / "a.ipynb").read_text() == notebook("BAD", "x")
 
 

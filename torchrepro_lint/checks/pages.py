@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.source.errors import UsageError
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"(TRL\d{3})-([a-z0-9-]+)\.md")
 _TITLE = re.compile(r"# (TRL\d{3}) ([a-z0-9-]+)\n")
+# The columns that a summary needs beside the name, and its indentation below it.
+_LEAST = 40
+_BELOW = 8
 _SITE = "https://github.com/torchrepro/torchrepro-lint/blob/main/rules"
 
 
@@ -57,23 +61,37 @@ def url(code: str, name: str) -> str:
     return f"{_SITE}/{code}-{name}.md"
 
 
-def render(wanted: str | None, output_format: str) -> str:
-    """A rule's Markdown, or a table of all rules; as JSON one object or a list. Raises ``UsageError``."""
-    if wanted is None:
-        every = pages()
-        return _json([_record(one) for one in every]) if output_format == "json" else _table(every)
-    found = find(wanted)
-    if found is None:
+def render(wanted: str | None, output_format: str, width: int = 0) -> str:
+    """A rule's Markdown, or a table of all rules or of those whose code begins with a prefix.
+
+    As JSON it is one object or a list. With a ``width`` the summaries of the table are wrapped. Raises ``UsageError``.
+    """
+    found = find(wanted) if wanted is not None else None
+    if found is not None:
+        return _json(_record(found)) if output_format == "json" else found.text
+    every = tuple(one for one in pages() if one.code.startswith((wanted or "").upper()))
+    if not every:
         from torchrepro_lint.config.settings import did_you_mean  # not needed for a rule that there is
 
         names = [name for one in pages() for name in (one.code, one.name)]
-        raise UsageError(f"no rule {wanted!r}{did_you_mean(wanted, names)}")
-    return _json(_record(found)) if output_format == "json" else found.text
+        raise UsageError(f"no rule {wanted!r}{did_you_mean(wanted or '', names)}")
+    return _json([_record(one) for one in every]) if output_format == "json" else _table(every, width)
 
 
-def _table(every: tuple[Page, ...]) -> str:
-    width = max((len(one.name) for one in every), default=0)
-    return "".join(f"{one.code}  {one.name:<{width}}  {one.summary}\n" for one in every)
+def _table(every: tuple[Page, ...], width: int) -> str:
+    longest = max((len(one.name) for one in every), default=0)
+    return "".join(_row(f"{one.code}  {one.name:<{longest}}  ", one.summary, width) for one in every)
+
+
+def _row(head: str, summary: str, width: int) -> str:
+    """A row of the table; in a narrow terminal the summary stands below the name."""
+    if not width:
+        return f"{head}{summary}\n"
+    beside = width - len(head) >= _LEAST
+    indent = " " * (len(head) if beside else _BELOW)
+    lines = wrap(summary, max(width, _LEAST), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    text = "\n".join(lines)
+    return f"{head}{text.lstrip()}\n" if beside else f"{head.rstrip()}\n{text}\n"
 
 
 def _record(one: Page) -> dict[str, object]:

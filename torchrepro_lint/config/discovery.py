@@ -16,6 +16,7 @@ from pathspec import GitIgnoreSpec as Spec
 from pathspec import RegexPattern
 
 from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot, ProjectRoot, RootFinder, fallback_root
+from torchrepro_lint.config.settings import nearest
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import escaped, escaped_path
 from torchrepro_lint.source.globs import GitignorePattern, parse_gitignore_line
@@ -189,7 +190,7 @@ def plan(
 
     Files without a project marker belong to ``fallback``, or else to the common parent of the paths.
     """
-    missing = tuple(f"{escaped(path)}: {error}" for path in paths if (error := _path_error(path)))
+    missing = tuple(escaped(f"{path}: {error}") for path in paths if (error := _path_error(path)))
     present = [path for path in paths if os.path.lexists(path)]
     finder = _Finder(options, fallback or fallback_root([*present, *([stdin.path] if stdin else [])]))
     found = [stdin] if stdin else []
@@ -214,13 +215,32 @@ def source_roots(tree: ProjectTree) -> tuple[str, ...]:
 def _path_error(path: str) -> str:
     """The error of a given path that does not exist, or of a directory that cannot be read; else empty."""
     if not os.path.lexists(path):
-        return "no such file or directory"
+        return f"no such file or directory{similar_path(path)}"
     if os.path.isdir(path):
         try:
             os.scandir(path).close()
         except OSError as error:
             return f"cannot be read: {error.strerror}"
     return ""
+
+
+def similar_path(path: str) -> str:
+    """``; did you mean 'examples/'?`` for a path that does not exist, where a path of a similar name does; else empty."""
+    parent, name = os.path.split(path.rstrip(os.sep))
+    rest = ""
+    while parent and not os.path.lexists(parent):
+        rest = os.path.join(name, rest)
+        parent, name = os.path.split(parent)
+    try:
+        near = nearest(name, sorted(os.listdir(parent or ".")))
+    except OSError:
+        return ""
+    if near is None:
+        return ""
+    found = os.path.join(parent, near)
+    whole = os.path.join(found, rest).rstrip(os.sep)
+    found = whole if os.path.lexists(whole) else found
+    return f"; did you mean {found + os.sep * os.path.isdir(found)!r}?"
 
 
 class _Finder:

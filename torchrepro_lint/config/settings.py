@@ -41,7 +41,7 @@ def require_glob(text: str) -> None:
     try:
         parse_gitignore_line(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no glob: {error}") from None
+        raise ValueError(f"{text!r} is not a valid glob: {error}") from None
 
 
 def one_string(value: object) -> str:
@@ -66,7 +66,8 @@ class OneOf:
 
     def __call__(self, value: object) -> str:
         if value not in self.choices:
-            raise ValueError(f"expected one of {', '.join(self.choices)}, not {abbreviated(value)}")
+            hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
+            raise ValueError(f"expected one of {', '.join(self.choices)}; found {abbreviated(value)}{hint}")
         return str(value)
 
 
@@ -80,7 +81,7 @@ def abbreviated(value: object) -> str:
     try:
         return reprlib.repr(value)
     except ValueError:  # a number whose digits Python does not write
-        return "so large a number"
+        return "a number of too many digits"
 
 
 ALL_RULES = "ALL"
@@ -157,9 +158,15 @@ def require_known(rules: Sequence[Selectable], selectors: Iterable[str], where: 
 
 def did_you_mean(wanted: str, names: Iterable[str]) -> str:
     """``; did you mean 'TRL301'?``, if a name is near without regard to case; else empty."""
+    near = nearest(wanted, names)
+    return f"; did you mean {near!r}?" if near is not None else ""
+
+
+def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The most similar name without regard to case; None where none is similar enough (0 to 1)."""
     by_lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(wanted.lower(), by_lower, 1)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+    found = difflib.get_close_matches(wanted.lower(), by_lower, 1, cutoff)
+    return by_lower[found[0]] if found else None
 
 
 def _is_selected(rule: Selectable, layer: Selection, before: bool) -> bool:
@@ -191,8 +198,16 @@ DEVICES = ("auto", "cuda", "mps", "cpu")
 # The parser: ``auto`` is Python's own, with libcst where that cannot parse or is not trusted; ``libcst`` is libcst alone.
 PARSERS = ("auto", "libcst")
 FAMILIES = ("torch", "numpy", "python")
-FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
+# ``concise`` and ``flake8`` are the same.
+FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 SEVERITIES = ("note", "warning", "error")
+
+
+def is_at_least(severity: str, floor: str) -> bool:
+    """Whether a severity is the floor or graver."""
+    return SEVERITIES.index(severity) >= SEVERITIES.index(floor)
+
+
 # Ruff's default exclusions.
 DEFAULT_EXCLUDE = (
     *(
@@ -213,7 +228,10 @@ DEFAULT_EXCLUDE = (
 
 
 class Settings(NamedTuple):
-    """What a project asks for. Globs are those of .gitignore, relative to the project's root."""
+    """What a project asks for. Globs are those of .gitignore, relative to the project's root.
+
+    Findings of ``fail_on`` and above make the exit status 1. Without an ``output_format`` it depends on where the output goes.
+    """
 
     selections: tuple[Selection, ...] = ()
     fixable: tuple[str, ...] = (ALL_RULES,)
@@ -227,8 +245,9 @@ class Settings(NamedTuple):
     entry_points: tuple[str, ...] = ()
     source_roots: tuple[str, ...] = ()
     min_severity: str = "note"
+    fail_on: str = "warning"
     unsafe_fixes: bool = False
-    output_format: str = "flake8"
+    output_format: str | None = None
     parser: str = "auto"
 
 
@@ -249,7 +268,7 @@ def settings_table(path: Path) -> dict[str, Any] | None:
     if path.name != PYPROJECT:
         if isinstance(data.get("tool"), dict) and TABLE in data["tool"]:
             raise UsageError(
-                f"{path}: [tool.{TABLE}] is for pyproject.toml; here the settings stand without that heading"
+                f"{path}: [tool.{TABLE}] is only for pyproject.toml; write the keys in this file without that heading"
             )
         return data
     tools = data.get("tool", {})
@@ -303,7 +322,7 @@ def parse_torch_version(value: object) -> str:
     """A torch version as the user writes it: ``"2.1"``, ``"2.1.2"`` or ``"minimum"``; ``ValueError`` otherwise."""
     parts = value.split("+")[0].split(".") if isinstance(value, str) else []
     if value != "minimum" and not (len(parts) >= 2 and all(map(str.isdecimal, parts[:2])) and _is_version(str(value))):
-        raise ValueError(f'expected a string like "2.1" or "minimum", not {abbreviated(value)}')
+        raise ValueError(f'expected a string like "2.1" or "minimum"; found {abbreviated(value)}')
     return str(value)
 
 
@@ -330,6 +349,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "entry-points": glob_list,
     "source-roots": string_list,
     "min-severity": one_of(*SEVERITIES),
+    "fail-on": one_of(*SEVERITIES),
     "unsafe-fixes": boolean,
     "output-format": one_of(*FORMATS),
     "parser": one_of(*PARSERS),

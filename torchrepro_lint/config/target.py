@@ -303,4 +303,4 @@ def substitution_warning(target: Target) -> str | None:
     """A note for the user if another release replaces the one asked for."""
     if target.asked is None:
         return None
-    return f"torch {target.asked} ({target.decided_by}) is not in the catalogue; torch {target.version} is used instead"
+    return f"torch {target.asked} ({target.decided_by}) is not known; torch {target.version} is assumed instead"

@@ -88,7 +88,9 @@ def _read(file: Path) -> Counter[BaselineEntry]:
     try:
         data = json.loads(read_named_file(file).decode("utf-8"))
         if data["version"] != _VERSION:
-            raise UsageError(f"{file}: written by another version of the tool: write it anew")
+            raise UsageError(
+                f"{file}: written by another version of torchrepro-lint; write it again with --write-baseline"
+            )
         found: Counter[BaselineEntry] = Counter()
         for row in data["findings"]:
             found[BaselineEntry(str(row["path"]), str(row["code"]), str(row["line"]))] += int(row["count"])
@@ -97,7 +99,7 @@ def _read(file: Path) -> Counter[BaselineEntry]:
     except MemoryError:
         raise UsageError(f"{file}: cannot be read: {OUT_OF_MEMORY}") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise UsageError(f"{file}: not a baseline: expected what --write-baseline writes") from None
+        raise UsageError(f"{file}: not a file that --write-baseline wrote") from None
     return found
 
 

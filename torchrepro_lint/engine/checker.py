@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
-from torchrepro_lint.config.settings import SEVERITIES, Selection, matching_codes, require_known, selected_codes
+from torchrepro_lint.config.settings import Selection, is_at_least, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
 from torchrepro_lint.engine.limits import guarded
 from torchrepro_lint.engine.parsed_file import ParsedFile
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SYNTAX_ERROR = "TRL001"
 UNUSED_SUPPRESSION = "TRL002"
-_TOO_DEEP = "nested too deeply to analyse: hundreds of names, calls or expressions lead to one another"
+_TOO_DEEP = "nested too deeply to be analysed: hundreds of names, calls or expressions depend on one another"
 
 
 class ProjectManifest(NamedTuple):
@@ -161,9 +161,9 @@ def _unused(
 
 def _severe(checker: Checker, rules: Iterable[Rule], findings: Iterable[Finding]) -> list[Finding]:
     """The findings that weigh enough for the settings."""
-    floor = SEVERITIES.index(checker.tree.root.settings.min_severity)
+    floor = checker.tree.root.settings.min_severity
     usual = {rule.code: rule.severity for rule in rules}
-    return [one for one in findings if SEVERITIES.index(one.severity or usual[one.code]) >= floor]
+    return [one for one in findings if is_at_least(one.severity or usual[one.code], floor)]
 
 
 def _visible(
@@ -188,14 +188,16 @@ def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix |
     if fix is None:
         return finding.remedy
     if finding.code not in checker.fixable:
-        return NoFix(f"the settings leave {finding.code} out of what is fixed")
+        return NoFix(f"the settings exclude {finding.code} from fixing")
     if checker.catalogue.begins_later and finding.code != UNUSED_SUPPRESSION:
-        return NoFix(f"torch {checker.catalogue.asked} may lack what the fix would write: the catalogue begins later")
+        return NoFix(
+            f"torch {checker.catalogue.asked} may lack what the fix would write: it is older than the oldest known release"
+        )
     if parsed.source is None or parsed.source.notebook is None:
         return fix
     from torchrepro_lint.source.decoding import fit_to_cells
 
-    return fit_to_cells(parsed.source.notebook, fix) or NoFix("an edit would reach over the border of two cells")
+    return fit_to_cells(parsed.source.notebook, fix) or NoFix("the fix would reach over more than one cell")
 
 
 def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -232,7 +234,7 @@ def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: Parse
         if isinstance(result, Fault) and result.recursion:
             too_deep = True
         elif isinstance(result, Fault):
-            errors.append(f"{rule.code} broke off: {result.message}")
+            errors.append(f"{rule.code} failed: {result.message}")
         else:
             findings += result
     if too_deep and SYNTAX_ERROR in {rule.code for rule in rules}:

@@ -22,7 +22,7 @@ from torchrepro_lint.source.text import Edit, Fix, Lines, changed_files, map_off
 
 # Rows and columns in messages change with edits above them, so numbers are not compared.
 _NUMBER = re.compile(r"\d+")
-_ENDLESS = "fixing it would go on for ever"
+_ENDLESS = "would go on without end"
 
 
 class AppliedFixes(NamedTuple):
@@ -34,7 +34,7 @@ class AppliedFixes(NamedTuple):
 
 
 class FixFailure(NamedTuple):
-    """Failed verification of fixes of a file: the cause, and the titles of the fixes. ``codes`` are those whose fixes are
+    """Failed verification of fixes of a file: what they would do, and the titles of the fixes. ``codes`` are those whose fixes are
     dropped; empty if all are.
     """
 
@@ -46,7 +46,8 @@ class FixFailure(NamedTuple):
     def line(self) -> str:
         """The message for the user."""
         named = f" ({'; '.join(self.titles)})" if self.titles else ""
-        return f"not fixed: {self.cause}{named}; this is a fault of torchrepro-lint, please report it"
+        what, was = ("a fix", "was") if len(self.titles) == 1 else ("fixes", "were")
+        return f"{what} that {self.cause} {was} not applied{named}; this is a bug in torchrepro-lint, please report it"
 
 
 def fixes_to_apply(
@@ -81,7 +82,7 @@ def parse_failures(
     """
     suspects = [(path, one.fix) for path, one in taken if one.fix and broken.intersection(changed_files(path, one.fix))]
     failing = [each for each in suspects if not _parses(files, *each, parser)] or suspects
-    return _failures("the result would not parse", failing)
+    return _failures("would break the file", failing)
 
 
 class FixRound(NamedTuple):
@@ -130,7 +131,7 @@ def unfixed_failures(last: AppliedFixes, findings: Mapping[str, tuple[Finding, .
         after = sum(_is_same_finding(one, other) for place in places for other in now.get(place, ()))
         if after > before - settled:
             left.append((path, one.fix))
-    return _failures("the finding would still be there", left)
+    return _failures("would not remove its finding", left)
 
 
 def _with_paths(findings: Mapping[str, tuple[Finding, ...]]) -> Iterator[tuple[str, Finding]]:

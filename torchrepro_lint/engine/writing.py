@@ -56,9 +56,9 @@ def write_atomically(data: bytes, file: Path) -> None:
 def refusal_to_replace(state: os.stat_result) -> str:
     """Why a file in this state must not be replaced by another; empty if it may be."""
     if not stat.S_ISREG(state.st_mode):
-        return "it is no regular file"
+        return "it is not a regular file"
     if state.st_nlink > 1:
-        return "it has other hard links, which would keep what it was"
+        return "it has other hard links, which would keep the old content"
     if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
         return "it belongs to another user"
     return ""
@@ -236,7 +236,7 @@ def _stage_all(changes: list[FileChange], staged: dict[str, _Staged]) -> dict[st
             continue
         try:
             if other is not change:
-                raise _Refusal(f"it is {other.given.display} by another name, which is fixed; run again")
+                raise _Refusal(f"it is the same file as {other.given.display}, which was fixed; run again")
             staged[change.given.path] = _stage(change)
         except _Refusal as refusal:
             errors[change.given.path] = f"{change.given.display}: not fixed: {refusal}"
@@ -251,7 +251,7 @@ def _unstage_partners(staged: dict[str, _Staged], errors: dict[str, str]) -> Non
         for path in left:
             one = staged.pop(path)
             remove_temporary(one.temporary)
-            cause = "a fix changes it together with a file that is left alone"
+            cause = "the fix also changes another file, which cannot be written"
             errors[path] = f"{one.change.given.display}: not fixed: {cause}"
 
 
@@ -263,11 +263,11 @@ def _stage(change: FileChange) -> _Staged:
         _require_replaceable(state)
         data = file.read()
     if decode(data, change.before.notebook is not None) != change.before or not _round_trips(change.before, data):
-        raise _Refusal("it changed meanwhile, or its encoding cannot be written back")
+        raise _Refusal("it changed in the meantime, or its encoding cannot be preserved")
     try:
         encoded = change.encoded(data)
     except UnicodeEncodeError:
-        raise _Refusal(f"the fix cannot be written in {change.before.encoding}") from None
+        raise _Refusal(f"the encoding {change.before.encoding} lacks a character of the fix") from None
     return _Staged(change, stage(encoded, path), _identity(state))
 
 
@@ -290,7 +290,7 @@ def _put_in_place(staged: _Staged) -> str:
     try:
         if _identity(os.stat(path)) != staged.seen:
             remove_temporary(staged.temporary)
-            return f"{given.display}: not fixed: it changed meanwhile"
+            return f"{given.display}: not fixed: it changed in the meantime"
         os.replace(staged.temporary, path)
     except OSError as error:
         remove_temporary(staged.temporary)

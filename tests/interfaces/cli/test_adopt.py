@@ -37,7 +37,7 @@ def test_comments_are_added_and_hide_what_was_found(project: Maker, lint: Lint, 
         0, "", f"Suppressed {found} finding{'s' * (found != 1)} in {int(found > 0)} file{'s' * (not found)}\n"
     )
     assert (folder / "a.py").read_bytes() == after.encode()
-    assert lint("--exit-zero") == Ran(0, "", "No errors in 1 file\n")
+    assert lint("--exit-zero") == Ran(0, "", "No findings in 1 file\n")
 
 
 def test_what_cannot_be_parsed_or_is_piped_in_is_not_annotated(project: Maker, lint: Lint) -> None:
@@ -65,7 +65,7 @@ def test_a_notebook_is_annotated_in_its_cells(project: Maker, lint: Lint) -> Non
 def test_a_baseline_knows_findings_wherever_they_move(project: Maker, lint: Lint) -> None:
     folder = project({"a.py": "BAD = 1\nBAD = 1\n", "sub/b.py": "    \nRISKY\n"})
     assert lint("--write-baseline", "known.json") == Ran(0, "", "Wrote 3 findings to known.json\n")
-    assert lint("--baseline", "known.json") == Ran(0, "", "No errors in 2 files\n")
+    assert lint("--baseline", "known.json") == Ran(0, "", "No findings in 2 files\n")
     (folder / "a.py").write_text("x = 1\nif x:\n    BAD = 1\nBAD = 1\nBAD = 2\nBAD = 1\n", encoding="utf-8")
     ran = lint("--baseline", "known.json")
     assert (ran.status, ran.out) == (1, "./a.py:5:1: TRL901 BAD is not GOOD\n./a.py:6:1: TRL901 BAD is not GOOD\n")
@@ -83,8 +83,11 @@ def test_what_a_baseline_knows_and_is_gone_is_told(project: Maker, lint: Lint) -
     lint("--write-baseline", "known.json")
     (folder / "a.py").write_text("GOOD\n", encoding="utf-8")
     (folder / "b.py").unlink()
-    told = "known.json: no longer found, write it anew: a.py: TRL901 BAD; b.py: TRL902 RISKY\n"
-    assert lint("--baseline", "known.json").err == f"{told}No errors in 2 files\n"
+    told = (
+        "known.json lists 2 findings that no longer exist; --write-baseline would leave out: "
+        "a.py: TRL901 BAD; b.py: TRL902 RISKY\n"
+    )
+    assert lint("--baseline", "known.json").err == f"{told}No findings in 2 files\n"
     (folder / "c.py").write_text("GOOD\n", encoding="utf-8")
     assert "c.py" not in lint("--baseline", "known.json", "a.py").err
     assert "a.py" in lint("--baseline", "known.json", "a.py").err
@@ -102,8 +105,8 @@ def test_a_baseline_is_relative_to_its_own_folder(project: Maker, lint: Lint, mo
     ("content", "said"),
     [
         (None, "cannot be read"),
-        ("{", "not a baseline"),
-        ('{"version": 1, "findings": [3]}', "not a baseline"),
+        ("{", "not a file that --write-baseline wrote"),
+        ('{"version": 1, "findings": [3]}', "not a file that --write-baseline wrote"),
         ('{"version": 2, "findings": []}', "written by another version"),
     ],
 )
@@ -126,11 +129,11 @@ def test_what_a_baseline_knows_is_neither_reported_nor_fixed(project: Maker, lin
         "-BAD = 2",
         "+GOOD = 2",
     ]
-    assert diff.err == "Would fix 1 error: 1 TRL901\n"
-    assert lint(*fixing) == Ran(0, "", "Fixed 1 error: 1 TRL901\nFound 1 error (1 fixed, 0 remaining)\n")
+    assert diff.err == "Would fix 1 finding: 1 TRL901\n"
+    assert lint(*fixing) == Ran(0, "", "Fixed 1 finding: 1 TRL901\nNo findings left in 2 files\n")
     assert (folder / "a.py").read_text(encoding="utf-8") == "x = 1\nBAD = 1\nRISKY\nGOOD = 2\nBAD = 1\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "BAD\n"
-    assert lint(*fixing) == Ran(0, "", "No errors in 2 files\n")
+    assert lint(*fixing) == Ran(0, "", "No findings in 2 files\n")
 
 
 def test_what_is_new_is_fixed_beside_what_a_baseline_knows_as_often(project: Maker, lint: Lint) -> None:
@@ -153,6 +156,9 @@ def test_what_a_baseline_knows_needs_no_comment(project: Maker, lint: Lint) -> N
 def test_a_baseline_is_not_written_of_what_is_being_fixed(project: Maker, lint: Lint, option: str) -> None:
     folder = project({"a.py": "BAD\n"})
     ran = lint("--write-baseline", "known.json", option)
-    assert (ran.status, "--write-baseline cannot be combined with fixing: fix first" in ran.err) == (2, True)
+    assert (
+        ran.status,
+        "--write-baseline cannot be combined with --fix, --fix-only or --diff: fix first" in ran.err,
+    ) == (2, True)
     assert not (folder / "known.json").exists()
     assert (folder / "a.py").read_text(encoding="utf-8") == "BAD\n"

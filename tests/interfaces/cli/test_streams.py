@@ -133,7 +133,7 @@ def test_a_diff_is_a_patch_but_on_a_terminal(project: Maker) -> None:
     text = "import torch\r\n# \x1b[31m \u202e \u009b\t\u061c\r\ntorch.backends.cudnn.benchmark = True\r\n"
     folder = project({"a.py": text})
     command = [sys.executable, "-m", "torchrepro_lint", "-q", "--diff", "--unsafe-fixes", "--no-cache", "a.py"]
-    environment = {**os.environ, "PYTHONPATH": str(TOP)}
+    environment = {**os.environ, "PYTHONPATH": str(TOP), "NO_COLOR": "1"}
     piped = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     assert " # \x1b[31m \u202e \u009b\t\u061c\r\n" in piped.stdout.decode()
     leader, follower = pty.openpty()

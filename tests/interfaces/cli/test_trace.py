@@ -186,9 +186,9 @@ def test_each_command_of_a_file_has_a_timeline(tmp_path: Path, capfdbinary: pyte
 
 
 WRONG = [
-    ("model.py", "class Net: pass\n", "model.py is no entry point"),
+    ("model.py", "class Net: pass\n", "model.py is not an entry point"),
     ("broken.py", "def f(:\n", "broken.py: "),
-    ("notes.txt", "hello", "no entry point"),
+    ("notes.txt", "hello", "not an entry point"),
 ]
 
 
@@ -208,7 +208,7 @@ def test_the_entry_points_that_there_are_are_named(tmp_path: Path, capsys: pytes
     (tmp_path / "model.py").write_text("class Net: pass\n")
     (tmp_path / "train.py").write_text("import model\nprint(model.Net())\n")
     assert run(["trace", str(tmp_path / "model.py")]) == 2
-    assert "these are: train.py" in capsys.readouterr().err
+    assert "the entry points of the project are train.py" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_and_a_directory_are_usage_errors(

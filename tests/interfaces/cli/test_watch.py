@@ -36,9 +36,9 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
     assert watch(run, lambda: ["/b", "/a", "/b"], batches) == 0
     assert asked == ["/a", "/b"]
     assert capsys.readouterr().err.splitlines() == [
-        "Watching for changes; end with Ctrl-C",
+        "Watching for changes; press Ctrl-C to stop",
         "torchrepro-lint: settings are broken",
-        *["Watching for changes; end with Ctrl-C"] * 2,
+        *["Watching for changes; press Ctrl-C to stop"] * 2,
     ]
 
 

@@ -63,7 +63,8 @@ def report(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> Calla
 
 def test_full(report: Callable[[str], str]) -> None:
     assert report("full") == (
-        f"./note.ipynb:cell 3:1:1: TRL201 {BENCHMARK}\n"
+        f"warning[TRL201]: {BENCHMARK}\n"
+        " --> note.ipynb:cell 3:1:1\n"
         "  |\n"
         "1 | torch.backends.cudnn.benchmark = True\n"
         "  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
@@ -72,9 +73,9 @@ def test_full(report: Callable[[str], str]) -> None:
         "       1 - torch.backends.cudnn.benchmark = True\n"
         "       1 + torch.backends.cudnn.benchmark = False\n"
         "\n"
-        f"./sub/switch.py:4:2: TRL201 {BENCHMARK}\n"
+        f"warning[TRL201]: {BENCHMARK}\n"
+        " --> sub/switch.py:4:2\n"
         "  |\n"
-        "2 |\n"
         "3 | if True:\n"
         "4 |     torch.backends.cudnn.benchmark = True  # flag\n"
         "  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
@@ -83,7 +84,8 @@ def test_full(report: Callable[[str], str]) -> None:
         "       4 -     torch.backends.cudnn.benchmark = True  # flag\n"
         "       4 +     torch.backends.cudnn.benchmark = False  # flag\n"
         "\n"
-        f"./train.py:3:1: TRL101 {UNSEEDED}{SEED}\n"
+        f"warning[TRL101]: {UNSEEDED}{SEED}\n"
+        " --> train.py:3:1\n"
         "  |\n"
         "1 | from model import build\n"
         "2 |\n"
@@ -91,9 +93,10 @@ def test_full(report: Callable[[str], str]) -> None:
         "  | ^^^^^^^^^^^^^\n"
         "4 | net(net.weight).sum().backward()\n"
         "  |\n"
-        "  way  train.py:3:7: calls build\n"
+        "  via  train.py:3:7: calls build\n"
         "       model.py:5:12: nn.Linear draws from torch's generator\n"
-        "  fix  none: the settings leave TRL101 out of what is fixed\n"
+        "  fix  none: the settings exclude TRL101 from fixing\n"
+        "\n"
     )
 
 
@@ -152,7 +155,7 @@ def test_markdown(report: Callable[[str], str]) -> None:
     text = report("markdown")
     site = "https://github.com/torchrepro/torchrepro-lint/blob/main/rules"
     head = (
-        "### torchrepro-lint: 3 findings in 3 files\n\n"
+        "### torchrepro-lint: 3 warnings in 3 files\n\n"
         "| place | severity | rule | finding |\n"
         "|---|---|---|---|\n"
         f"| `./note.ipynb:cell 3:1:1` | warning | [TRL201]({site}/TRL201-cudnn-benchmark.md) cudnn-benchmark | {BENCHMARK} |\n"
@@ -234,7 +237,7 @@ def test_sarif_fits_the_published_schema(report: Callable[[str], str]) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_to_report(report: Callable[..., str], name: str) -> None:
     text = report(name, "model.py")
-    if name in ("flake8", "full", "github", "json-lines"):
+    if name in ("full", "concise", "flake8", "github", "json-lines"):
         assert text == ""
     elif name in ("json", "gitlab"):
         assert json.loads(text) == []
@@ -270,6 +273,7 @@ def test_each_format_escapes_for_itself(name: str) -> None:
     text = renderer(name)([NASTY], View(base="/x"))
     text.encode("utf-8", "surrogateescape")
     check: dict[str, Callable[[str], Any]] = {
+        "concise": flake8,
         "flake8": flake8,
         "full": full,
         "json": json.loads,
@@ -291,8 +295,9 @@ def flake8(text: str) -> None:
 
 
 def full(text: str) -> None:
-    first, *rest = text.splitlines()
-    assert f"{first}\n" == renderer("flake8")([NASTY], View(base="/x"))
+    first, place, *rest = text.splitlines()
+    assert first == 'error[TRL201]: a | `b` *c* _d_ <e> & "f" % \\x0d\\x0a:: \\x1b[0m @you #1 ]]>'
+    assert place == " --> a|b`,%\\x0a:\udcff<c>.py:1:5"
     assert not any(line.startswith("::") for line in rest)
 
 
@@ -342,7 +347,7 @@ def markdown(text: str) -> None:
         (
             "f(\n    a,\n  b)\ng\n",
             (0, 14),
-            ["1 | f(", "  | ^^", "2 |     a,", "  |     ^^", "3 |   b)", "  |   ^^", "4 | g"],
+            ["1 | f(", "  | ^^", "2 |     a,", "3 |   b)"],
         ),
         ("x" * 90 + " = " + "y" * 100, (93, 95), []),
     ],
@@ -352,7 +357,7 @@ def test_lines_are_underlined(text: str, span: tuple[int, int], drawn: list[str]
     one = NASTY._replace(
         display="a.py", message="m", fix=None, lines=lines, written=lines, span=Span(*span), start=lines.place(span[0])
     )
-    shown = renderer("full")([one], View()).splitlines()[2:-1]
+    shown = renderer("full")([one], View()).splitlines()[3:-2]
     if len(text) > 120:
         code, mark = (line[4:] for line in shown)
         assert code.startswith("…x")
@@ -363,13 +368,91 @@ def test_lines_are_underlined(text: str, span: tuple[int, int], drawn: list[str]
         assert shown == drawn
 
 
-def test_a_long_range_is_cut() -> None:
+def test_of_a_long_range_the_first_line_is_underlined() -> None:
     text = "f(\n" + "    a,\n" * 20 + ")\n"
     lines = Lines(text)
     one = NASTY._replace(fix=None, lines=lines, written=lines, span=Span(0, len(text) - 1), start=Position(1, 1))
     shown = renderer("full")([one], View()).splitlines()
-    assert shown[-2:] == ["  | …", "  |"]
-    assert sum("^" in line for line in shown) == 6
+    assert shown[3:] == ["1 | f(", "  | ^^", "2 |     a,", "3 |     a,", "  | …", "  |", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "drawn"),
+    [
+        ("a\n\n\nf()\n\n\nb\n", 4, ["4 | f()", "  | ^^^"]),
+        ("a\n\nf()\n\nb\n", 3, ["1 | a", "2 |", "3 | f()", "  | ^^^", "4 |", "5 | b"]),
+    ],
+)
+def test_empty_lines_at_the_ends_of_an_excerpt_are_left_out(text: str, at: int, drawn: list[str]) -> None:
+    lines = Lines(text)
+    one = NASTY._replace(fix=None, lines=lines, written=lines, span=Span(at, at + 3), start=lines.place(at))
+    assert renderer("full")([one], View()).splitlines()[3:-2] == drawn
+
+
+def test_findings_of_one_place_with_one_fix_share_a_block() -> None:
+    lines = Lines("f(1)\n")
+    fix = Fix("pass 2", (Edit(Span(3, 3), ", 2"),), False)
+    one = NASTY._replace(
+        display="a.py",
+        message="m",
+        severity="note",
+        fix=fix,
+        lines=lines,
+        written=lines,
+        span=Span(0, 4),
+        start=Position(1, 1),
+    )
+    other = one._replace(code="TRL202", message="n", severity="warning")
+    later = one._replace(code="TRL301", fix=fix._replace(edits=(Edit(Span(2, 3), "3"),)))
+    unfixed = [one._replace(code=code, fix=None, unfixed="it is so") for code in ("TRL101", "TRL102")]
+    assert renderer("full")([one, later, other, *unfixed], View()).splitlines()[:12] == [
+        "note[TRL201]: m",
+        "warning[TRL202]: n",
+        " --> a.py:1:1",
+        "  |",
+        "1 | f(1)",
+        "  | ^^^^",
+        "  |",
+        "  fix  pass 2 (unsafe)",
+        "       1 - f(1)",
+        "       1 + f(1, 2)",
+        "",
+        "note[TRL301]: m",
+    ]
+    assert renderer("full")([one, later, other, *unfixed], View()).count("-->") == 4
+    assert renderer("concise")([one, other], View()).count("\n") == 2
+
+
+def test_each_severity_has_its_colour() -> None:
+    found = [NASTY._replace(severity=each, fix=None) for each in ("note", "warning", "error")]
+    full = [renderer("full")([one], View(colour=True)) for one in found]
+    styles = [text[: text.index(one.severity)] for one, text in zip(found, full, strict=True)]
+    assert len({*styles, ""}) == 4
+    for one, text, style in zip(found, full, styles, strict=True):
+        assert f"{style}^" in text
+        assert f" {style}TRL201\033[m " in renderer("concise")([one], View(colour=True))
+
+
+def test_on_a_terminal_texts_are_wrapped_and_code_is_cut() -> None:
+    lines = Lines("x = " + "y" * 200 + "\n")
+    one = NASTY._replace(
+        display="a.py",
+        message="one two three " * 8 + "end",
+        fix=None,
+        unfixed="why not " * 9 + "?",
+        lines=lines,
+        written=lines,
+        span=Span(0, 1),
+        start=Position(1, 1),
+    )
+    shown = renderer("full")([one], View(width=60)).splitlines()
+    assert max(map(len, shown)) <= 60
+    assert shown[1].startswith("    ")
+    assert " ".join(" ".join(shown[:3]).split()) == f"error[TRL201]: {one.message}"
+    assert any(line.endswith("…") for line in shown)
+    assert shown[-2].startswith("       ")
+    wide = renderer("full")([one], View()).splitlines()
+    assert wide[0] == f"error[TRL201]: {one.message}"
 
 
 def test_a_fix_of_several_places_and_files() -> None:
@@ -400,6 +483,7 @@ def test_a_fix_of_several_places_and_files() -> None:
         "       b/o.py",
         "       1 - x",
         "       1 + y",
+        "",
     ]
     (fixes,) = json.loads(renderer("sarif")([one], View(base="/x")))["runs"][0]["results"][0]["fixes"]
     assert [change["artifactLocation"]["uri"] for change in fixes["artifactChanges"]][1:] == ["b/o.py"]
@@ -425,14 +509,14 @@ def test_output_file(project: Maker, lint: Lint, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("FORCE_COLOR", "1")
     plain = lint("-o", "out/deep/report.txt")
     assert (plain.status, plain.out) == (1, "")
-    assert plain.err.startswith("Found 3 errors in 3 files")
+    assert plain.err.startswith("Found 3 warnings in 3 files")
     text = (tmp_path / "out/deep/report.txt").read_text(encoding="utf-8")
     assert text.startswith(f"./note.ipynb:cell 3:1:1: TRL201 {BENCHMARK}\n")
     assert lint("-q", "--output-file", "report.xml", "--output-format", "junit").out == ""
     ET.parse(tmp_path / "report.xml")
     refused = lint("--output-file", "train.py/x")
     assert (refused.status, refused.out) == (2, "")
-    assert "--output-file: train.py/x cannot be written: " in refused.err
+    assert "train.py/x: cannot be written: " in refused.err
 
 
 @pytest.mark.parametrize(
@@ -452,7 +536,7 @@ def test_colour(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    for name in ("flake8", "full"):
+    for name in ("concise", "flake8", "full"):
         assert ("\033[" in lint("-q", "--output-format", name).out) is coloured
     for name in ("json", "github", "markdown", "junit"):
         assert "\033[" not in lint("-q", "--output-format", name).out

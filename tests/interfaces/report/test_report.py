@@ -37,7 +37,7 @@ def test_the_suffix_or_the_option_says_the_format(project: Project, lint: Lint) 
 def test_the_exit_status_is_that_of_other_commands(project: Project, lint: Lint) -> None:
     project({**STUDY, "broken.py": "def ("})
     ran = lint("report", "steady.py")
-    assert (ran.status, ran.err) == (0, "1 entry point, 0 findings\n")
+    assert (ran.status, ran.err) == (0, "1 entry point; no findings\n")
     assert lint("report", "-o", "page.html").status == 1
     assert lint("report", "-o", "page.html", "--exit-zero").status == 0
     assert lint("report", "--select", "TRL102", "helpers.py").status == 0
@@ -75,7 +75,7 @@ def test_a_file_is_written_whole_or_not_at_all(project: Project, lint: Lint, mon
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", fail)
         ran = lint("report", "-o", "page.html")
-    assert (ran.status, "page.html cannot be written: No space left" in ran.err) == (2, True)
+    assert (ran.status, "page.html: cannot be written: No space left" in ran.err) == (2, True)
     assert (place / "page.html").read_text() == "old"
     assert sorted(path.name for path in place.iterdir()) == ["link.html", "page.html", "run.py"]
     assert lint("report", "-o", "link.html").status == 0

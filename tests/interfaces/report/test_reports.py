@@ -82,7 +82,7 @@ def test_paths_are_flake8s_for_the_same_arguments(project: Maker, lint: Lint, gi
 
 def test_flake8_in_colour() -> None:
     assert flake8.render([diagnostic("TRL101")], View(colour=True)) == (
-        "\033[1ma.py\033[m\033[36m:\033[m1\033[36m:\033[m1\033[36m:\033[m \033[1m\033[31mTRL101\033[m message\n"
+        "\033[1ma.py\033[m\033[36m:\033[m1\033[36m:\033[m1\033[36m:\033[m \033[1;33mTRL101\033[m message\n"
     )
 
 
@@ -113,20 +113,40 @@ def test_statistics() -> None:
 @pytest.mark.parametrize(
     ("fixes", "fixed", "unsafe", "line"),
     [
-        ([], 0, False, "No errors in 7 files"),
-        ([None], 0, False, "Found 1 error in 1 file"),
-        ([None, SAFE], 0, False, "Found 2 errors in 1 file; 1 fixable with --fix"),
+        ([], 0, False, "No findings in 7 files"),
+        ([None], 0, False, "Found 1 warning in 1 file"),
+        ([None, SAFE], 0, False, "Found 2 warnings in 1 file; 1 fixable with --fix"),
         (
             [SAFE, UNSAFE, UNSAFE],
             0,
             False,
-            "Found 3 errors in 1 file; 1 fixable with --fix, 2 more with --unsafe-fixes",
+            "Found 3 warnings in 1 file; 1 fixable with --fix, 2 more with --unsafe-fixes",
         ),
-        ([UNSAFE], 0, False, "Found 1 error in 1 file; 1 fixable with --fix --unsafe-fixes"),
-        ([SAFE, UNSAFE], 0, True, "Found 2 errors in 1 file; 2 fixable with --fix"),
-        ([], 3, False, "Found 3 errors (3 fixed, 0 remaining)"),
-        ([None], 1, False, "Found 2 errors (1 fixed, 1 remaining)"),
+        ([UNSAFE], 0, False, "Found 1 warning in 1 file; 1 fixable with --fix --unsafe-fixes"),
+        ([SAFE, UNSAFE], 0, True, "Found 2 warnings in 1 file; 2 fixable with --fix"),
+        ([], 3, False, "No findings left in 7 files"),
+        ([None, SAFE], 1, False, "2 warnings left in 1 file; 1 fixable with --fix"),
     ],
 )
 def test_summary(fixes: list[Fix | None], fixed: int, unsafe: bool, line: str) -> None:
     assert summary.render([diagnostic("TRL101", fix) for fix in fixes], 7, fixed, unsafe) == line
+
+
+@pytest.mark.parametrize(
+    ("severities", "told"),
+    [
+        ("", "no findings"),
+        ("n", "1 note"),
+        ("wnewnw", "1 error, 3 warnings, 2 notes"),
+        ("neen", "2 errors, 2 notes"),
+    ],
+)
+def test_findings_are_counted_by_severity(severities: str, told: str) -> None:
+    names = {"n": "note", "w": "warning", "e": "error"}
+    assert summary.by_severity(names[letter] for letter in severities) == told
+
+
+def test_findings_whose_fixes_could_not_be_written_are_left() -> None:
+    one = diagnostic("TRL101")
+    assert summary.render([], 3, 1, False, 2) == "2 findings left; their fixes could not be written"
+    assert summary.render([one], 3, 1, False, 2) == "1 warning left in 1 file, 2 more whose fixes could not be written"

@@ -17,6 +17,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -51,7 +52,7 @@ class Cache(NamedTuple):
         )
 
     def path(self, name: str) -> Path:
-        """The path of a stored file; raises ``OSError`` if it is no regular file, since reading a device may never end."""
+        """The path of a stored file; raises ``OSError`` if it is not a regular file, since reading a device may never end."""
         found = Path(self.place, name)
         if not found.is_file():
             raise FileNotFoundError(name)
@@ -81,12 +82,17 @@ def open_cache(root: str, asked: str | None = None) -> Cache | None:
     None if there is no key, or if a link in the tree leads from the cache directory out of the tree.
     """
     top = directory(asked)
-    place = top / blake2b(os.fsencode(os.path.realpath(root)), digest_size=10).hexdigest()
+    place = project_cache(root, asked)
     own, trees = user_directory(), _untrusted_trees(root)
     if top != own and any(_links_out_of(place, tree) for tree in trees):
         return None
     key = _key(own if any(_is_below(top, tree) for tree in trees) else top)
     return Cache(place, key) if key else None
+
+
+def project_cache(root: str, asked: str | None = None) -> Path:
+    """The directory of the cache of the project at ``root``, whether or not there is one."""
+    return directory(asked) / blake2b(os.fsencode(os.path.realpath(root)), digest_size=10).hexdigest()
 
 
 def directory(asked: str | None) -> Path:
@@ -102,10 +108,10 @@ def user_directory() -> Path:
     return Path(user_cache_dir("torchrepro-lint", appauthor=False))
 
 
-def clean(asked: str | None = None) -> int:
-    """Remove the caches of all projects, and nothing else; returns their number."""
+def remove(caches: Iterable[Path]) -> int:
+    """Remove the caches of projects; returns how many there were."""
     removed = 0
-    for place in _project_caches(directory(asked)):
+    for place in caches:
         with contextlib.suppress(OSError):
             shutil.rmtree(place)
             removed += 1
@@ -115,7 +121,7 @@ def clean(asked: str | None = None) -> int:
 def trim(top: Path, most: int = MAX_BYTES) -> None:
     """Evict the least recently used caches, until all together have at most ``most`` bytes."""
     with contextlib.suppress(OSError):
-        sizes = {place: sum(each.stat().st_size for each in place.iterdir()) for place in _project_caches(top)}
+        sizes = {place: sum(each.stat().st_size for each in place.iterdir()) for place in project_caches(top)}
         for place in sorted(sizes, key=lambda each: each.stat().st_mtime):
             if sum(sizes.values()) <= most:
                 return
@@ -123,7 +129,7 @@ def trim(top: Path, most: int = MAX_BYTES) -> None:
             del sizes[place]
 
 
-def _project_caches(top: Path) -> list[Path]:
+def project_caches(top: Path) -> list[Path]:
     """The caches of projects: directories named by 20 hexadecimal digits."""
     try:
         found = [each for each in top.iterdir() if each.is_dir() and not each.is_symlink()]

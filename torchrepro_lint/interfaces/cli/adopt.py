@@ -29,9 +29,9 @@ def read_baseline(arguments: Arguments, piped: bool) -> Baseline | None:
     """The baseline to compare with, if any; raises ``UsageError`` for options that exclude each other."""
     fixing = arguments.fix or arguments.fix_only or arguments.diff
     if arguments.add_noqa and (fixing or piped):
-        raise UsageError("--add-noqa cannot be combined with fixing or with standard input")
+        raise UsageError("--add-noqa cannot be combined with --fix, --fix-only, --diff or standard input")
     if arguments.write_baseline and fixing:
-        raise UsageError("--write-baseline cannot be combined with fixing: fix first")
+        raise UsageError("--write-baseline cannot be combined with --fix, --fix-only or --diff: fix first")
     if arguments.baseline is None or arguments.write_baseline:
         return None
     from torchrepro_lint.engine import baseline
@@ -46,7 +46,10 @@ def new_findings(known: Baseline, planned: Plan, outcome: RunOutcome) -> RunOutc
     linted = (given.path for tree in planned.trees for _, given in tree.given)
     compared = baseline.compare(outcome.diagnostics, known, linted)
     stale = [f"{each.path}: {each.code} {each.line}" for each in compared.stale]
-    notes = (f"{known.file}: no longer found, write it anew: {'; '.join(stale)}",) if stale else ()
+    number = sum(compared.stale.values())
+    gone = f"{summary.counted(number, 'finding')} that no longer exist{'s' * (number == 1)}"
+    told = f"{known.file} lists {gone}; --write-baseline would leave out: {'; '.join(stale)}"
+    notes = (told,) if stale else ()
     return outcome._replace(diagnostics=compared.new, notes=(*outcome.notes, *notes))
 
 

@@ -8,101 +8,198 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from torchrepro_lint import __version__
+from torchrepro_lint.interfaces.cli.options import (
+    CONTEXT,
+    SEVERITIES,
+    TARGET_OPTIONS,
+    Command,
+    Word,
+    complete_paths,
+    complete_rules,
+    globs_option,
+    option_group,
+    shared_options,
+)
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+_FILE = click.Path(dir_okay=False, path_type=Path)
+# Equal to ``FORMATS`` of ``config.settings``, which imports more than --help needs.
+FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
+# The keys of ``COMMANDS`` below.
+COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "trace")
+_COLOR: dict[str, Any] = {
+    "type": Word(("auto", "always", "never")),
+    "default": "auto",
+    "metavar": "WHEN",
+    "help": "When to use colours: auto (default; in a terminal, unless NO_COLOR or FORCE_COLOR is set), always or never.",
+}
 
 
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
-
-
-@click.command(context_settings=_CONTEXT)
+@click.command(
+    cls=Command,
+    context_settings=CONTEXT,
+    examples=(
+        ('torchrepro-lint explain "cumsum_cuda_kernel does not …"', "an error message"),
+        ("torchrepro-lint explain < traceback.txt", "a traceback"),
+    ),
+)
 @click.argument("message", required=False)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
-@click.option("--torch-version", metavar="X.Y", help='The torch that the code runs with, or "minimum".')
-@click.option("--output-format", type=click.Choice(("text", "json")), default="text")
+@TARGET_OPTIONS[0]
+@click.option(
+    "--output-format", type=Word(("text", "json")), default="text", metavar="FORMAT", help="text (default) or json."
+)
 def explain(message: str | None, paths: tuple[str, ...], torch_version: str | None, output_format: str) -> int:
-    """Say what torch's error or warning about determinism means, where in PATHS (the current directory by default) it
-    may come from, and what to write instead.
+    """Explain an error or warning of torch about determinism: what it means, which calls in PATHS (default: the current
+    directory) may raise it, and what to write instead.
 
-    MESSAGE is the error's text in quotes, a whole traceback, or the bare name; - or nothing reads standard input.
+    MESSAGE is the text of the error in quotes, a whole traceback, or the name in the error alone. Without MESSAGE, or with -,
+    standard input is read.
     """
     from torchrepro_lint.interfaces.cli.catalogue_commands import run_explain
-    from torchrepro_lint.source.errors import UsageError
 
-    try:
-        return run_explain(message, paths, torch_version, output_format)
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
+    return run_explain(message, paths, torch_version, output_format)
 
 
-@click.command(context_settings=_CONTEXT)
+@click.command(
+    cls=Command,
+    context_settings=CONTEXT,
+    examples=(
+        ("torchrepro-lint ops", "all operations"),
+        ("torchrepro-lint ops cumsum", "one, in every release"),
+        ("torchrepro-lint ops --output-format html -o ops.html", "a page to browse"),
+    ),
+)
 @click.argument("name", required=False)
-@click.option("--torch-version", metavar="X.Y", help='The torch to look at, or "minimum".')
-@click.option("--output-format", type=click.Choice(("table", "json", "markdown", "html")), default="table")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
+@TARGET_OPTIONS[0]
+@click.option(
+    "--output-format",
+    type=Word(("table", "json", "markdown", "html")),
+    default="table",
+    metavar="FORMAT",
+    help="table (default), json, markdown or html: one page with all operations and releases.",
+)
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE instead of standard output.")
 def ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:
-    """Show how operations behave under torch.use_deterministic_algorithms(True) in the target torch.
+    """Show how operations of torch behave under torch.use_deterministic_algorithms(True).
 
-    With NAME (F.interpolate, nn.Upsample, index_select, ...) one operation over all releases. HTML is one page of all
-    operations and releases.
+    Without NAME all operations are listed, as they behave in the torch version of the project. With NAME (F.interpolate,
+    nn.Upsample, index_select, ...) one operation is shown in every release.
     """
     from torchrepro_lint.interfaces.cli.catalogue_commands import run_ops
+
+    return run_ops(name, torch_version, output_format, output)
+
+
+@click.command(
+    cls=Command,
+    context_settings=CONTEXT,
+    examples=(
+        ("torchrepro-lint clean", "remove the cache of this project"),
+        ("torchrepro-lint clean --all", "remove the caches of all projects"),
+    ),
+)
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
+@click.option("--all", "everything", is_flag=True, help="Remove the caches of all projects, after asking.")
+@click.option("-y", "--yes", is_flag=True, help="With --all: do not ask.")
+@click.option("--cache-dir", metavar="DIR", help="The directory of the caches, if it is not the default one.")
+def clean(paths: tuple[str, ...], everything: bool, yes: bool, cache_dir: str | None) -> int:
+    """Remove the cache of the project that the current directory belongs to, or of the projects that PATHS belong to."""
     from torchrepro_lint.source.errors import UsageError
 
-    try:
-        return run_ops(name, torch_version, output_format, output)
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
-
-
-@click.command(context_settings=_CONTEXT)
-@click.option("--cache-dir", metavar="PATH", help="The directory to clean, instead of the user's cache.")
-def clean(cache_dir: str | None) -> int:
-    """Remove what was kept of earlier runs, of all projects."""
-    from torchrepro_lint.engine.store.cache import clean, directory
-    from torchrepro_lint.interfaces.cli.terminal import note
-
-    removed = clean(cache_dir)
-    note(f"Removed the caches of {removed} project{'s' * (removed != 1)} below {directory(cache_dir)}")
+    if everything and paths:
+        raise UsageError("--all cannot be combined with paths: it removes the caches of all projects")
+    if yes and not everything:
+        raise UsageError("--yes is for --all: the cache of one project is removed without asking")
+    if everything:
+        _clean_all(cache_dir, yes)
+    else:
+        _clean_projects(paths or (".",), cache_dir)
     return 0
 
 
-@click.command(context_settings=_CONTEXT)
-@click.argument("entry", type=click.Path(readable=False))
-@click.option("--torch-version", metavar="X.Y", help='The torch that the code runs with, or "minimum".')
-@click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
-@click.option("--parser", type=click.Choice(("auto", "libcst")), help="What reads the code; libcst is the reference.")
-@click.option("--output-format", type=click.Choice(("text", "json")), default="text")
-def trace(entry: str, torch_version: str | None, device: str | None, parser: str | None, output_format: str) -> int:
-    """Show what a run of ENTRY does to generators, flags, environment variables and the device, in order, with the calls
-    that lead there, and what is missing.
+def _clean_projects(paths: tuple[str, ...], cache_dir: str | None) -> None:
+    from torchrepro_lint.config.discovery import plan
+    from torchrepro_lint.config.roots import ConfigOptions, RootFinder, fallback_root
+    from torchrepro_lint.engine.store.cache import project_cache, remove
+    from torchrepro_lint.interfaces.cli.terminal import note
+    from torchrepro_lint.source.errors import UsageError
 
-    ENTRY is a script, a notebook, or a file with commands of click and the like. It is read, never run.
+    if missing := plan([path for path in paths if not os.path.lexists(path)], ConfigOptions()).errors:
+        raise UsageError(missing[0])
+    places = [os.path.abspath(path) for path in paths]
+    finder = RootFinder(ConfigOptions(), fallback_root(places))
+    roots = (finder.of(place if os.path.isdir(place) else os.path.dirname(place)).path for place in places)
+    for root in dict.fromkeys(roots):
+        removed = remove([project_cache(root, cache_dir)])
+        note(f"Removed the cache of {root}" if removed else f"{root} has no cache")
+
+
+def _clean_all(cache_dir: str | None, yes: bool) -> None:
+    from torchrepro_lint.engine.store.cache import directory, project_caches, remove
+    from torchrepro_lint.interfaces.cli.terminal import note
+    from torchrepro_lint.source.errors import UsageError
+
+    place = directory(cache_dir)
+    found = project_caches(place)
+    told = f"{len(found)} project{'s' * (len(found) != 1)} in {place}"
+    if not found:
+        note(f"There are no caches in {place}")
+    elif not yes and not sys.stdin.isatty():
+        raise UsageError(f"--all would remove the caches of {told}; add --yes to remove them without being asked")
+    elif yes or click.confirm(f"Remove the caches of {told}?", err=True):
+        note(f"Removed the caches of {remove(found)} project{'s' * (len(found) != 1)}")
+    else:
+        note("Nothing was removed")
+
+
+@click.command(
+    cls=Command,
+    context_settings=CONTEXT,
+    examples=(
+        ("torchrepro-lint trace train.py", "the timeline of a script"),
+        ("torchrepro-lint trace train.py --device cpu", "as it runs without a GPU"),
+    ),
+)
+@click.argument("entry", type=click.Path(readable=False))
+@TARGET_OPTIONS[0]
+@TARGET_OPTIONS[1]
+@TARGET_OPTIONS[2]
+@click.option(
+    "--output-format", type=Word(("text", "json")), default="text", metavar="FORMAT", help="text (default) or json."
+)
+@click.option("--color", **_COLOR)
+def trace(
+    entry: str, torch_version: str | None, device: str | None, parser: str | None, output_format: str, color: str
+) -> int:
+    """Show what a run of ENTRY does to generators, flags, environment variables and the device: in order, with the calls that
+    lead there, and with what is missing.
+
+    ENTRY is a script, a notebook, or a file that defines commands (click, typer, ...). It is read, never run.
     """
     from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import run_trace
-    from torchrepro_lint.source.errors import UsageError
 
-    try:
-        return run_trace(entry, RuleOverrides(torch_version=torch_version, device=device, parser=parser), output_format)
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
+    overrides = RuleOverrides(torch_version=torch_version, device=device, parser=parser)
+    return run_trace(entry, overrides, output_format, color)
 
 
-@click.command(context_settings=_CONTEXT)
+@click.command(cls=Command, context_settings=CONTEXT)
 # Some editors add these.
 @click.option("--stdio", is_flag=True, hidden=True, expose_value=False)
 @click.option("--clientProcessId", type=int, hidden=True, expose_value=False)
 def server() -> int:
-    """Serve an editor as a language server, over standard input and output; needs the extra lsp."""
+    """Start the language server for editors, which speaks over standard input and output.
+
+    It needs pygls, which the extra torchrepro-lint[lsp] installs.
+    """
     try:
         from torchrepro_lint.interfaces.lsp.handlers import serve
     except ModuleNotFoundError as error:
@@ -112,12 +209,12 @@ def server() -> int:
     return serve()
 
 
-@click.command(context_settings=_CONTEXT)
+@click.command(cls=Command, context_settings=CONTEXT)
 @click.option(
-    "--pyproject", is_flag=True, help="That of pyproject.toml with our table, instead of torchrepro-lint.toml."
+    "--pyproject", is_flag=True, help="Print the schema of pyproject.toml instead of that of torchrepro-lint.toml."
 )
 def schema(pyproject: bool) -> int:
-    """Print the JSON Schema of the settings, by which an editor checks and completes them."""
+    """Print the JSON Schema of the settings, which editors use to check and complete a settings file."""
     from importlib.resources import files
 
     from torchrepro_lint.interfaces.cli.terminal import out
@@ -127,141 +224,103 @@ def schema(pyproject: bool) -> int:
     return 0
 
 
-# The keys of ``COMMANDS`` below.
-COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "trace")
+_output, _files, _status = option_group("Output"), option_group("Files"), option_group("Exit status")
+_fixes, _known = option_group("Fixes"), option_group("Existing findings")
+_settings, _more = option_group("Settings"), option_group("Miscellaneous")
+_CACHE_DIR = _more("--cache-dir", metavar="DIR", help="Keep the cache in DIR.")
+_NO_CACHE = _more("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+_JOBS = _more(
+    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Use N processes; by default one for each core."
+)
+_EXTEND_EXCLUDE = globs_option(
+    "Files", "--extend-exclude", "Skip these files in addition to those that the settings skip."
+)
+_FAIL_ON = _status(
+    "--fail-on",
+    type=Word(SEVERITIES),
+    metavar="SEVERITY",
+    help="Exit with status 1 if there are findings of this severity or above: note, warning (default) or error."
+    " Findings that --min-severity leaves out do not count.",
+)
+_EXIT_ZERO = _status("--exit-zero", is_flag=True, help="Exit with status 0 even if there are findings.")
 
 
-def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completions for a comma-separated list of rule codes and names."""
-    from click.shell_completion import CompletionItem
-
-    from torchrepro_lint.checks.pages import pages
-
-    head, comma, last = incomplete.rpartition(",")
-    offered = [(word, page.summary) for page in pages() for word in (page.code, page.name)]
-    return [CompletionItem(f"{head}{comma}{word}", help=summary) for word, summary in offered if word.startswith(last)]
-
-
-def complete_paths(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completions for paths; for the first argument also the names of commands."""
-    from click.shell_completion import CompletionItem
-
-    first = not context.params.get("paths")
-    commands = [
-        CompletionItem(name) for name in COMPLETED_COMMANDS if first and incomplete and name.startswith(incomplete)
-    ]
-    return [*commands, CompletionItem(incomplete, type="file")]
-
-
-def list_option(name: str, text: str, rules: bool = True) -> Callable[[Any], Any]:
-    """An option that takes a list, by commas or by repetition: of rules, else of globs. ``None`` where it is not given."""
-    return click.option(
-        name,
-        multiple=True,
-        metavar="A,B,…",
-        callback=_split_list if rules else _split_globs,
-        help=text,
-        shell_complete=complete_rules if rules else None,
-    )
-
-
-def _split_list(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    words = tuple(word.strip() for value in values for word in value.split(",") if word.strip())
-    if values and not words and parameter.name == "select":
-        raise click.BadParameter("nothing would run: name rules, or leave the option out")
-    return words if values else None
-
-
-def _split_globs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    from torchrepro_lint.config.settings import require_glob
-
-    words = _split_list(context, parameter, values)
-    try:
-        for word in words or ():
-            require_glob(word)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-    return words
-
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), shell_complete=complete_paths)
-@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write to a file, whole or not at all.")
-@click.option(
+@click.command(
+    cls=Command,
+    context_settings=CONTEXT,
+    examples=(
+        ("torchrepro-lint report -o report.html", "write the page"),
+        ("torchrepro-lint report -o report.json", "the same as JSON"),
+        ("torchrepro-lint report -o new.html --compare report.json", "and what changed"),
+    ),
+)
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), shell_complete=partial(complete_paths, ()))
+@_output("-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE instead of standard output.")
+@_output(
     "--output-format",
-    type=click.Choice(("html", "json", "markdown")),
-    help="By default what the name of the file says, else HTML.",
+    type=Word(("html", "json", "markdown")),
+    metavar="FORMAT",
+    help="html, json or markdown. By default the suffix of FILE decides (.html, .json or .md); without FILE it is html.",
 )
-@click.option(
-    "--compare", type=_FILE, metavar="OLD.json", help="Show what got better and worse since this JSON report."
-)
-@click.option("--title", default="", metavar="TEXT", help="What the page is called, instead of the project's name.")
-@click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
-@click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
-@click.option("--parser", type=click.Choice(("auto", "libcst")), help="What reads the code; libcst is the reference.")
-@list_option("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
-@list_option("--extend-select", "Rules to run as well.")
-@list_option("--ignore", "Rules not to run.")
-@click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
-@click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
-@list_option("--extend-exclude", "Globs to leave out as well.", rules=False)
-@click.option(
-    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
-)
-@click.option("--isolated", is_flag=True, help="Ignore all settings files.")
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes to use; one per core by default.")
-@click.option("--cache-dir", metavar="PATH", help="Where to keep what was read for the next run.")
-@click.option("--no-cache", is_flag=True, help="Read everything anew and keep nothing.")
-@click.option("--exit-zero", is_flag=True, help="Exit with status 0 when there are findings.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no summary and no notes.")
+@_output("--compare", type=_FILE, metavar="OLD.json", help="Show what got better and worse since this JSON report.")
+@_output("--title", default="", metavar="TEXT", help="The title of the page (default: the name of the project).")
+@_output("-q", "--quiet", is_flag=True, help="Print no summary and no notes.")
+@shared_options
+@_EXTEND_EXCLUDE
+@_FAIL_ON
+@_EXIT_ZERO
+@_JOBS
+@_CACHE_DIR
+@_NO_CACHE
 def report(**options: Any) -> int:
-    """Write one page on PATHS (the current directory by default): each entry point against what makes a run repeatable,
-    its timeline, the findings with their fixes, the operations by release of torch, and what was not analysed.
+    """Write a report on PATHS (default: the current directory): for each entry point what makes its run repeatable and what
+    does not, its timeline, the findings with their fixes, the operations by release of torch, and what was not analysed.
 
-    The code is read, never run. The same files give the same page. The exit status is 1 where there are findings.
+    The code is read, never run. The same files give the same report.
     """
     from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import ReportArguments, run_report
-    from torchrepro_lint.source.errors import UsageError
 
     overrides = RuleOverrides(*(options.pop(name) for name in RuleOverrides._fields))
     excluded = options.pop("extend_exclude") or ()
-    try:
-        return run_report(ReportArguments(overrides=overrides, extend_exclude=excluded, **options))
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
+    return run_report(ReportArguments(overrides=overrides, extend_exclude=excluded, **options))
 
 
-# Equal to ``FORMATS`` of ``config.settings``, which imports more than --help needs.
-FORMATS = ("flake8", "full", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
-_EPILOG = """\b
-Other commands (their first word comes first; ./rule is a folder of that name):
-  torchrepro-lint rule [CODE|NAME]   print a rule's page, or a table of all rules
-  torchrepro-lint explain MESSAGE    say what torch's error about determinism means and where it comes from
-  torchrepro-lint clean              remove what was kept of earlier runs
-  torchrepro-lint ops [NAME]         show how torch's operations behave, release by release
-  torchrepro-lint report [PATHS]     write one page on a project: entry points, timelines, findings, operations
-  torchrepro-lint trace ENTRY        show what a run does to generators, flags and variables, in order
-  torchrepro-lint schema             print the JSON Schema of the settings, for editors
-  torchrepro-lint server             serve an editor as a language server
+_COMMANDS_HELP = (
+    ("rule [CODE]", "explain a rule, or list all rules"),
+    ("trace ENTRY", "show what a run does to generators and flags, in order"),
+    ("report [PATHS]", "write a page on a project: runs, findings, operations"),
+    ("explain MESSAGE", "explain an error of torch about determinism"),
+    ("ops [NAME]", "show how operations of torch behave, release by release"),
+    ("schema", "print the JSON Schema of the settings, for editors"),
+    ("server", "start the language server for editors"),
+    ("clean", "remove the cache of a project"),
+)
+_EPILOG = """Exit status: 0 without findings that --fail-on counts, 1 with such findings (or, with --diff, if a fix would change
+anything), 2 for an error in the command line, in the settings or in reading a file.
 
-Exit status: 0 nothing left to report, 1 findings left, 2 a usage, configuration or input error."""
+A directory that is named like a command is written with a slash: ./rule."""
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and exit with its status."""
-    given = sys.argv[1:] if arguments is None else arguments
+    from torchrepro_lint.source.errors import UsageError
+
+    given = _without_help_word(sys.argv[1:] if arguments is None else arguments)
     named = given[0] if given and given[0] in COMMANDS else ""
     command, words = (COMMANDS[named], given[1:]) if named else (check, given)
     if is_subcommand_completion(os.environ):
         command, named = click.Group(commands=COMMANDS), ""
     try:
+        if misspelt := _misspelt_command(words) if command is check and not named else "":
+            raise UsageError(misspelt)
         status = command.main(words, prog_name=f"torchrepro-lint {named}".strip(), standalone_mode=False)
+    except click.NoSuchOption as error:
+        status = _fail(_no_such_option(error))
     except click.ClickException as error:
         status = _fail(error.format_message())
+    except UsageError as error:
+        status = _fail(str(error))
     except click.Abort:
         status = 130
     except OSError as error:
@@ -269,10 +328,38 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(status or 0)
 
 
+def _without_help_word(words: list[str]) -> list[str]:
+    """``help rule`` as ``rule --help``, unless something is named ``help``."""
+    return [*words[1:2], "--help"] if words[:1] == ["help"] and not os.path.lexists("help") else words
+
+
 def is_subcommand_completion(environment: Mapping[str, str]) -> bool:
     """Whether a shell asks for completions behind the name of a command; other completions are those of ``check``."""
     words = environment.get("COMP_WORDS", "").split()
     return "_TORCHREPRO_LINT_COMPLETE" in environment and len(words) > 1 and words[1] in COMMANDS
+
+
+def _misspelt_command(words: list[str]) -> str:
+    """A message for a first word that is no path, but nearly the name of a command; else empty."""
+    word = words[0] if words else ""
+    if not word.isalpha() or os.path.lexists(word):
+        return ""
+    from torchrepro_lint.config.settings import nearest
+
+    try:
+        entries = sorted(os.listdir())
+    except OSError:  # the current directory may have gone
+        entries = []
+    near = nearest(word, [*entries, *COMMANDS], cutoff=0.7)
+    known = near in COMMANDS and not os.path.lexists(near)
+    return f"{word}: no such command, file or directory; did you mean the command {near!r}?" if known else ""
+
+
+def _no_such_option(error: click.NoSuchOption) -> str:
+    """The message, which differs between releases of click."""
+    from torchrepro_lint.config.settings import did_you_mean
+
+    return f"no such option {error.option_name}{did_you_mean(error.option_name, error.possibilities or ())}"
 
 
 def _fail(message: str) -> int:
@@ -295,79 +382,95 @@ def _help_not_written(error: OSError) -> int:
     raise error
 
 
-@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.argument("paths", nargs=-1, type=click.Path(readable=False), shell_complete=complete_paths)
-@click.option("--fix", is_flag=True, help="Apply the safe fixes and report what is left.")
-@click.option("--fix-only", is_flag=True, help="Apply the fixes as --fix does, and do not report what is left.")
-@click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="With --fix: apply the unsafe fixes, too.")
-@click.option(
-    "--diff", is_flag=True, help="Show what --fix would change, write nothing; status 1 if there is anything."
+@click.command(
+    cls=Command,
+    epilog=_EPILOG,
+    context_settings=CONTEXT,
+    examples=(
+        ("torchrepro-lint src/", "report the findings in src/"),
+        ("torchrepro-lint src/ --diff --unsafe-fixes", "show what all fixes would change"),
+        ("torchrepro-lint src/ --fix", "apply the safe fixes"),
+        ("torchrepro-lint rule TRL302", "explain a rule"),
+    ),
+    commands=_COMMANDS_HELP,
 )
-@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 when something was fixed.")
-@list_option("--select", "Rules to run instead of the selected ones: codes, prefixes, names, ALL.")
-@list_option("--extend-select", "Rules to run as well.")
-@list_option("--ignore", "Rules not to run.")
-@click.option("--min-severity", type=click.Choice(("note", "warning", "error")), help="Leave out what matters less.")
-@click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too.")
-@click.option("--add-noqa", is_flag=True, help="Write a noqa comment for each finding, and report none.")
-@click.option("--baseline", type=_FILE, metavar="FILE", help="Report only what FILE does not know.")
-@click.option("--write-baseline", type=_FILE, metavar="FILE", help="Write what is found to FILE, and report nothing.")
-@click.option("--torch-version", metavar="X.Y", help='The torch that the code will run with, or "minimum".')
-@click.option("--device", type=click.Choice(("auto", "cuda", "mps", "cpu")), help="The device it will run on.")
-@click.option("--parser", type=click.Choice(("auto", "libcst")), help="What reads the code; libcst is the reference.")
-@click.option("--output-format", type=click.Choice(FORMATS), help="The format of findings.")
-@click.option(
-    "-o", "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the findings to a file."
+@click.argument(
+    "paths", nargs=-1, type=click.Path(readable=False), shell_complete=partial(complete_paths, COMPLETED_COMMANDS)
 )
-@click.option("--exit-zero", is_flag=True, help="Exit with status 0 when there are findings.")
-@click.option("-v", "--verbose", is_flag=True, help="Add the way from the entry point to each cause, a step a line.")
-@click.option("-q", "--quiet", is_flag=True, help="Print findings only: no summary, no notes.")
-@click.option("--watch", is_flag=True, help="Run again whenever a file changes; needs the extra watch.")
-@click.option("--statistics", is_flag=True, help="Print how often each rule fired instead of the findings.")
-@click.option(
-    "--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The settings file to use."
+@_fixes("--fix", is_flag=True, help="Apply the safe fixes, and report the findings that are left.")
+@_fixes("--fix-only", is_flag=True, help="Apply the safe fixes, and do not report the findings that are left.")
+@_fixes(
+    "--unsafe-fixes/--no-unsafe-fixes",
+    default=None,
+    help="With --fix, --fix-only or --diff: include the unsafe fixes, which may change the speed or the numbers of a run.",
 )
-@click.option("--isolated", is_flag=True, help="Ignore all settings files.")
-@list_option("--exclude", "Globs to leave out instead of those of the settings.", rules=False)
-@list_option("--extend-exclude", "Globs to leave out as well.", rules=False)
-@click.option("--force-exclude", is_flag=True, help="Leave out excluded files even where they are given by name.")
-@click.option("--stdin-filename", metavar="PATH", help="The name of what - reads from standard input.")
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes to use; one per core by default.")
-@click.option(
-    "--cache-dir", metavar="PATH", help="Where to keep what was read for the next run, instead of the user's cache."
+@_fixes("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
+@shared_options
+@_known("--add-noqa", is_flag=True, help="Add a noqa comment for each finding instead of reporting it.")
+@_known("--baseline", type=_FILE, metavar="FILE", help="Report only the findings that FILE does not list.")
+@_known("--write-baseline", type=_FILE, metavar="FILE", help="Write all findings to FILE instead of reporting them.")
+@_output(
+    "--output-format",
+    type=Word(FORMATS),
+    metavar="FORMAT",
+    help="full (default in a terminal), concise (default elsewhere; one line for each finding, as flake8 prints it, and"
+    " also called flake8), json, json-lines, sarif, github, gitlab, junit or markdown.",
 )
-@click.option("--no-cache", is_flag=True, help="Read everything anew and keep nothing.")
-@click.option("--show-files", is_flag=True, help="Print the files that would be linted.")
-@click.option("--show-settings", is_flag=True, help="Print the settings in force and the target torch.")
-@click.version_option(__version__, message="torchrepro-lint %(version)s")
+@_output(
+    "-o", "--output-file", type=_FILE, metavar="FILE", help="Write the findings to FILE instead of standard output."
+)
+@_output("--color", **_COLOR)
+@_output("--statistics", is_flag=True, help="Print the number of findings of each rule instead of the findings.")
+@_output("-v", "--verbose", is_flag=True, help="Print the calls that lead to each cause, too; full always does.")
+@_output("-q", "--quiet", is_flag=True, help="Print findings only: no summary, no notes.")
+@globs_option("Files", "--exclude", "Skip these files instead of those that the settings skip.")
+@_EXTEND_EXCLUDE
+@_files("--force-exclude", is_flag=True, help="Skip excluded files even if the command line names them.")
+@_files("--stdin-filename", metavar="PATH", help="The name of the file that standard input holds.")
+@_files("--show-files", is_flag=True, help="Print the files that would be linted, and do nothing else.")
+@_settings("--show-settings", is_flag=True, help="Print the settings and the torch version, and do nothing else.")
+@_FAIL_ON
+@_EXIT_ZERO
+@_status("--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 if anything was fixed.")
+@_more("--watch", is_flag=True, help="Run again whenever a file changes (needs the extra torchrepro-lint[watch]).")
+@_JOBS
+@_CACHE_DIR
+@_NO_CACHE
+@click.version_option(__version__, "-V", "--version", message="torchrepro-lint %(version)s", help="Print the version.")
 def check(**options: Any) -> int:
-    """Find what makes PyTorch training irreproducible in PATHS (the current directory by default; - is standard input).
+    """Find what makes PyTorch training irreproducible.
 
-    The code is read, never run.
+    PATHS are files and directories (default: the current directory), or - for standard input. The code is read, never run.
     """
     from torchrepro_lint.interfaces.cli.arguments import Arguments
     from torchrepro_lint.interfaces.cli.check import run_check
-    from torchrepro_lint.source.errors import UsageError
 
-    try:
-        return run_check(Arguments(**options))
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
+    return run_check(Arguments(**options))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("wanted", metavar="[CODE|NAME]", required=False, shell_complete=complete_rules)
-@click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="Text is Markdown.")
+@click.command(
+    cls=Command,
+    context_settings=CONTEXT,
+    examples=(
+        ("torchrepro-lint rule TRL302", "the page of a rule, by its code"),
+        ("torchrepro-lint rule dataloader-generator", "or by its name"),
+        ("torchrepro-lint rule TRL3", "a table of all TRL3xx rules"),
+    ),
+)
+@click.argument("wanted", metavar="[CODE|NAME|PREFIX]", required=False, shell_complete=complete_rules)
+@click.option(
+    "--output-format",
+    type=Word(("text", "json")),
+    default="text",
+    metavar="FORMAT",
+    help="text (default; a page is Markdown) or json.",
+)
 def rule(wanted: str | None, output_format: str) -> int:
-    """Print the page of a rule; without an argument, a table of all rules."""
+    """Explain a rule: what it reports, why that matters, and what its fix does. Without an argument, list all rules."""
     from torchrepro_lint.checks.pages import render
-    from torchrepro_lint.interfaces.cli.terminal import out
-    from torchrepro_lint.source.errors import UsageError
+    from torchrepro_lint.interfaces.cli.terminal import is_terminal, out, width
 
-    try:
-        out(render(wanted, output_format))
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
+    out(render(wanted, output_format, width() if is_terminal() else 0))
     return 0
 
 

@@ -42,6 +42,7 @@ class Arguments(NamedTuple):
     extend_select: tuple[str, ...] | None
     ignore: tuple[str, ...] | None
     min_severity: str | None
+    fail_on: str | None
     ignore_noqa: bool
     add_noqa: bool
     baseline: Path | None
@@ -51,6 +52,7 @@ class Arguments(NamedTuple):
     parser: str | None
     output_format: str | None
     output_file: Path | None
+    color: str
     exit_zero: bool
     quiet: bool
     verbose: bool
@@ -70,7 +72,7 @@ class Arguments(NamedTuple):
 
     def apply_to(self, settings: Settings) -> Settings:
         """The settings overridden by the command line."""
-        names = ("unsafe_fixes", "output_format", "exclude")
+        names = ("unsafe_fixes", "output_format", "exclude", "fail_on")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         rules = (self.select, self.extend_select, self.ignore, self.min_severity)
         over = RuleOverrides(*rules, self.torch_version, self.device, self.parser)

@@ -32,7 +32,11 @@ def run_explain(message: str | None, paths: Sequence[str], torch_version: str | 
     explained = [explain(name, target.version) for name in told.names]
     places, errors = _places(planned, explained, told)
     render = explanation.render_json if output_format == "json" else explanation.render
-    terminal.out(render(list(zip(explained, places, strict=True)), target))
+    text = render(list(zip(explained, places, strict=True)), target)
+    if output_format == "json":
+        terminal.out(text)
+    else:
+        terminal.out_wrapped(text)
     if note := substitution_warning(target):
         terminal.note(note)
     for error in (*planned.errors, *errors):
@@ -51,9 +55,9 @@ def _text(message: str | None) -> str:
 def _unknown(told: ParsedErrors) -> str:
     name = " and ".join(repr(one) for one in told.unknown if one)
     if not name:
-        return "no message about determinism found"
+        return "found no error of torch about determinism in the text"
     near = difflib.get_close_matches(told.unknown[0], sorted({one.name for one in error_names()}), 3)
-    return f"no error name {name} in the catalogue" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    return f"no error of torch is known as {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def _places(
@@ -82,7 +86,9 @@ def run_ops(name: str | None, torch_version: str | None, output_format: str, out
         terminal.note(note)
     text = _render(shown, target.version, output_format, every=name is not None, chosen=torch_version is not None)
     if output is None:
-        terminal.out(text)
+        # A table of many columns is left as it is.
+        write = terminal.out_wrapped if output_format == "table" and name is not None else terminal.out
+        write(text)
         return 0
     try:
         output.write_bytes(text.encode())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import GivenFile, Plan, plan
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, parse_torch_version, settings_table
+from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version, settings_table
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions
@@ -37,7 +37,10 @@ STDIN = "-"
 def run_check(arguments: Arguments) -> int:
     """Run once, or with ``--watch`` after each change; the exit status. Raises ``UsageError``."""
     if not arguments.watch:
-        return _run(arguments)
+        try:
+            return _run(arguments)
+        finally:
+            terminal.clear_status()
     if _reads_stdin(arguments):
         raise UsageError("--watch cannot be combined with standard input")
 
@@ -63,7 +66,7 @@ def _run(arguments: Arguments) -> int:
     if arguments.add_noqa:
         return _adopt(arguments, outcome)
     if arguments.diff:
-        return _diff(outcome) or _print_errors(outcome.errors)
+        return _diff(arguments, outcome)
     return _finish(arguments, planned, outcome)
 
 
@@ -97,7 +100,7 @@ def _plan(arguments: Arguments) -> Plan:
         except ValueError as error:
             raise UsageError(f"--torch-version: {error}") from None
     if arguments.config is not None and arguments.isolated:
-        raise UsageError("--config and --isolated exclude each other: leave one out")
+        raise UsageError("--config cannot be combined with --isolated")
     options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to)
     if not _reads_stdin(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
@@ -114,9 +117,7 @@ def _reads_stdin(arguments: Arguments) -> bool:
     """Whether standard input is linted: for the path ``-``, and for ``--stdin-filename``."""
     named = arguments.stdin_filename is not None
     if arguments.paths and STDIN not in arguments.paths and named:
-        raise UsageError(
-            "--stdin-filename names standard input and cannot be combined with paths; leave them out, or give -"
-        )
+        raise UsageError("--stdin-filename is for standard input: leave out the paths, or write - instead of them")
     if len(arguments.paths) > 1 and STDIN in arguments.paths:
         raise UsageError("- (standard input) cannot be combined with other paths")
     return STDIN in arguments.paths or named
@@ -125,7 +126,7 @@ def _reads_stdin(arguments: Arguments) -> bool:
 def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
     """Write the fixed files, then the report and the summary; the exit status."""
     piped = _reads_stdin(arguments) and (arguments.fix or arguments.fix_only)
-    errors = list(outcome.errors)
+    errors, unwritten = list(outcome.errors), 0
     if piped:
         _echo_stdin(planned, outcome)
     else:
@@ -133,15 +134,22 @@ def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
         linted = (given.path for tree in planned.trees for _, given in tree.given)
         written = write_all(outcome.changes, linted if fixing else ())
         errors += written.errors
+        unwritten = sum(len(change.settled) for change in written.left)
         outcome = outcome._replace(settled=_applied_codes(outcome.settled, written.left))
     settings = planned.trees[0].root.settings if planned.trees else arguments.apply_to(Settings())
     if not arguments.fix_only:
-        _write_report(_report(arguments, outcome, settings), arguments.output_file, piped)
+        _write_report(_report(arguments, outcome, settings, piped), arguments.output_file, piped)
     if not arguments.quiet:
-        _summarise(arguments, outcome, settings)
-    left = bool(outcome.diagnostics) and not arguments.fix_only
-    left = left or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
-    return _print_errors(errors) or int(left and not arguments.exit_zero)
+        _summarise(arguments, outcome, settings, unwritten)
+    fails = _fails(planned, outcome) and not arguments.fix_only
+    fails = fails or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
+    return _print_errors(errors) or int(fails and not arguments.exit_zero)
+
+
+def _fails(planned: Plan, outcome: RunOutcome) -> bool:
+    """Whether a finding is so grave that the settings of its project make the run fail."""
+    floors = {given.path: tree.root.settings.fail_on for tree in planned.trees for _, given in tree.given}
+    return any(is_at_least(one.severity, floors[one.filename]) for one in outcome.diagnostics)
 
 
 def _applied_codes(settled: Iterable[str], left: Iterable[FileChange]) -> tuple[str, ...]:
@@ -151,23 +159,29 @@ def _applied_codes(settled: Iterable[str], left: Iterable[FileChange]) -> tuple[
     return tuple(kept.elements())
 
 
-def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> None:
+def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, unwritten: int) -> None:
     for note in outcome.notes:
         terminal.note(note)
     if outcome.settled:
         terminal.note(f"Fixed {summary.by_rule(outcome.settled)}")
-    if not arguments.fix_only:
+    if not arguments.fix_only and (outcome.files or not outcome.errors):
         fixed = len(outcome.settled)
-        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes))
+        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes, unwritten))
 
 
-def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> str:
+def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped: bool) -> str:
+    """The text of the report. On a terminal it is ``full`` unless another format is asked for."""
     if arguments.statistics:
         counts = statistics.count(outcome.diagnostics, settings.unsafe_fixes)
-        return statistics.render_json(counts) if "json" in settings.output_format else statistics.render(counts)
-    colour = arguments.output_file is None and terminal.uses_colour()
-    view = View(colour, arguments.verbose, base_directory(settings.output_format, os.environ))
-    return renderer(settings.output_format)(outcome.diagnostics, view)
+        as_json = "json" in (settings.output_format or "")
+        return statistics.render_json(counts) if as_json else statistics.render(counts)
+    stream = sys.stderr if piped else sys.stdout
+    to_terminal = arguments.output_file is None and terminal.is_terminal(stream)
+    name = settings.output_format or ("full" if to_terminal else "concise")
+    colour = arguments.output_file is None and terminal.uses_colour(arguments.color, stream)
+    base = base_directory(name, os.environ)
+    view = View(colour, arguments.verbose, base, terminal.width() if to_terminal else 0)
+    return renderer(name)(outcome.diagnostics, view)
 
 
 def _echo_stdin(planned: Plan, outcome: RunOutcome) -> None:
@@ -188,12 +202,17 @@ def _write_report(report: str, file: Path | None, piped: bool) -> None:
         terminal.err(report)
 
 
-def _diff(outcome: RunOutcome) -> int:
+def _diff(arguments: Arguments, outcome: RunOutcome) -> int:
+    """Print what fixes would change; the exit status is 1 if they would change anything."""
     for change in outcome.changes:
-        terminal.out(diff.render(change, visible=sys.stdout.isatty()))
-    if outcome.settled:
-        terminal.note(f"Would fix {summary.by_rule(outcome.settled)}")
-    return int(bool(outcome.settled))
+        terminal.out(diff.render(change, terminal.is_terminal(), terminal.uses_colour(arguments.color)))
+    if not arguments.quiet:
+        for note in outcome.notes:
+            terminal.note(note)
+        told = f"Would fix {summary.by_rule(outcome.settled)}" if outcome.settled else "Nothing to fix"
+        left = sum(one.fix is not None and not one.fix.safe for one in outcome.diagnostics)
+        terminal.note(f"{told}; {left} more with --unsafe-fixes" if left else told)
+    return _print_errors(outcome.errors) or int(bool(outcome.settled) and not arguments.exit_zero)
 
 
 def _print_errors(errors: tuple[str, ...] | list[str]) -> int:
@@ -234,7 +253,7 @@ def _run_once(run: Callable[[], int]) -> int:
     except UsageError as error:
         terminal.note(f"torchrepro-lint: {error}")
         status = 2
-    terminal.note("Watching for changes; end with Ctrl-C")
+    terminal.note("Watching for changes; press Ctrl-C to stop")
     return status
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree, plan
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, parse_torch_version
+from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version
 from torchrepro_lint.config.target import substitution_warning, target_of, torch_version_options
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
@@ -28,7 +28,7 @@ from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import survey
-from torchrepro_lint.interfaces.report import timeline_json, timeline_text
+from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
 
 # The format by the suffix of the output file.
@@ -51,6 +51,7 @@ class ReportArguments(NamedTuple):
     jobs: int | None
     cache_dir: str | None
     no_cache: bool
+    fail_on: str | None
     exit_zero: bool
     quiet: bool
 
@@ -62,7 +63,10 @@ def run_report(request: ReportArguments) -> int:
     older = comparison.read(request.compare) if request.compare else None
     planned = plan(request.paths or (".",), ConfigOptions(request.config, request.isolated, _settings(request)))
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
-    done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
+    try:
+        done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
+    finally:
+        terminal.clear_status()
     overview = done.overview
     if older is not None:
         overview = overview._replace(comparison=comparison.compare(overview, older))
@@ -75,7 +79,13 @@ def run_report(request: ReportArguments) -> int:
         terminal.note(told)
     for error in done.errors:
         terminal.note(f"torchrepro-lint: {error}")
-    return 2 if done.errors else int(bool(overview.findings) and not request.exit_zero)
+    return 2 if done.errors else int(_fails(planned, overview) and not request.exit_zero)
+
+
+def _fails(planned: Plan, overview: Overview) -> bool:
+    """Whether a finding is so grave that the run fails; of several projects the strictest decides."""
+    floors = {tree.root.settings.fail_on for tree in planned.trees}
+    return any(is_at_least(one.severity, floor) for one in overview.findings for floor in floors)
 
 
 def _require_version(text: str) -> None:
@@ -88,7 +98,10 @@ def _require_version(text: str) -> None:
 def _settings(request: ReportArguments) -> Callable[[Settings], Settings]:
     def override(settings: Settings) -> Settings:
         settings = request.overrides.apply_to(settings)
-        return settings._replace(extend_exclude=(*settings.extend_exclude, *request.extend_exclude))
+        return settings._replace(
+            extend_exclude=(*settings.extend_exclude, *request.extend_exclude),
+            fail_on=request.fail_on or settings.fail_on,
+        )
 
     return override
 
@@ -110,16 +123,16 @@ def _render(overview: Overview, request: ReportArguments) -> str:
 
 
 def _summary(overview: Overview, output: Path | None) -> str:
-    entries, findings = len(overview.entries), len(overview.findings)
-    told = f"{entries} entry point{'s' * (entries != 1)}, {findings} finding{'s' * (findings != 1)}"
-    return f"{told}: {output}" if output else told
+    found = summary.by_severity(one.severity for one in overview.findings)
+    told = f"{summary.counted(len(overview.entries), 'entry point')}; {found}"
+    return f"{output}: {told}" if output else told
 
 
 _WIDEST = 140
 _MOST_NAMED = 5
 
 
-def run_trace(entry: str, overrides: RuleOverrides, output_format: str) -> int:
+def run_trace(entry: str, overrides: RuleOverrides, output_format: str, color: str) -> int:
     """Print the timelines of all entry points in a file; the exit status. Raises ``UsageError``, also for no entry point."""
     tree = _tree(entry, _options(overrides))
     target = target_of(tree.root)
@@ -128,7 +141,7 @@ def run_trace(entry: str, overrides: RuleOverrides, output_format: str) -> int:
         terminal.out(timeline_json.render(found))
     else:
         width = min(shutil.get_terminal_size((100, 0)).columns, _WIDEST)
-        terminal.out(timeline_text.render(found, width, terminal.uses_colour()))
+        terminal.out(timeline_text.render(found, width, terminal.uses_colour(color)))
     if note := substitution_warning(target):
         terminal.note(note)
     return 0
@@ -166,21 +179,19 @@ def _options(overrides: RuleOverrides) -> ConfigOptions:
 
 def _tree(entry: str, wanted: ConfigOptions) -> ProjectTree:
     if os.path.isdir(entry):
-        raise UsageError(f"{entry} is a directory; name the file that is started")
+        raise UsageError(f"{entry} is a directory; name the script that is run")
     planned: Plan = plan((entry,), wanted)
     for error in planned.errors:
         raise UsageError(error)
     if not planned.trees or not planned.trees[0].given:
-        raise UsageError(f"{entry} is no Python file")
+        raise UsageError(f"{entry} is not a Python file or a notebook")
     return planned.trees[0]
 
 
 def _no_entry(display: str, others: list[str]) -> str:
-    """The message ``model.py is no entry point``, with the files of the project that have entry points."""
-    told = (
-        f"{display} is no entry point: nothing in it starts a run (a __main__ block, a script's statements, a command)"
-    )
+    """The message ``model.py is not an entry point``, with the files of the project that have entry points."""
+    told = f"{display} is not an entry point: it has no __main__ block, no command, and no statements of a script"
     if not others:
-        return f"{told}; name it in entry-points of the settings if it is started"
+        return f"{told}; if it is one, add it to entry-points in the settings"
     named = ", ".join(others[:_MOST_NAMED]) + (" ..." if len(others) > _MOST_NAMED else "")
-    return f"{told}; these are: {named}"
+    return f"{told}; the entry points of the project are {named}"

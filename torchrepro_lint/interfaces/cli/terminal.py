@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill, wrap
 from typing import TextIO
 
 from torchrepro_lint.source.errors import UsageError, escaped_line
@@ -18,6 +21,9 @@ from torchrepro_lint.source.errors import UsageError, escaped_line
 _WIDTH = 30
 _PATIENCE = 1.0
 _REDRAW = 0.1
+_LABEL = re.compile(r" *\w+ {2,}")
+# So many files take a while to be checked.
+_MANY = 100
 
 
 def open_closed_streams() -> None:
@@ -32,6 +38,21 @@ def out(text: str) -> None:
     out_bytes(_encode(text, sys.stdout.encoding or "utf-8"))
 
 
+def out_wrapped(text: str) -> None:
+    """Write to standard output; on a terminal, lines are wrapped at words below the start of their text."""
+    if is_terminal():
+        text = "".join(f"{line}\n" for each in text.splitlines() for line in _wrapped(each, width()))
+    out(text)
+
+
+def _wrapped(line: str, columns: int) -> list[str]:
+    """A line in several: the further ones are indented like its text, which a label and two spaces may precede."""
+    label = _LABEL.match(line)
+    indent = label.end() if label and label.end() < columns // 2 else len(line) - len(line.lstrip()) + 2
+    found = wrap(line, columns, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return found if len(line) > columns else [line]
+
+
 def out_bytes(data: bytes) -> None:
     """Write bytes to standard output as they are. Raises ``UsageError``."""
     try:
@@ -41,8 +62,11 @@ def out_bytes(data: bytes) -> None:
 
 
 def note(text: str) -> None:
-    """Write one line to standard error."""
-    err(f"{escaped_line(text)}\n")
+    """Write one line to standard error; on a terminal it is wrapped at words."""
+    line = escaped_line(text)
+    if is_terminal(sys.stderr):
+        line = fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    err(f"{line}\n")
 
 
 def err(text: str) -> None:
@@ -60,21 +84,40 @@ def save(text: str, file: Path) -> None:
     try:
         write_file(_encode(text, "utf-8"), file)
     except OSError as error:
-        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
 
 
-def uses_colour() -> bool:
-    """Whether standard output is coloured: NO_COLOR forbids it, FORCE_COLOR forces it, as in Python."""
+def uses_colour(asked: str = "auto", stream: TextIO | None = None) -> bool:
+    """Whether a stream (standard output by default) is coloured.
+
+    First of: what is ``asked`` for, "always" or "never"; NO_COLOR, which forbids it; FORCE_COLOR, which forces it; else a
+    terminal is coloured, unless TERM says that it is dumb.
+    """
+    if asked != "auto":
+        return asked == "always"
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Whether a stream (standard output by default) is a terminal."""
+    return (stream or sys.stdout).isatty()
+
+
+def width() -> int:
+    """The columns of the terminal."""
+    return shutil.get_terminal_size().columns
 
 
 def progress(total: int) -> Callable[[], None]:
-    """A function to call after each of ``total`` files: on a terminal it draws a bar once a second has passed."""
-    if not sys.stderr.isatty():
+    """A function to call after each of ``total`` files that is read: on a terminal it draws a bar once a second has passed.
+
+    When all are read, a line says that they are being checked, until something else is written or ``clear_status`` is called.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return lambda: None
     started = drawn = time.monotonic()
     done = 0
@@ -83,20 +126,41 @@ def progress(total: int) -> Callable[[], None]:
         nonlocal done, drawn
         done += 1
         now = time.monotonic()
-        if now - started < _PATIENCE:
-            return
-        if done == total:
-            sys.stderr.write("\r\033[K")
-        elif now - drawn >= _REDRAW:
+        if done == total and (now - started >= _PATIENCE or total >= _MANY):
+            _show_status(f"Checking {total} files ...")
+        elif done < total and now - started >= _PATIENCE and now - drawn >= _REDRAW:
             drawn = now
             full = _WIDTH * done // total
-            sys.stderr.write(f"\r[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total} files")
-        sys.stderr.flush()
+            _show_status(f"[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total} files read")
 
     return advance
 
 
+class _Status:
+    """Whether the last line of the terminal is a status, which is erased before anything else is written."""
+
+    shown = False
+
+
+def _show_status(text: str) -> None:
+    clear_status()
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    _Status.shown = True
+
+
+def clear_status() -> None:
+    """Erase the status line, if there is one."""
+    if _Status.shown:
+        _Status.shown = False
+        with contextlib.suppress(OSError):
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
 def _write(stream: TextIO, data: bytes) -> None:
+    clear_status()
     try:
         stream.flush()
         stream.buffer.write(data)

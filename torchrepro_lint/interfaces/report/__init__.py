@@ -3,9 +3,10 @@
 - ``renderer`` of ``formats``: the ``render`` of a format by its name.
 - ``View``, ``base_directory`` of ``view``: options of a format, and the directory that its paths are relative to.
 - ``excerpt``, ``changes`` of ``excerpt``: source lines of a diagnostic, and its fix as a diff.
+- ``paint`` of ``colours``: colours for a terminal, one for each severity.
 - ``fingerprints`` of ``fingerprints``: stable identifiers of diagnostics.
 - ``render`` of ``page_html``, ``page_markdown``, ``page_json``: an overview; of ``timeline_text``, ``timeline_json``: a trace;
   of ``ops_table``, ``ops_markdown``, ``ops_html``, ``ops_json``: the catalogue; of ``explanation``: an error of torch.
-- ``render``, ``by_rule`` of ``summary``; ``render`` of ``statistics``, ``diff``; ``files``, ``settings`` of ``show``: other
+- ``render``, ``by_rule``, ``by_severity`` of ``summary``; ``render`` of ``statistics``, ``diff``; ``files``, ``settings`` of ``show``: other
   output of ``check``.
 """

@@ -7,23 +7,32 @@ import re
 from collections.abc import Iterator
 
 from torchrepro_lint.engine.writing import FileChange
+from torchrepro_lint.interfaces.report.colours import BOLD, CYAN, GREEN, RED, paint
 from torchrepro_lint.source.errors import escape_control_characters
 
 # Patches end lines at \n only; a carriage return or a form feed is part of the line.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_STYLES = (("--- ", BOLD), ("+++ ", BOLD), ("@@ ", CYAN), ("-", RED), ("+", GREEN))
 # The control characters that a terminal may get.
 _ALLOWED_CONTROLS = re.compile(r"(\t|\r?\n)")
 
 
-def render(change: FileChange, visible: bool = False) -> str:
+def render(change: FileChange, visible: bool = False, colour: bool = False) -> str:
     """The diff of a file: a patch, or with ``visible`` for a terminal, without control sequences from the file."""
     patch = "".join(_unified(name, before, after) for name, before, after in _texts(change))
-    if not visible:
-        return patch
-    return "".join(
-        part if _ALLOWED_CONTROLS.fullmatch(part) else escape_control_characters(part)
-        for part in _ALLOWED_CONTROLS.split(patch)
-    )
+    if visible:
+        patch = "".join(
+            part if _ALLOWED_CONTROLS.fullmatch(part) else escape_control_characters(part)
+            for part in _ALLOWED_CONTROLS.split(patch)
+        )
+    return "".join(map(_coloured, _LINE.findall(patch))) if colour else patch
+
+
+def _coloured(line: str) -> str:
+    """A line of a patch in the colour that git gives it."""
+    style = next((style for start, style in _STYLES if line.startswith(start)), "")
+    text = line.rstrip("\r\n")
+    return paint(text, style, bool(style)) + line[len(text) :]
 
 
 def _texts(change: FileChange) -> Iterator[tuple[str, str, str]]:

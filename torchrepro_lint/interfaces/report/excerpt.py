@@ -1,4 +1,4 @@
-"""Source excerpts: the lines around a diagnostic with its range underlined, and its fix as a small diff."""
+"""Source excerpts: the lines around a diagnostic with the start of its range underlined, and its fix as a small diff."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from torchrepro_lint.source.text import Edit, Lines, Span, apply_edits
 
 Characters = Callable[[str], Sequence[str]]
 _AROUND = 2
-_MOST_ROWS = 6
-_WIDEST = 120
+WIDEST = 120
 _TAB = 4
 
 
@@ -35,21 +34,33 @@ class DiffLine(NamedTuple):
     where: str = ""
 
 
-def excerpt(one: Diagnostic, letters: Characters | None = None) -> Iterator[ExcerptLine]:
-    """The lines of a diagnostic with two before and two after, all of one cell; of a long range only the first.
+def excerpt(one: Diagnostic, letters: Characters | None = None, widest: int = WIDEST) -> Iterator[ExcerptLine]:
+    """The first line of a diagnostic, underlined, with two lines before and two after it, all of one cell.
 
-    ``letters`` gives what is printed for each character of a line; see ``log_characters``.
+    Empty lines at either end are left out. A longer range goes on without an underline; where it reaches beyond the excerpt, an
+    ellipsis says so. ``letters`` gives what is printed for each character of a line; see ``log_characters``. Lines are cut to
+    ``widest`` characters.
     """
     lines, span = one.written, one.span
     first, last = lines.position(span.start).row, lines.position(max(span.end - 1, span.start)).row
-    offset = first - one.start.row
-    top, bottom = _bounds(lines, span)
-    shown = min(last, first + _MOST_ROWS - 1)
-    for row in range(max(first - _AROUND, top), min(shown + _AROUND * (shown == last), bottom) + 1):
-        marked = _range(lines, row, span) if first <= row <= last else None
-        yield ExcerptLine(row - offset, *_cut_line((letters or _characters)(lines.line(row)), marked))
-    if shown < last:
+    rows = _rows_around(lines, span, first)
+    for row in rows:
+        marked = _range(lines, row, span) if row == first else None
+        text = (letters or _characters)(lines.line(row))
+        yield ExcerptLine(row - first + one.start.row, *_cut_line(text, marked, widest))
+    if rows[-1] < last:
         yield ExcerptLine(0, "…")
+
+
+def _rows_around(lines: Lines, span: Span, first: int) -> list[int]:
+    """The rows of an excerpt around the first row of a span, without empty ones at either end."""
+    top, bottom = _bounds(lines, span)
+    rows = list(range(max(first - _AROUND, top), min(first + _AROUND, bottom) + 1))
+    while rows[0] < first and not lines.line(rows[0]).strip():
+        del rows[0]
+    while rows[-1] > first and not lines.line(rows[-1]).strip():
+        del rows[-1]
+    return rows
 
 
 def changes(one: Diagnostic) -> Iterator[DiffLine]:
@@ -90,13 +101,13 @@ def _range(lines: Lines, row: int, span: Span) -> tuple[int, int]:
     return begin, max(min(span.end - start, len(text)), begin)
 
 
-def _cut_line(letters: Sequence[str], marked: tuple[int, int] | None) -> tuple[str, str]:
+def _cut_line(letters: Sequence[str], marked: tuple[int, int] | None, widest: int) -> tuple[str, str]:
     """A line and its underline; a very long line is cut to the part around the range."""
     begin = 0
-    if len(letters) > _WIDEST:
-        begin = max(0, min(marked[0] - _WIDEST // 3 if marked else 0, len(letters) - _WIDEST))
-    cut = letters[begin : begin + _WIDEST]
-    lead, tail = "…" * (begin > 0), "…" * (begin + _WIDEST < len(letters))
+    if len(letters) > widest:
+        begin = max(0, min(marked[0] - widest // 3 if marked else 0, len(letters) - widest))
+    cut = letters[begin : begin + widest]
+    lead, tail = "…" * (begin > 0), "…" * (begin + widest < len(letters))
     under = ""
     if marked:
         start, end = marked[0] - begin, min(marked[1] - begin, len(cut))

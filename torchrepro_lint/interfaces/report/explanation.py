@@ -73,7 +73,7 @@ def _span(one: Explanation, target: Target) -> str:
     if target.version == one.read_as:
         return f"{text}; so does {asked.rstrip(',')}"
     has = "has it, but no call is known to end there" if target.version in one.releases else "does not have it"
-    return f"{text}; {asked} {has}: what follows is of torch {one.read_as}"
+    return f"{text}; {asked} {has}; the lines below describe torch {one.read_as}"
 
 
 def _case(operation: str, place: str, condition: str) -> str:

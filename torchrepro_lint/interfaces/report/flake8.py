@@ -1,4 +1,4 @@
-"""The format ``flake8``, byte for byte as flake8 writes it: ``path:row:column: code message``.
+"""The format ``concise``, byte for byte as flake8 writes it, so that its other name is ``flake8``: ``path:row:column: code message``.
 
 In notebooks the place is ``path:cell 3:row:column``.
 """
@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.interfaces.report.colours import SEVERITIES
 from torchrepro_lint.interfaces.report.view import View, relative
 from torchrepro_lint.source.errors import escaped_message, escaped_path
 from torchrepro_lint.trace.call_paths import CallPathStep
@@ -16,17 +17,22 @@ from torchrepro_lint.trace.call_paths import CallPathStep
 _PLAIN = "{0.display}:{0.start}: {0.code} {0.message}\n"
 _COLOUR = (
     "\033[1m{0.display}\033[m\033[36m:\033[m{0.start.line}\033[36m:\033[m{0.start.column}\033[36m:\033[m"
-    " \033[1m\033[31m{0.code}\033[m {0.message}\n"
+    " {1}{0.code}\033[m {0.message}\n"
 )
 
 
 def render(diagnostics: Iterable[Diagnostic], view: View) -> str:
-    """One line for each diagnostic, coloured as flake8 does; ``verbose`` adds its call path, one step a line."""
+    """One line for each diagnostic; ``verbose`` adds its call path, one step a line.
+
+    Colours are flake8's, but for that of the code, which shows the severity.
+    """
     pattern = _COLOUR if view.colour else _PLAIN
     clean = (
         one._replace(display=escaped_path(one.display), message=escaped_message(one.message)) for one in diagnostics
     )
-    return "".join(pattern.format(one) + (_call_path(one) if view.verbose else "") for one in clean)
+    return "".join(
+        pattern.format(one, SEVERITIES[one.severity]) + (_call_path(one) if view.verbose else "") for one in clean
+    )
 
 
 def step_location(step: CallPathStep) -> str:

@@ -9,6 +9,7 @@ from torchrepro_lint.checks.pages import url
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.excerpt import changes, terminal_text
 from torchrepro_lint.interfaces.report.flake8 import step_location
+from torchrepro_lint.interfaces.report.summary import by_severity, counted
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.errors import without_workflow_commands
 
@@ -20,8 +21,8 @@ def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
     """A table of all diagnostics; below it, folded, their call paths and fixes."""
     if not diagnostics:
         return "### torchrepro-lint: no findings\n"
-    files = len({one.filename for one in diagnostics})
-    head = f"### torchrepro-lint: {_count(len(diagnostics), 'finding')} in {_count(files, 'file')}\n\n"
+    found, files = by_severity(one.severity for one in diagnostics), len({one.filename for one in diagnostics})
+    head = f"### torchrepro-lint: {found} in {counted(files, 'file')}\n\n"
     rows = "".join(_row(one) for one in diagnostics)
     details = "".join(_details(one) for one in diagnostics if one.steps or one.fix)
     return f"{head}| place | severity | rule | finding |\n|---|---|---|---|\n{rows}{details}"
@@ -69,7 +70,3 @@ def escaped(text: str) -> str:
 
 def _html(text: str) -> str:
     return "".join(_HTML.get(letter, letter) for letter in text)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

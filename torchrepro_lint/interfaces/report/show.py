@@ -33,8 +33,9 @@ def settings(checker: Checker, target: Target) -> str:
         "entry-points": _words(root.settings.entry_points),
         "device": root.settings.device,
         "min-severity": root.settings.min_severity,
+        "fail-on": root.settings.fail_on,
         "unsafe-fixes": str(root.settings.unsafe_fixes).lower(),
-        "output-format": root.settings.output_format,
+        "output-format": root.settings.output_format or "full in a terminal, concise elsewhere",
         "parser": root.settings.parser,
     }
     return "".join(f"{key} = {escaped(value)}".rstrip() + "\n" for key, value in rows.items())

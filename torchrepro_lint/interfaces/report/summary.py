@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 
+_SEVERITIES = ("error", "warning", "note")
 
-def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool) -> str:
-    """What was found and how much is fixable: ``files`` were linted, ``fixed`` findings were fixed."""
+
+def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool, unwritten: int = 0) -> str:
+    """What was found and how much is fixable: ``files`` were linted, ``fixed`` findings were fixed, and the fixes of
+    ``unwritten`` ones could not be written.
+    """
     if not files:
         return "No Python files or notebooks found; --show-settings shows what is excluded"
-    if not diagnostics and not fixed:
-        return f"No errors in {counted(files, 'file')}"
-    where = len({one.filename for one in diagnostics})
-    found = f"Found {counted(len(diagnostics) + fixed, 'error')}"
-    if fixed:
-        return f"{found} ({fixed} fixed, {len(diagnostics)} remaining){_fixable(diagnostics, unsafe)}"
-    return f"{found} in {counted(where, 'file')}{_fixable(diagnostics, unsafe)}"
+    if unwritten and not diagnostics:
+        return f"{counted(unwritten, 'finding')} left; {'its fix' if unwritten == 1 else 'their fixes'} could not be written"
+    if not diagnostics:
+        return f"No findings {'left ' * bool(fixed)}in {counted(files, 'file')}"
+    found = by_severity(one.severity for one in diagnostics)
+    where = counted(len({one.filename for one in diagnostics}), "file")
+    told = f"{found} left in {where}" if fixed else f"Found {found} in {where}"
+    more = f", {unwritten} more whose fixes could not be written" if unwritten else ""
+    return f"{told}{more}{_fixable(diagnostics, unsafe)}"
+
+
+def by_severity(severities: Iterable[str]) -> str:
+    """The number of findings of each severity, the gravest first: ``1 error, 7 warnings, 2 notes``; without any ``no findings``."""
+    counts = Counter(severities)
+    return ", ".join(counted(counts[each], each) for each in _SEVERITIES if counts[each]) or "no findings"
 
 
 def by_rule(codes: Collection[str]) -> str:
-    """Fixed findings by rule, most often first: ``3 errors: 2 TRL302, 1 TRL101``."""
+    """Fixed findings by rule, most often first: ``3 findings: 2 TRL302, 1 TRL101``."""
     counts = sorted(Counter(codes).items(), key=lambda each: (-each[1], each[0]))
-    return f"{counted(len(codes), 'error')}: {', '.join(f'{count} {code}' for code, count in counts)}"
+    return f"{counted(len(codes), 'finding')}: {', '.join(f'{count} {code}' for code, count in counts)}"
 
 
 def _fixable(diagnostics: Collection[Diagnostic], unsafe: bool) -> str:

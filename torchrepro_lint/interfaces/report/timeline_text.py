@@ -50,6 +50,7 @@ _STATES = {
     "unknown": "perhaps seeded by a call that is not followed",
     "touched": "touched",
 }
+_KEPT = "\0"
 _LEAST = 24
 _RED, _GREEN, _DIM, _BOLD, _PLAIN = "\033[31m", "\033[32m", "\033[2m", "\033[1m", "\033[0m"
 
@@ -106,7 +107,9 @@ def _lines(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
     yield ""
     yield from _missing(timeline, width, paint)
     for row in _LEGEND:
-        yield from (paint(line, _DIM) for line in wrap("  ".join(row), width))
+        # A mark stays beside its words.
+        text = "  ".join(each.replace(" ", _KEPT) for each in row)
+        yield from (paint(line.replace(_KEPT, " "), _DIM) for line in wrap(text, width))
 
 
 def _table(moments: Sequence[TimelineEvent], lanes: Sequence[Lane], width: int, paint: _Paint) -> Iterator[str]:
@@ -167,9 +170,10 @@ def _row(
     if left + len(text) <= width:
         yield start + shown
         return
-    first, *rest = wrap(text, max(width - left, _LEAST), break_long_words=False, break_on_hyphens=False)
+    room = max(width - left, _LEAST)
+    first, *rest = wrap(text, room, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     yield start + first
-    yield from (" " * left + "  " + escaped_line(line) for line in rest)
+    yield from (" " * left + escaped_line(line) for line in rest)
 
 
 def _missing(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:

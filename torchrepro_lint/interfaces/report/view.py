@@ -11,12 +11,14 @@ from urllib.parse import quote
 class View(NamedTuple):
     """How to write: in ``colour``, with call paths (``verbose``), for a reader that starts at ``base``.
 
-    ``base`` is the absolute directory that relative paths in reports for other programs start from.
+    ``base`` is the absolute directory that relative paths in reports for other programs start from. ``width`` is that of the
+    terminal in columns, 0 where the output goes elsewhere and is not wrapped.
     """
 
     colour: bool = False
     verbose: bool = False
     base: str = ""
+    width: int = 0
 
 
 def base_directory(output_format: str, environment: Mapping[str, str]) -> str:

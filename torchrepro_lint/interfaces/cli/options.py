@@ -1,0 +1,221 @@
+"""Options of the command line in groups, the help that shows them, and shell completion of rules and paths.
+
+Only click is imported here, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+SEVERITIES = ("note", "warning", "error")
+SEVERITIES_TOLD = "note, warning or error"
+# The order of the headings.
+_GROUPS = (
+    "Options",
+    "Fixes",
+    "Rule selection",
+    "Existing findings",
+    "Output",
+    "Files",
+    "Settings",
+    "Exit status",
+    "Miscellaneous",
+)
+_FEW = 10
+_WIDEST = 26
+_WIDEST_EXAMPLE = 66
+
+
+class Word(_Choice):
+    """One of some words; a word that is none of them gets the nearest one suggested."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The word; fails with a suggestion."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            from torchrepro_lint.config.settings import did_you_mean
+
+            words = [str(each) for each in self.choices]
+            self.fail(f"{value!r} is not one of {', '.join(words)}{did_you_mean(str(value), words)}", param, ctx)
+
+
+class ExistingFile(click.Path):
+    """A file that must exist; where it does not, a file of a similar name is suggested."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails with a suggestion."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            from torchrepro_lint.config.discovery import similar_path
+
+            self.fail(f"{error.message.rstrip('.')}{similar_path(str(value))}", param, ctx)
+
+
+class GroupedOption(click.Option):
+    """An option that the help lists below the heading of its ``group``."""
+
+    def __init__(self, *args: Any, group: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.group = group
+
+
+def option_group(name: str) -> Callable[..., Callable[[Any], Any]]:
+    """``click.option`` for the options of a group."""
+    return partial(click.option, cls=GroupedOption, group=name)
+
+
+class Command(click.Command):
+    """A command whose help has examples, a list of further commands, and its options by group."""
+
+    def __init__(
+        self,
+        *args: Any,
+        examples: Iterable[tuple[str, str]] = (),
+        commands: Iterable[tuple[str, str]] = (),
+        **options: Any,
+    ) -> None:
+        super().__init__(*args, **options)
+        self._examples = list(examples)
+        self._commands = list(commands)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The text, the examples and the other commands."""
+        super().format_help_text(ctx, formatter)
+        _write_section(formatter, "Examples", self._examples, _WIDEST_EXAMPLE)
+        _write_section(formatter, "Commands (add --help for their options)", self._commands, _WIDEST)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options by group; those of no group, such as ``--help``, are the last ones. A few options need no groups."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+        grouped = len(options) > _FEW
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for option in options:
+            group = (getattr(option, "group", "") or _GROUPS[-1]) if grouped else _GROUPS[0]
+            groups.setdefault(group, []).append(option.get_help_record(ctx) or ("", ""))
+        width = max((len(name) for rows in groups.values() for name, _ in rows if len(name) <= _WIDEST), default=0)
+        for heading in sorted(groups, key=_GROUPS.index):
+            _write_section(formatter, heading, [(f"{name:<{width}}", text) for name, text in groups[heading]], width)
+
+
+def _write_section(formatter: click.HelpFormatter, heading: str, rows: list[tuple[str, str]], widest: int) -> None:
+    if rows:
+        with formatter.section(heading):
+            formatter.write_dl(rows, col_max=widest)
+
+
+def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions for a comma-separated list of rule codes and names."""
+    from click.shell_completion import CompletionItem
+
+    from torchrepro_lint.checks.pages import pages
+
+    head, comma, last = incomplete.rpartition(",")
+    offered = [(word, page.summary) for page in pages() for word in (page.code, page.name)]
+    return [CompletionItem(f"{head}{comma}{word}", help=summary) for word, summary in offered if word.startswith(last)]
+
+
+def complete_paths(
+    commands: Sequence[str], context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Completions for paths; for the first argument also the names of commands."""
+    from click.shell_completion import CompletionItem
+
+    first = not context.params.get("paths")
+    named = [CompletionItem(name) for name in commands if first and incomplete and name.startswith(incomplete)]
+    return [*named, CompletionItem(incomplete, type="file")]
+
+
+def rules_option(group: str, name: str, text: str) -> Callable[[Any], Any]:
+    """An option that takes a list of rules, by commas or by repetition; ``None`` where it is not given."""
+    return option_group(group)(
+        name, multiple=True, metavar="RULES", callback=_split_list, help=text, shell_complete=complete_rules
+    )
+
+
+def globs_option(group: str, name: str, text: str) -> Callable[[Any], Any]:
+    """The same for a list of globs."""
+    return option_group(group)(name, multiple=True, metavar="GLOBS", callback=_split_globs, help=text)
+
+
+def _split_list(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+    words = tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+    if values and not words and parameter.name == "select":
+        raise click.BadParameter("no rule would run: name rules, or leave the option out")
+    return words if values else None
+
+
+def _split_globs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+    from torchrepro_lint.config.settings import require_glob
+
+    words = _split_list(context, parameter, values)
+    try:
+        for word in words or ():
+            require_glob(word)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return words
+
+
+def shared_options(command: Any) -> Any:
+    """The options about rules, the target and the settings that several commands have."""
+    for add in reversed(_SHARED):
+        command = add(command)
+    return command
+
+
+_RULES, _SETTINGS = "Rule selection", "Settings"
+_rules, _settings = option_group(_RULES), option_group(_SETTINGS)
+TARGET_OPTIONS = (
+    _settings(
+        "--torch-version",
+        metavar="X.Y",
+        help='The version of torch that the code runs with, or "minimum" for the oldest one that the requirements admit.',
+    ),
+    _settings(
+        "--device",
+        type=Word(("auto", "cuda", "mps", "cpu")),
+        metavar="DEVICE",
+        help="The device that the code runs on: auto (default; what the code itself says), cuda, mps or cpu.",
+    ),
+    _settings(
+        "--parser",
+        type=Word(("auto", "libcst")),
+        metavar="PARSER",
+        help="auto (default; Python's own parser, and libcst for what that cannot parse) or libcst, which is slower.",
+    ),
+)
+_SHARED = (
+    rules_option(
+        _RULES, "--select", "Run only these rules: codes, prefixes of codes, names or ALL, separated by commas."
+    ),
+    rules_option(_RULES, "--extend-select", "Run these rules in addition to the selected ones."),
+    rules_option(_RULES, "--ignore", "Do not run these rules."),
+    _rules(
+        "--min-severity",
+        type=Word(SEVERITIES),
+        metavar="SEVERITY",
+        help=f"Report only findings of this severity or above: {SEVERITIES_TOLD}.",
+    ),
+    _rules("--ignore-noqa", is_flag=True, help="Report findings even where a comment suppresses them."),
+    _settings("--config", type=ExistingFile(), metavar="FILE", help="Use this settings file."),
+    _settings("--isolated", is_flag=True, help="Ignore all settings files."),
+    *TARGET_OPTIONS,
+)
