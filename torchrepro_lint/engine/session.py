@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
+from torchrepro_lint.config.discovery import GivenFile, ProjectTree, relative_path
 from torchrepro_lint.config.roots import ConfigOptions, RootFinder, fallback_root
 from torchrepro_lint.engine.checker import Checker, check
+from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
@@ -78,7 +79,7 @@ class Session:
 
     def _linked(self, absolute: str, data: bytes | None) -> _LinkedProject | None:
         """The project of a file; None if the file is excluded."""
-        root = RootFinder(self._options, fallback_root([absolute])).of(os.path.dirname(absolute))
+        root = RootFinder(self._options, fallback_root([absolute], os.getcwd())).of(os.path.dirname(absolute))
         known = self._known.pop(root.path, None)
         if known is None or relative_path(absolute, root.path) not in known.tree.files:
             stdin = None if data is None else GivenFile(absolute, absolute, data)
