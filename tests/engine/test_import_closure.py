@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Ran
 from torchrepro_lint.config import discovery
 from torchrepro_lint.config.discovery import GivenFile
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.import_closure import plan
 
 Maker = Callable[[Mapping[str, str]], Path]
-Lint = Callable[..., object]
+Lint = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -138,3 +139,43 @@ def test_the_search_stops_at_the_limit(project: Maker, monkeypatch: pytest.Monke
     monkeypatch.setattr(discovery, "_entries", entries)
     assert read("train.py") == ["a.py", "train.py"]
     assert scanned == [str(folder), str(folder / "data")]
+
+
+CONNECTED = {
+    "train.py": "import torch\nfrom lib.net import build\nif __name__ == '__main__':\n    build()(torch.ones(1)).sum().backward()\n",
+    "lib/__init__.py": "",
+    "lib/net.py": "import torch\nfrom . import (\n    parts,  # (all)\n    more)\ndef build():\n    return torch.nn.Linear(1, 1)\n",
+    "lib/parts.py": "",
+    "lib/more.py": "",
+    "lib/unused.py": "",
+    "seeded.py": "import torch, train\ntorch.manual_seed(0)\ntrain.build()\n",
+    "one_line.py": "x = 1; import seeded",
+    "by_string.py": "import importlib\nname = 'one_line'\nimportlib.import_module(name)\n",
+    "split.py": "from \\\n    by_string import name\n",
+    "alone.py": "import os\n# train, net\nx = 'lib'\n",
+    "apart/net2.py": "import apart.other",
+    "apart/other.py": "",
+}
+
+
+def test_only_what_imports_may_connect_is_parsed_where_much_was_not_given(project: Maker) -> None:
+    project({**CONNECTED, **{f"other_{number}.py": "import os" for number in range(110)}})
+    connected = sorted(CONNECTED.keys() - {"alone.py", "apart/net2.py", "apart/other.py"})
+    assert read("train.py") == connected
+    assert read("lib/more.py") == connected
+    assert read("apart/other.py") == ["apart/net2.py", "apart/other.py"]
+    assert read("alone.py", "apart/net2.py") == ["alone.py", "apart/net2.py", "apart/other.py"]
+    assert len(read(".")) == len(CONNECTED) + 110
+    Path("setup.cfg").touch()
+    assert len(read("train.py")) == len(CONNECTED) + 110
+
+
+def test_the_same_is_said_of_a_file_whatever_is_left_out(project: Maker, lint: Lint) -> None:
+    folder = project(
+        {**CONNECTED, **{f"other_{number}.py": "import torch\ntorch.manual_seed(0)" for number in range(110)}}
+    )
+    names = sorted(CONNECTED)
+    few = [lint(name, "-q", "--select", "ALL").out for name in names]
+    (folder / "setup.cfg").touch()
+    assert [lint(name, "-q", "--select", "ALL").out for name in names] == few
+    assert "TRL101" in few[names.index("train.py")]

@@ -36,7 +36,7 @@ _PLAIN_NAME = re.compile(r"[\w.-]+")
 # A directory without a marker that has more Python files is not taken whole. It is not searched beyond so many entries, either.
 MAX_UNMARKED_FILES = 20_000
 _MAX_UNMARKED_ENTRIES = 10 * MAX_UNMARKED_FILES
-# More files than these are not read beside the given ones without a word, where nothing marks a project.
+# More files than these are not taken beside the given ones without a word, where nothing marks a project.
 _MANY_UNASKED_FILES = 100
 
 
@@ -190,13 +190,14 @@ class ProjectTree(NamedTuple):
     """The files of a project: all its Python files, and those to lint, by path from the root, with slashes.
 
     ``partial`` says why the directory is not taken whole. Then ``files`` are those to lint, and
-    ``engine.import_closure`` adds what they import.
+    ``engine.import_closure`` adds what they import. ``unasked`` says that many of the files were neither given nor marked as a project.
     """
 
     root: ProjectRoot
     files: tuple[str, ...]
     given: tuple[tuple[str, GivenFile], ...]
     partial: str = ""
+    unasked: bool = False
 
     def place(self, path: str) -> str:
         """The absolute path of a file."""
@@ -239,23 +240,23 @@ def plan(
             continue
         by_root.setdefault(root.path, {}).setdefault(relative_path(given.path, root.path), given)
     trees = tuple(finder.tree(root, by_root[root]) for root in sorted(by_root))
-    notes = tuple(told for tree in trees if (told := _told(tree, finder.is_given(tree.root))))
+    notes = tuple(told for tree in trees if (told := _told(tree)))
     return Plan(trees, missing, stdin.data if stdin else None, notes)
 
 
-def _told(tree: ProjectTree, is_given: bool) -> str:
-    """What is said of a project without a marker that is not read whole, or of which much is read that nobody gave."""
-    place, others = escaped(tree.root.top), len(tree.files) - len(tree.given)
+def _told(tree: ProjectTree) -> str:
+    """What is said of a project without a marker that is not taken whole, or that has much that nobody gave."""
+    place = escaped(tree.root.top)
     if tree.partial:
         return (
             f"The project is only the given files and what they import, since {place} {tree.partial}; "
             f"put an empty {OWN_FILE} in the project's folder to have all of it read"
         )
-    if tree.root.marked or is_given or others <= _MANY_UNASKED_FILES:
+    if not tree.unasked:
         return ""
     return (
-        f"The project is all {len(tree.files):,} Python files in {place}, since nothing marks a smaller one; "
-        f"put an empty {OWN_FILE} in the project's own folder to change that"
+        f"Nothing marks the project of the given files, so it is looked for in all {len(tree.files):,} Python files in {place}; "
+        f"put an empty {OWN_FILE} in the project's own folder to mark it"
     )
 
 
@@ -324,7 +325,9 @@ class _Finder:
         root = self.roots.of(path)
         below, partial = self._whole(root)
         files = {relative_path(file, path) for file in below}
-        return ProjectTree(root, tuple(sorted(files | set(given))), tuple(sorted(given.items())), partial)
+        files.update(given)
+        asked = root.marked or self.is_given(root) or len(files) - len(given) <= _MANY_UNASKED_FILES
+        return ProjectTree(root, tuple(sorted(files)), tuple(sorted(given.items())), partial, not asked)
 
     def _whole(self, root: ProjectRoot) -> tuple[tuple[str, ...], str]:
         """The files below a root, or why it is not taken whole."""

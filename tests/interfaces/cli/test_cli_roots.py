@@ -24,13 +24,14 @@ def many(project: Project) -> Path:
 def test_many_files_beside_a_lone_one_are_not_read_without_a_word(many: Path, lint: Lint) -> None:
     ran = lint("train.py")
     told = (
-        f"The project is all 122 Python files in {many}, since nothing marks a smaller one; "
-        "put an empty torchrepro-lint.toml in the project's own folder to change that\n"
+        f"Nothing marks the project of the given files, so it is looked for in all 122 Python files in {many}; "
+        "put an empty torchrepro-lint.toml in the project's own folder to mark it\n"
     )
     assert ran.err.startswith(told)
     assert "TRL101" in ran.out
     assert "marks" not in ran.out
     assert lint("train.py").err == ran.err  # recalled
+    assert "files = 1 to report on, 2 in the project" in lint("train.py", "--show-settings").out
 
 
 @pytest.mark.parametrize("arguments", [(".",), ("train.py", "-q"), ("train.py", "--config", "own.toml")])

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeVar
 
-from torchrepro_lint.config.discovery import GivenFile, ProjectTree, relative_path
+from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
 from torchrepro_lint.config.roots import FallbackRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import settings_table
-from torchrepro_lint.engine.import_closure import plan, with_imported_files
+from torchrepro_lint.engine.import_closure import with_imported_files
 from torchrepro_lint.interfaces.lsp.client_settings import Preferences
 from torchrepro_lint.interfaces.lsp.documents import Document
 from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
