@@ -183,6 +183,9 @@ def test_a_name_that_is_not_utf8(project: Maker) -> None:
         ({"p/requirements-dev.txt": "", "p/requirements-all.txt": ""}, "p", "requirements-all.txt"),
         ({"setup.py": "", "p/q/requirements.txt": ""}, "", "setup.py"),
         ({"setup.py": "", "p/__init__.py": "", "p/q/setup.py": ""}, "", "setup.py"),
+        ({"setup.py": "", "PKG-INFO": "", "p/q/setup.py": ""}, "", "setup.py"),
+        ({"a.py": "", "PKG-INFO": "", "p/q/requirements.txt": ""}, "", "PKG-INFO"),
+        ({".git/HEAD": "", "train.py": "", "p/PKG-INFO": "", "p/setup.py": ""}, "p", "setup.py"),
         ({}, "", "the working directory"),
     ],
 )

@@ -21,7 +21,8 @@ from torchrepro_lint.source.files import top_folders
 
 _SETUP = ("setup.py", "setup.cfg")
 _REQUIREMENTS = "requirements*.txt"
-_REPOSITORIES = (".git", ".hg")
+# What the top directory of a repository or of an unpacked sdist has.
+_TOPS = (".git", ".hg", "PKG-INFO")
 # The entries of a directory among which a requirements file or a Python file is looked for.
 _MOST_ENTRIES = 20_000
 # Directories that many programs share, beside those of the environment.
@@ -132,16 +133,16 @@ class RootFinder:
 
         1. the nearest directory with our settings;
         2. the nearest one with a pyproject.toml;
-        3. in a repository, the outermost one with a setup.py, setup.cfg or requirements*.txt that has no Python files
-           above it in the repository, else the repository itself (.git or .hg);
+        3. in a repository (.git or .hg) or an unpacked sdist (PKG-INFO), the outermost one with a setup.py, setup.cfg or
+           requirements*.txt that has no Python files above it in there, else the repository or sdist itself;
         4. elsewhere, the nearest one with a setup.py or setup.cfg, else with a requirements*.txt, that is no part of a package;
         5. the fallback.
 
-        In a repository the nearest setup.py or requirements file decides nothing by itself: many have one for a CUDA
-        extension in ``models/ops``, for the documentation, or for each example. As a project of its own such a folder would be cut
-        off from the code that it imports and from the programs that run it. Where nothing but such folders is in the repository,
-        a collection of examples say, each is a project. A home directory is marked by our settings only: a .git for the
-        user's dotfiles makes no project of all that lies below.
+        In a repository the nearest setup.py or requirements file decides nothing by itself: many have one for a CUDA extension in
+        ``models/ops``, for the documentation, or for each example. As a project of its own such a folder would be cut off from the code
+        that it imports and from the programs that run it: fairseq has 5 such folders, NVIDIA's DeepLearningExamples 10. Where there
+        is nothing but such folders, in a collection of examples say, each is a project. A home directory is marked by our settings
+        only: a .git for the user's dotfiles makes no project of all that lies below.
         """
         if directory not in self._found:
             self._found[directory] = self._search(directory)
@@ -164,7 +165,7 @@ class RootFinder:
             if os.path.isfile(os.path.join(parent, PYPROJECT)):
                 return parent, PYPROJECT
         for number, parent in enumerate(parents):
-            for name in _REPOSITORIES:
+            for name in _TOPS:
                 if os.path.exists(os.path.join(parent, name)):
                     return self._in_repository(parents[: number + 1]) or (parent, name)
         own = [each for each in parents if not _is_package(os.path.dirname(each))]
@@ -214,7 +215,7 @@ class RootFinder:
         options = self._options
         config = None if options.isolated else options.config or self._config(path)
         settings = options.overrides(load_settings(config) if config else Settings())
-        marked = decided_by in (OWN_FILE, PYPROJECT, *_SETUP, *_REPOSITORIES) or fnmatch(decided_by, _REQUIREMENTS)
+        marked = decided_by in (OWN_FILE, PYPROJECT, *_SETUP, *_TOPS) or fnmatch(decided_by, _REQUIREMENTS)
         at_fallback = not marked and path == self._fallback.root
         return ProjectRoot(path, config, settings, self._fallback.top if at_fallback else path, decided_by, marked)
 
