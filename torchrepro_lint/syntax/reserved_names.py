@@ -13,7 +13,7 @@ from torchrepro_lint.syntax.tokens import HIDDEN
 
 ASYNC = "async"
 # As a keyword it stands before one of three others.
-_RESERVED = re.compile(rf"(?P<hidden>{HIDDEN})|\basync\b(?!(?:\s|\\|#[^\r\n]*)+(?:def|for|with)\b)")
+_RESERVED = re.compile(rf"(?P<hidden>{HIDDEN})|\basync\b(?!(?:\s|\\|#[^\r\n]*[\r\n])+(?:def|for|with)\b)")
 # Words of the same length; a text that has all of them is not read.
 _STAND_INS = tuple(f"a_{number:03}" for number in range(20))
 

@@ -59,6 +59,8 @@ _PLACES = (
 )
 _TOKEN = re.compile(r"\w+|[^\w\s][=>*/]?")
 _FSTRINGS_NEST = (3, 12)
+# What is wrong with a longer line is looked for at its beginning.
+_MAX_LINE = 200
 # The longest keyword has eight letters.
 _MAX_KEYWORD = 20
 
@@ -106,7 +108,7 @@ def _of_tokenizer(message: str) -> str:
 
 def _cause(lines: Lines, offset: int) -> str:
     """The cause that the text itself shows; empty where it shows none."""
-    line = lines.line(min(lines.position(offset).row, len(lines)))
+    line = lines.line(min(lines.position(offset).row, len(lines)))[:_MAX_LINE]
     # Python's parser may point at the character before.
     at = {
         place: cause for pattern, cause in _PLACES for place in (offset, offset + 1) if pattern.match(lines.text, place)

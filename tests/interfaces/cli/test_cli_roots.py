@@ -60,7 +60,9 @@ def test_a_file_in_the_home_directory_is_read_with_its_imports_and_a_word(
         "put an empty torchrepro-lint.toml in the project's folder to have all of it read\n"
     )
     assert "project" not in lint("train.py", "--quiet").err
-    assert "files = 1 to report on, 2 in the project" in lint("train.py", "--show-settings").out
+    shown = lint("train.py", "--show-settings").out
+    assert f"root = {many} (the working directory, which is the home directory)\n" in shown
+    assert "files = 1 to report on, 2 in the project" in shown
 
 
 def test_what_decided_the_root_is_shown(project: Project, lint: Lint) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchrepro_lint.config.discovery import Plan, source_roots
-from torchrepro_lint.config.roots import ProjectRoot
+from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
 from torchrepro_lint.config.target import Target
 from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.source.errors import escaped
@@ -18,11 +17,13 @@ def files(plan: Plan) -> str:
 
 def roots(plan: Plan) -> tuple[str, ...]:
     """The root of each project, and what decided it."""
-    return tuple(f"root = {escaped(_root(tree.root))}" for tree in plan.trees)
+    return tuple(f"root = {escaped(_root(tree))}" for tree in plan.trees)
 
 
-def _root(root: ProjectRoot) -> str:
-    return f"{root.path} ({root.decided_by})" if root.decided_by else root.path
+def _root(tree: ProjectTree) -> str:
+    """The root of a project with what decided it, and why it is not taken whole."""
+    why = f"{tree.root.decided_by}, which {tree.partial}" if tree.partial else tree.root.decided_by
+    return f"{tree.root.path} ({why})" if why else tree.root.path
 
 
 def settings(checker: Checker, target: Target) -> str:
@@ -30,7 +31,7 @@ def settings(checker: Checker, target: Target) -> str:
     root = checker.tree.root
     asked = f", nearest to {target.asked}" if target.asked else ""
     rows = {
-        "root": _root(root),
+        "root": _root(checker.tree),
         "settings": str(root.config or "defaults"),
         "target-torch": f"{target.version} ({target.decided_by}{asked})",
         "rules": _words(rule.code for rule in checker.rules),
