@@ -170,39 +170,100 @@ def test_a_name_that_is_not_utf8(project: Maker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "root"),
+    ("files", "root", "decided_by"),
     [
-        ({"p/pyproject.toml": "[tool.torchrepro-lint]\n", "p/q/pyproject.toml": ""}, "p"),
-        ({"p/torchrepro-lint.toml": "", "p/q/pyproject.toml": ""}, "p"),
-        ({"pyproject.toml": "", "p/q/pyproject.toml": ""}, "p/q"),
-        ({"p/pyproject.toml": "", "p/q/.git/HEAD": ""}, "p"),
-        ({"p/.git/HEAD": ""}, "p"),
-        ({}, "p/q/r"),
+        ({"p/pyproject.toml": "[tool.torchrepro-lint]\n", "p/q/pyproject.toml": ""}, "p", "pyproject.toml"),
+        ({"p/torchrepro-lint.toml": "", "p/q/pyproject.toml": ""}, "p", "torchrepro-lint.toml"),
+        ({"pyproject.toml": "", "p/q/pyproject.toml": ""}, "p/q", "pyproject.toml"),
+        ({"p/pyproject.toml": "", "p/q/.git/HEAD": ""}, "p", "pyproject.toml"),
+        ({"p/.git/HEAD": ""}, "p", ".git"),
+        ({"p/.hg/store": ""}, "p", ".hg"),
+        ({"setup.py": "", "p/setup.py": ""}, "p", "setup.py"),
+        ({"p/setup.cfg": "", "p/requirements.txt": ""}, "p", "setup.cfg"),
+        ({"p/requirements-dev.txt": "", "p/requirements-all.txt": ""}, "p", "requirements-all.txt"),
+        ({"setup.py": "", "p/q/requirements.txt": ""}, "", "setup.py"),
+        ({"setup.py": "", "p/__init__.py": "", "p/q/setup.py": ""}, "", "setup.py"),
+        ({"setup.py": "", "PKG-INFO": "", "p/q/setup.py": ""}, "", "setup.py"),
+        ({"a.py": "", "PKG-INFO": "", "p/q/requirements.txt": ""}, "", "PKG-INFO"),
+        ({".git/HEAD": "", "train.py": "", "p/PKG-INFO": "", "p/setup.py": ""}, "p", "setup.py"),
+        ({}, "", "the working directory"),
     ],
 )
-def test_the_root(project: Maker, files: dict[str, str], root: str) -> None:
+def test_the_root(project: Maker, files: dict[str, str], root: str, decided_by: str) -> None:
     folder = project({**files, "p/q/r/a.py": ""})
-    assert [tree.root.path for tree in plan(("p/q/r/a.py",), ConfigOptions()).trees] == [str(folder / root)]
+    (tree,) = plan(("p/q/r/a.py",), ConfigOptions()).trees
+    assert (tree.root.path, tree.root.decided_by) == (str(folder / root), decided_by)
+
+
+@pytest.mark.parametrize(
+    ("files", "root"),
+    [
+        ({"ops/setup.py": "", "train.py": ""}, ""),
+        ({"ops/setup.py": "", "setup.cfg": "[flake8]"}, ""),
+        ({"ops/setup.py": "", "requirements.txt": ""}, ""),
+        ({"ops/requirements.txt": "", "demo.ipynb": ""}, ""),
+        ({"ops/setup.py": "", "README.md": "", "tools/run.py": ""}, "ops"),
+        ({"ops/requirements.txt": "", "ops/inner/setup.py": ""}, "ops"),
+    ],
+)
+def test_a_folder_of_a_repository_is_a_project_if_nothing_above_it_is(
+    project: Maker, files: dict[str, str], root: str
+) -> None:
+    """Else a CUDA extension or an example would be cut off from the code that it imports."""
+    folder = project({**files, ".git/HEAD": "", "ops/inner/a.py": ""})
+    (tree,) = plan(("ops/inner/a.py",), ConfigOptions()).trees
+    assert tree.root.path == str(folder / root)
+
+
+@pytest.mark.parametrize("marker", [".git/HEAD", "pyproject.toml", "setup.py", "requirements.txt"])
+@pytest.mark.parametrize("shared", ["HOME", "TMPDIR"])
+def test_a_home_directory_is_marked_by_our_settings_only(
+    project: Maker, monkeypatch: pytest.MonkeyPatch, shared: str, marker: str
+) -> None:
+    folder = project({marker: "", "pkg-1.0/setup.py": "", "pkg-1.0/a.py": "", "scratch/b.py": ""})
+    monkeypatch.setenv(shared, str(folder))
+    assert [tree.root.path for tree in plan(("pkg-1.0/a.py",), ConfigOptions()).trees] == [str(folder / "pkg-1.0")]
+    monkeypatch.chdir(folder / "scratch")
+    assert [tree.root.path for tree in plan(("b.py",), ConfigOptions()).trees] == [str(folder / "scratch")]
 
 
 PACKAGE = {"p/a/__init__.py": "", "p/a/b/__init__.py": "", "p/a/b/c.py": "", "p/a/d/e.py": "", "p/beside.py": ""}
 
 
 @pytest.mark.parametrize("path", ["p/a", "p/a/b", "p/a/b/c.py", "p/a/__init__.py"])
-def test_a_file_of_an_unmarked_package_has_the_project_of_the_package(project: Maker, path: str) -> None:
-    folder = project(PACKAGE)
-    (tree,) = plan((path,), ConfigOptions()).trees
+@pytest.mark.parametrize("here", ["other", "p/a/b"])
+def test_a_file_of_an_unmarked_package_has_the_project_of_the_package(
+    project: Maker, monkeypatch: pytest.MonkeyPatch, path: str, here: str
+) -> None:
+    folder = project({**PACKAGE, "other/x.py": ""})
+    monkeypatch.chdir(folder / here)
+    (tree,) = plan((str(folder / path),), ConfigOptions()).trees
     assert tree.root.path == str(folder / "p")
     assert tree.files == ("a/__init__.py", "a/b/__init__.py", "a/b/c.py", "a/d/e.py")
 
 
-def test_a_checkout_whose_name_cannot_be_imported_is_no_package(project: Maker) -> None:
-    folder = project({"owner-name/__init__.py": "", "owner-name/train.py": "", "owner-name/a/__init__.py": ""})
+def test_a_checkout_whose_name_cannot_be_imported_is_no_package(
+    project: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"owner-name/__init__.py": "", "owner-name/train.py": "", "owner-name/a/__init__.py": "", "other/x.py": ""}
+    folder = project(files)
+    monkeypatch.chdir(folder / "other")
     for path in ("owner-name", "owner-name/train.py"):
-        (tree,) = plan((path,), ConfigOptions()).trees
+        (tree,) = plan((str(folder / path),), ConfigOptions()).trees
         assert tree.root.path == str(folder / "owner-name")
-    (tree,) = plan(("owner-name/a",), ConfigOptions()).trees
+    (tree,) = plan((str(folder / "owner-name/a"),), ConfigOptions()).trees
     assert tree.root.path == str(folder / "owner-name")
+
+
+def test_unmarked_paths_belong_to_the_working_directory_that_holds_them(
+    project: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project({"p/a/x.py": "", "p/b/y.py": "", "z.py": "", "other/x.py": ""})
+    (tree,) = plan(("p/a/x.py", "p/b/y.py"), ConfigOptions()).trees
+    assert tree.root.path == str(folder)
+    monkeypatch.chdir(folder / "other")
+    (tree,) = plan(("../p/a/x.py", "../p/b/y.py"), ConfigOptions()).trees
+    assert (tree.root.path, tree.root.decided_by) == (str(folder / "p"), "the common parent of the given paths")
 
 
 def test_a_marked_directory_around_a_package_is_linked_as_a_whole(project: Maker) -> None:
@@ -211,9 +272,10 @@ def test_a_marked_directory_around_a_package_is_linked_as_a_whole(project: Maker
     assert "beside.py" in tree.files
 
 
-def test_unmarked_paths_beside_each_other_share_their_parent(project: Maker) -> None:
-    folder = project(PACKAGE)
-    (tree,) = plan(("p/a/b", "p/beside.py"), ConfigOptions()).trees
+def test_unmarked_paths_beside_each_other_share_their_parent(project: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project({**PACKAGE, "other/x.py": ""})
+    monkeypatch.chdir(folder / "other")
+    (tree,) = plan(("../p/a/b", "../p/beside.py"), ConfigOptions()).trees
     assert (tree.root.path, len(tree.files)) == (str(folder / "p"), 5)
 
 

@@ -34,6 +34,8 @@ FILES = {
     "train.py": TRAIN,
     "switch.py": "import torch\n\nif True:\n    torch.backends.cudnn.benchmark = True\n",
     "broken.py": "x = (\n",
+    "python2.py": "print 'x'\n",
+    "old.py": "import torch\nx = torch.rand(3).cuda(async=True)\ntorch.save(x, 'x')\n",
     "cells.ipynb": notebook(CELL),
     "broken.ipynb": notebook(CELL, "y = (", "z = 1)"),
     "open.ipynb": notebook("x = (1,", "2)"),

@@ -1,15 +1,52 @@
-"""TRL001: a file that cannot be parsed. The engine reports it; a file with a syntax tree has no such finding."""
+"""TRL001: a file that cannot be parsed, which the engine reports; and ``async`` as a name, which is read on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
+from torchrepro_lint.syntax.reserved_names import ASYNC
+from torchrepro_lint.syntax.visitor import callee_identifier
+
 if TYPE_CHECKING:
-    from torchrepro_lint.checks.rule import Finding
     from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.resolve.program_index import CallSite
+
+# Methods of tensors, storages and modules whose argument ``async`` was renamed in PyTorch 0.4.
+_METHODS = frozenset({"cuda", "to", "copy_", "type"})
+_NEW = "non_blocking"
+_OWN_NAME = f"{ASYNC} is also a name of the program's own, and only its author knows what else to call it"
 
 
-def check(_: Context) -> Iterator[Finding]:
-    """Nothing: the file was parsed."""
-    return iter(())
+def check(context: Context) -> Iterator[Finding]:
+    """The first ``async`` that is a name, of all in the file."""
+    if ASYNC not in context.lines.text:
+        return
+    from torchrepro_lint.syntax.parse import read_as_names  # few runs parse here
+
+    offsets = read_as_names(context.lines.text)
+    if not offsets:
+        return
+    renamed = {offset for site in context.project.calls(context.path) for offset in _renamed(context, site)}
+    is_torch = renamed.issuperset(offsets)
+    better = f"; write {_NEW}" if is_torch else ""
+    message = f"{ASYNC} is a keyword since Python 3.7, so this file cannot run; it was read as a name{better}"
+    yield Finding("TRL001", _span(offsets[0]), message, _fix(offsets) if is_torch else NoFix(_OWN_NAME))
+
+
+def _renamed(context: Context, site: CallSite) -> Iterator[int]:
+    """The offset of ``async`` where it is an argument that torch renamed."""
+    call, keywords = site.call, [arg.keyword for arg in site.call.args]
+    is_method = callee_identifier(call.func) in _METHODS and not any(":" in name for name in site.names)
+    if is_method and ASYNC in keywords and _NEW not in keywords:
+        yield context.lines.text.rindex(ASYNC, 0, call.args[keywords.index(ASYNC)].start)
+
+
+def _fix(offsets: tuple[int, ...]) -> Fix:
+    return Fix(f"rename {ASYNC} to {_NEW}", tuple(Edit(_span(offset), _NEW) for offset in offsets), safe=True)
+
+
+def _span(offset: int) -> Span:
+    return Span(offset, offset + len(ASYNC))

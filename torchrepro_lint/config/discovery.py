@@ -10,13 +10,21 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import signature
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from pathspec import GitIgnoreSpec as Spec
 from pathspec import RegexPattern
 
-from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot, ProjectRoot, RootFinder, fallback_root
-from torchrepro_lint.config.settings import nearest
+from torchrepro_lint.config.roots import (
+    ConfigOptions,
+    FallbackRoot,
+    ProjectRoot,
+    RootFinder,
+    fallback_root,
+    why_never_whole,
+)
+from torchrepro_lint.config.settings import OWN_FILE, nearest
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import escaped, escaped_path
 from torchrepro_lint.source.globs import GitignorePattern, parse_gitignore_line
@@ -25,6 +33,11 @@ from torchrepro_lint.source.text import Fix
 # From version 1 on pathspec may choose another matcher, which does not support all of our expressions.
 _PATHSPEC_OPTIONS: dict[str, Any] = {"backend": "simple"} if "backend" in signature(Spec).parameters else {}
 _PLAIN_NAME = re.compile(r"[\w.-]+")
+# A directory without a marker that has more Python files is not taken whole. It is not searched beyond so many entries, either.
+MAX_UNMARKED_FILES = 20_000
+_MAX_UNMARKED_ENTRIES = 10 * MAX_UNMARKED_FILES
+# More files than these are not taken beside the given ones without a word, where nothing marks a project.
+_MANY_UNASKED_FILES = 100
 
 
 class Exclusion:
@@ -84,17 +97,25 @@ def relative_path(path: str, root: str) -> str:
     return below.replace(os.sep, "/")
 
 
-def python_files(top: str, exclusion: Exclusion) -> Iterator[str]:
+class TooManyFiles(Exception):  # noqa: N818  nothing is wrong
+    """A directory has more files than are searched."""
+
+
+def python_files(top: str, exclusion: Exclusion, most: int | None = None) -> Iterator[str]:
     """The Python files and notebooks below a directory (absolute and normal path), in no promised order.
 
-    Links to directories are not followed, so loops of links do no harm; only regular files are found.
+    Links to directories are not followed, so loops of links do no harm; only regular files are found. Raises ``TooManyFiles``
+    after ``most`` files and folders of any kind.
     """
-    waiting = [top]
+    waiting, seen = [top], 0
     while waiting:
         try:
-            entries = sorted(os.scandir(waiting.pop()), key=lambda entry: entry.name)
+            entries = sorted(_entries(waiting.pop(), most), key=lambda entry: entry.name)
         except OSError:
             continue
+        seen += len(entries)
+        if most is not None and seen > most:
+            raise TooManyFiles
         for entry in entries:
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not (entry.name.endswith((".py", ".ipynb")) and _is_regular(entry)):
@@ -105,6 +126,12 @@ def python_files(top: str, exclusion: Exclusion) -> Iterator[str]:
                 waiting.append(entry.path)
             else:
                 yield entry.path
+
+
+def _entries(directory: str, most: int | None) -> list[os.DirEntry[str]]:
+    """The entries of a directory, at most one more than ``most``."""
+    with os.scandir(directory) as entries:
+        return list(entries if most is None else islice(entries, most + 1))
 
 
 def _spec(lines: Iterable[str]) -> Spec | None:
@@ -160,11 +187,17 @@ class GivenFile(NamedTuple):
 
 
 class ProjectTree(NamedTuple):
-    """The files of a project: all its Python files, and those to lint, by path from the root, with slashes."""
+    """The files of a project: all its Python files, and those to lint, by path from the root, with slashes.
+
+    ``partial`` says why the directory is not taken whole. Then ``files`` are those to lint, and
+    ``engine.import_closure`` adds what they import. ``unasked`` says that many of the files were neither given nor marked as a project.
+    """
 
     root: ProjectRoot
     files: tuple[str, ...]
     given: tuple[tuple[str, GivenFile], ...]
+    partial: str = ""
+    unasked: bool = False
 
     def place(self, path: str) -> str:
         """The absolute path of a file."""
@@ -172,11 +205,15 @@ class ProjectTree(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The plan of a run: its projects in order, errors for paths that do not exist or cannot be read, and piped input."""
+    """The plan of a run: its projects in order, errors for paths that do not exist or cannot be read, and piped input.
+
+    ``notes`` are for the user: which projects are not what one may expect.
+    """
 
     trees: tuple[ProjectTree, ...]
     errors: tuple[str, ...]
     stdin: bytes | None = None
+    notes: tuple[str, ...] = ()
 
 
 def plan(
@@ -188,11 +225,12 @@ def plan(
 ) -> Plan:
     """Find the files below ``paths`` and the projects they belong to; raises ``UsageError`` for bad settings.
 
-    Files without a project marker belong to ``fallback``, or else to the common parent of the paths.
+    Files without a project marker belong to ``fallback``, or else to the working directory or the common parent of the paths.
     """
     missing = tuple(escaped(f"{path}: {error}") for path in paths if (error := _path_error(path)))
     present = [path for path in paths if os.path.lexists(path)]
-    finder = _Finder(options, fallback or fallback_root([*present, *([stdin.path] if stdin else [])]))
+    given_paths = [*present, *([stdin.path] if stdin else [])]
+    finder = _Finder(options, fallback or fallback_root(given_paths, os.getcwd()))
     found = [stdin] if stdin else []
     found += [given for path in present for given in finder.expand(path)]
     by_root: dict[str, dict[str, GivenFile]] = {}
@@ -201,8 +239,24 @@ def plan(
         if force_exclude and finder.exclusion(root).excludes(given.path):
             continue
         by_root.setdefault(root.path, {}).setdefault(relative_path(given.path, root.path), given)
-    return Plan(
-        tuple(finder.tree(root, by_root[root]) for root in sorted(by_root)), missing, stdin.data if stdin else None
+    trees = tuple(finder.tree(root, by_root[root]) for root in sorted(by_root))
+    notes = tuple(told for tree in trees if (told := _told(tree)))
+    return Plan(trees, missing, stdin.data if stdin else None, notes)
+
+
+def _told(tree: ProjectTree) -> str:
+    """What is said of a project without a marker that is not taken whole, or that has much that nobody gave."""
+    place = escaped(tree.root.top)
+    if tree.partial:
+        return (
+            f"The project is only the given files and what they import, since {place} {tree.partial}; "
+            f"put an empty {OWN_FILE} in the project's folder to have all of it read"
+        )
+    if not tree.unasked:
+        return ""
+    return (
+        f"Nothing marks the project of the given files, so it is looked for in all {len(tree.files):,} Python files in {place}; "
+        f"put an empty {OWN_FILE} in the project's own folder to mark it"
     )
 
 
@@ -246,6 +300,7 @@ def similar_path(path: str) -> str:
 class _Finder:
     def __init__(self, options: ConfigOptions, fallback: FallbackRoot) -> None:
         self.roots = RootFinder(options, fallback)
+        self._given: set[str] = set()
         self._exclusions: dict[str, Exclusion] = {}
         # Each value holds its exclusion, so that the identity in the key stays unique.
         self._walked: dict[tuple[str, int], tuple[Exclusion, tuple[str, ...]]] = {}
@@ -262,6 +317,7 @@ class _Finder:
         if not os.path.isdir(path):
             yield GivenFile(escaped_path(path), place)
             return
+        self._given.add(place)
         root = self.roots.of(place)
         exclusion = self.exclusion(root)
         if place != root.path and exclusion.excludes(place, directory=True):
@@ -272,18 +328,42 @@ class _Finder:
             if own == root or not self.exclusion(own).matches(found.path):
                 yield found
 
-    def _below(self, place: str, exclusion: Exclusion) -> tuple[str, ...]:
-        """The absolute paths of the files below a directory; searched once."""
+    def _below(self, place: str, exclusion: Exclusion, most: int | None = None) -> tuple[str, ...]:
+        """The absolute paths of the files below a directory; searched once. Raises ``TooManyFiles``."""
         key = place, id(exclusion)
         if key not in self._walked:
-            self._walked[key] = exclusion, tuple(python_files(place, exclusion))
+            self._walked[key] = exclusion, tuple(python_files(place, exclusion, most))
         return self._walked[key][1]
 
+    def is_given(self, root: ProjectRoot) -> bool:
+        """Whether the directory of a project, or one around it, was given."""
+        return any(os.path.join(root.top, "").startswith(os.path.join(place, "")) for place in self._given)
+
     def tree(self, path: str, given: dict[str, GivenFile]) -> ProjectTree:
-        """The whole project below a root."""
+        """The whole project below a root; of a directory that is never taken whole, what was given."""
         root = self.roots.of(path)
-        below = {relative_path(file, path) for file in self._below(os.path.abspath(root.top), self.exclusion(root))}
-        return ProjectTree(root, tuple(sorted(below | set(given))), tuple(sorted(given.items())))
+        below, partial = self._whole(root)
+        files = {relative_path(file, path) for file in below}
+        files.update(given)
+        asked = root.marked or self.is_given(root) or len(files) - len(given) <= _MANY_UNASKED_FILES
+        return ProjectTree(root, tuple(sorted(files)), tuple(sorted(given.items())), partial, not asked)
+
+    def _whole(self, root: ProjectRoot) -> tuple[tuple[str, ...], str]:
+        """The files below a root, or why it is not taken whole."""
+        top, exclusion = os.path.abspath(root.top), self.exclusion(root)
+        if self.is_given(root):
+            return self._below(top, exclusion), ""
+        if partial := why_never_whole(top):
+            return (), partial
+        if root.marked:
+            return self._below(top, exclusion), ""
+        try:
+            below = self._below(top, exclusion, _MAX_UNMARKED_ENTRIES)
+        except TooManyFiles:
+            return (), f"has more than {_MAX_UNMARKED_ENTRIES:,} files and no marker of a project"
+        if len(below) > MAX_UNMARKED_FILES:
+            return (), f"has more than {MAX_UNMARKED_FILES:,} Python files and no marker of a project"
+        return below, ""
 
 
 _Value = TypeVar("_Value")

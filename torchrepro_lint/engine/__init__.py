@@ -2,6 +2,7 @@
 
 - ``run``, ``run_with_states``, ``prepare``, ``report_on`` of ``run``: a whole run; the rules on one linked project
 - ``RunOutcome``, ``Diagnostic`` of ``diagnostic``: what a run found
+- ``plan`` of ``import_closure``: the files of a run, and what they import where no whole folder is taken
 - ``read_tree``, ``ReadOptions`` of ``read_project``: all files of a project, parsed or from the cache
 - ``parse_bytes``, ``ParsedFile`` of ``parsed_file``: one file, parsed
 - ``Partition``, ``check_tree`` of ``partition``: the connected components of a project, and the scheduler that checks them

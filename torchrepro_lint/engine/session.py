@@ -11,6 +11,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
 from torchrepro_lint.config.roots import ConfigOptions, RootFinder, fallback_root
 from torchrepro_lint.engine.checker import Checker, check
+from torchrepro_lint.engine.import_closure import with_imported_files
 from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
@@ -78,14 +79,15 @@ class Session:
 
     def _linked(self, absolute: str, data: bytes | None) -> _LinkedProject | None:
         """The project of a file; None if the file is excluded."""
-        root = RootFinder(self._options, fallback_root([absolute])).of(os.path.dirname(absolute))
+        root = RootFinder(self._options, fallback_root([absolute], os.getcwd())).of(os.path.dirname(absolute))
         known = self._known.pop(root.path, None)
         if known is None or relative_path(absolute, root.path) not in known.tree.files:
             stdin = None if data is None else GivenFile(absolute, absolute, data)
             trees = plan([absolute] if stdin is None else [], self._options, force_exclude=True, stdin=stdin).trees
             if not trees:
                 return None
-            known = _LinkedProject(trees[0], prepare(trees[0], honour_comments=False)[0], None)
+            tree = with_imported_files(trees[0])
+            known = _LinkedProject(tree, prepare(tree, honour_comments=False)[0], None)
         if known.partition is None and _may_have_findings(known.tree, data):
             project_files = read_tree(known.tree, options=_READ_OPTIONS)
             project_files.store()

@@ -227,13 +227,16 @@ class ModuleTree:
     """The modules of a project by path.
 
     ``source_roots`` are directories in which absolute imports are looked up; those that the project puts on ``sys.path`` are
-    added. ``stems`` has the file of each module by its path without suffix, or an empty text for a folder without ``__init__.py``.
+    added. ``stems`` has the file of each module by its path without suffix, or an empty text for a folder without ``__init__.py``;
+    they are those of ``files`` unless others are given.
     """
 
-    def __init__(self, files: Mapping[str, SyntaxTree], source_roots: Sequence[str]) -> None:
+    def __init__(
+        self, files: Mapping[str, SyntaxTree], source_roots: Sequence[str], stems: Mapping[str, str] | None = None
+    ) -> None:
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
-        self.stems = _stems(files)
+        self.stems = stems_of(files) if stems is None else stems
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.has_main_guard}
         self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
         self._files = frozenset(files)
@@ -245,8 +248,12 @@ class ModuleTree:
     @property
     def key(self) -> tuple[object, ...]:
         """A key that is equal for trees in which all imports resolve to the same modules."""
-        folders = (tuple(sorted(self._script_folders)), tuple(sorted(self._command_folders)))
-        return self.source_roots, *folders, tuple(sorted(self._files))
+        return *self.search_key, tuple(sorted(self._files))
+
+    @property
+    def search_key(self) -> tuple[object, ...]:
+        """A key that is equal for trees in which all imports are looked up in the same folders."""
+        return self.source_roots, tuple(sorted(self._script_folders)), tuple(sorted(self._command_folders))
 
     def folder(self, path: str) -> str:
         """The directory of a file; a hot path."""
@@ -304,7 +311,7 @@ class ModuleTree:
         """
         if folder not in self._nearer:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
-            self._nearer[folder] = tuple(each for each in around if join_path(each, "__init__.py") not in self._files)
+            self._nearer[folder] = tuple(each for each in around if not self._is_package(each))
         for each in self._nearer[folder]:
             stem = join_path(each, parts[0])
             is_file = self.stems.get(stem) == f"{stem}.py" != path
@@ -338,10 +345,13 @@ class ModuleTree:
         Directories that the project puts on ``sys.path`` are among the roots. The folder of a module in a package is not searched.
         """
         above = [folder, *parent_folders(folder)] if folder else [""]
-        plain = [each for each in above if join_path(each, "__init__.py") not in self._files]
+        plain = [each for each in above if not self._is_package(each)]
         yield from plain[:1] if plain and plain[0] == folder else ()
         yield from self.source_roots
         yield from plain
+
+    def _is_package(self, folder: str) -> bool:
+        return self.stems.get(folder) == join_path(folder, "__init__.py")
 
 
 def places_of(path: str, facts: SyntaxTree) -> tuple[object, ...]:
@@ -354,7 +364,8 @@ def is_command(summary: ModuleSummary) -> bool:
     return summary.has_main_guard or (summary.calls_at_top_level and "argparse" in summary.imports)
 
 
-def _stems(files: Iterable[str]) -> dict[str, str]:
+def stems_of(files: Iterable[str]) -> dict[str, str]:
+    """The file of each module by its path without suffix; an empty text for a folder without ``__init__.py``."""
     found = dict.fromkeys((folder for path in files for folder in parent_folders(path) if folder), "")
     found |= {path.removesuffix(".py"): path for path in files}
     found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
 from torchrepro_lint.syntax.libcst_positions import locate
 from torchrepro_lint.syntax.nodes import Arg
+from torchrepro_lint.syntax.reserved_names import ASYNC, with_stand_in
 from torchrepro_lint.syntax.scopes import (
     ComprehensionClause,
     Imported,
@@ -45,8 +45,17 @@ class LibcstTree(ParserTree):
     def __init__(self, text: str) -> None:
         self.text = text
         self.walrus = ":=" in text
-        self.module = cst.parse_module(text)
-        self.offsets = locate(self.module, text, LOCATED)
+        written, word = text, ""
+        try:
+            self.module = cst.parse_module(text)
+        except cst.ParserSyntaxError:
+            if (replaced := with_stand_in(text)) is None:
+                raise
+            written, word = replaced
+            self.module = cst.parse_module(written)
+        self.offsets = locate(self.module, written, LOCATED)
+        if word:
+            _put_back(self.module, word)
         self.span = self.offsets.inner
         if not text.isascii() and has_unnormalised_names(text):
             _normalise_names(self.module)
@@ -162,20 +171,25 @@ class LibcstTree(ParserTree):
             yield SIGNS[type(target.operator)], target.comparator
 
 
-def reason(error: cst.ParserSyntaxError) -> str:
-    """The parser's message, without the position that it repeats."""
-    message = re.sub(r"\s+", " ", error.message).strip()
-    message = re.sub(r"^parser error: error at \d+:\d+: ", "", message)
-    return message.removeprefix("parser error: ") or "invalid syntax"
+def _put_back(module: cst.Module, word: str) -> None:
+    """Write ``async`` again where a stand-in is in the tree; the spans are known already."""
+    for node in _all_nodes(module):
+        if isinstance(node, cst.Name) and node.value == word:
+            object.__setattr__(node, "value", ASYNC)
 
 
 def _normalise_names(module: cst.Module) -> None:
     """Normalise all names as Python does; their spans are known already."""
+    for node in _all_nodes(module):
+        if isinstance(node, cst.Name) and not node.value.isascii():
+            object.__setattr__(node, "value", unicodedata.normalize("NFKC", node.value))
+
+
+def _all_nodes(module: cst.Module) -> Iterator[cst.CSTNode]:
     stack: list[cst.CSTNode] = [module]
     while stack:
         node = stack.pop()
-        if isinstance(node, cst.Name) and not node.value.isascii():
-            object.__setattr__(node, "value", unicodedata.normalize("NFKC", node.value))
+        yield node
         stack.extend(node.children)
 
 

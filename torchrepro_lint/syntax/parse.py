@@ -9,15 +9,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
-from torchrepro_lint.source.text import PARSER_ERRORS, Lines, parse
+from torchrepro_lint.source.text import PARSER_ERRORS, parse
 from torchrepro_lint.syntax import lowering as lowering_rules
 from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other
 from torchrepro_lint.syntax.lowering import TreeLowering
 from torchrepro_lint.syntax.nodes import Arg, SimpleStatement, Statement, SyntaxTree
+from torchrepro_lint.syntax.reserved_names import ASYNC, reserved_names, with_stand_in
 from torchrepro_lint.syntax.scopes import (
     ComprehensionClause,
     Convert,
@@ -32,6 +33,7 @@ from torchrepro_lint.syntax.scopes import (
     by_node_type,
 )
 from torchrepro_lint.syntax.tokens import (
+    HIDDEN,
     Columns,
     after_opening,
     end_of_trailers,
@@ -39,9 +41,6 @@ from torchrepro_lint.syntax.tokens import (
     skip,
     string_literals,
 )
-
-if TYPE_CHECKING:
-    import libcst
 
 
 def _delete(lowering: Lowering, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
@@ -72,7 +71,7 @@ class AstTree(ParserTree):
         if not text.isascii() and (has_unnormalised_names(text) or text.startswith("\ufeff")):
             raise UnreliableTree
         self.text = text
-        self.module = parse(text)
+        self.module = _parsed(text)
         self.stand(Columns(text))
         self.walrus = ":=" in text
 
@@ -208,6 +207,28 @@ class AstTree(ParserTree):
         return zip((SIGNS[type(operator)] for operator in comparison.ops), comparison.comparators, strict=True)
 
 
+def _parsed(text: str) -> ast.Module:
+    """The module of a text, in which ``async`` may be a name. Raises one of ``PARSER_ERRORS``."""
+    try:
+        found: ast.Module = parse(text)
+    except SyntaxError:
+        if (replaced := with_stand_in(text)) is None:
+            raise
+        found = parse(replaced[0])
+        _put_back(found, replaced[1])
+    return found
+
+
+def _put_back(module: ast.Module, word: str) -> None:
+    """Write ``async`` again where a stand-in is in the tree."""
+    for node in ast.walk(module):
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, str) and word in value:
+                setattr(node, field, value.replace(word, ASYNC))
+            elif isinstance(value, list) and word in value:  # of `global`
+                setattr(node, field, [ASYNC if each == word else each for each in value])
+
+
 _AUGMENTED: dict[type, str] = {
     ast.Add: "+=",
     ast.Sub: "-=",
@@ -230,19 +251,13 @@ _METHOD = r"\.\w+\([^()\n]*\)\s*"
 _METHODS = re.compile(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
 _OPERATORS = re.compile(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
 _BRACKET = re.compile(r"[\[({]|[\])}]")
-# Comments and strings, in which brackets do not count; an unclosed string extends to the end. Each matches in linear time.
-_HIDDEN = (
-    r"#[^\r\n]*"
-    r"|\"{3}(?s:\\.|[^\\])*?(?:\"{3}|\Z)|'{3}(?s:\\.|[^\\])*?(?:'{3}|\Z)"
-    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"?|'(?:\\(?s:.)|[^'\\\r\n])*'?"
-)
-_REAL_BRACKET = re.compile(rf"[\[({{]|[\])}}]|{_HIDDEN}")
+_REAL_BRACKET = re.compile(rf"[\[({{]|[\])}}]|{HIDDEN}")
 _OPENING = frozenset("[({")
 
 
 # Tokens that separate expressions, and tokens that join their parts.
 _PIECE = re.compile(
-    rf"(?P<hidden>{_HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
+    rf"(?P<hidden>{HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
     r"|(?P<joins>[-+*/%@&|^~.<>]+|\b(?:and|or|not|if|else|lambda|await)\b)"
 )
 
@@ -351,17 +366,18 @@ def parse_with_libcst(text: str) -> SyntaxTree:
     """The syntax tree from libcst: the reference, and the source of messages about syntax errors."""
     import libcst
 
+    from torchrepro_lint.syntax import syntax_errors
     from torchrepro_lint.syntax.libcst_positions import LostSource
-    from torchrepro_lint.syntax.libcst_tree import LibcstTree, reason
+    from torchrepro_lint.syntax.libcst_tree import LibcstTree
 
     if deep := deep_brackets(text) or long_expression(text):
         raise ParseError(*deep)
     try:
         return TreeLowering(LibcstTree(text)).lower()
     except libcst.ParserSyntaxError as error:
-        raise ParseError(reason(error), _error_offset(error, text)) from error
+        raise ParseError(*syntax_errors.explain(text, error)) from error
     except libcst.CSTValidationError as error:  # accepted by its parser, but not by Python
-        raise ParseError(str(error).rstrip(".").lower(), _python_error_offset(Lines(text), text) or 0) from error
+        raise ParseError(*syntax_errors.refused(text, str(error))) from error
     except UnicodeEncodeError as error:
         raise ParseError("half of a surrogate pair, which is no character", error.start) from error
     except LostSource as error:
@@ -370,23 +386,20 @@ def parse_with_libcst(text: str) -> SyntaxTree:
         raise ParseError("nested too deeply to analyse", 0) from error
 
 
-def _error_offset(error: libcst.ParserSyntaxError, text: str) -> int:
-    """The offset of a syntax error. libcst gives the start of a line, or a token too late; Python's parser is exact.
-
-    Where Python accepts the text, libcst's place is used.
-    """
-    lines = Lines(text)
-    place = _python_error_offset(lines, text)
-    return lines.offset(error.raw_line, error.raw_column + 1) if place is None else place
+def read_as_names(text: str) -> tuple[int, ...]:
+    """The offsets where ``async`` is a name in a text that was parsed; none where each is a keyword."""
+    return found if (found := reserved_names(text)) and not _is_modern(text) else ()
 
 
-def _python_error_offset(lines: Lines, text: str) -> int | None:
-    """The offset of the error that Python's parser reports; None where it reports none."""
+def _is_modern(text: str) -> bool:
+    """Whether a text can be parsed as it stands."""
+    import libcst
+
     try:
         parse(text)
-    except SyntaxError as exact:
-        if exact.lineno:
-            return lines.offset(exact.lineno, max(exact.offset or 1, 1))
     except PARSER_ERRORS:
-        pass  # a NUL, or nested too deeply for Python
-    return None
+        try:
+            libcst.parse_module(text)
+        except (libcst.ParserSyntaxError, *PARSER_ERRORS):
+            return False
+    return True

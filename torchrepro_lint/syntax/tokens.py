@@ -27,6 +27,13 @@ _OPENING_BRACKET = re.compile(rf"(?:{_BLANK}|\))*\(")
 _OPENED = re.compile(r"#[^\r\n]*|(\()")
 _CLOSING = re.compile(r"#[^\r\n]*|(\))")
 
+# Comments and strings, in which brackets and words do not count; an unclosed string extends to the end. Each matches in linear time.
+HIDDEN = (
+    r"#[^\r\n]*"
+    r"|\"{3}(?s:\\.|[^\\])*?(?:\"{3}|\Z)|'{3}(?s:\\.|[^\\])*?(?:'{3}|\Z)"
+    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"?|'(?:\\(?s:.)|[^'\\\r\n])*'?"
+)
+
 
 def skip(text: str, at: int) -> int:
     """The offset of the next token."""

@@ -300,7 +300,7 @@ def test_show_files_and_settings(project: Maker, lint: Lint) -> None:
     )
     assert lint("--show-files").out == "./a.py\n./b.py\n"
     shown = lint("--show-settings", "--ignore", "TRL902").out.splitlines()
-    assert f"root = {folder}" in shown
+    assert f"root = {folder} (torchrepro-lint.toml)" in shown
     assert f"settings = {folder / 'torchrepro-lint.toml'}" in shown
     assert "target-torch = 1.8 (requirements.txt)" in shown
     assert "device = cpu" in shown

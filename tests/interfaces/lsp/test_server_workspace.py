@@ -326,19 +326,23 @@ def test_what_is_said_outlives_the_link(project: Project) -> None:
 
 
 @pytest.mark.parametrize("shared", ["home", "above", "temporary"])
-def test_a_file_in_someones_home_stands_alone(
+def test_a_file_in_someones_home_has_only_what_it_imports(
     shared: str, project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     files = {"model.py": MODEL, "train.py": TRAIN, "deep/x.py": "", "own/model.py": MODEL, "own/train.py": TRAIN}
+    files |= {"other.py": "", "alone.py": "", "unrelated.py": ""}
     opened = Opened(project({**files, "own/pyproject.toml": ""}))
     monkeypatch.setenv("HOME", str(tmp_path / "me" if shared == "above" else tmp_path))
     if shared == "temporary":
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
     opened.show(train=TRAIN)
-    assert sorted(opened.home("train").readings) == ["train.py"]
-    opened.show(model=MODEL)
     assert opened.codes("train") == ["TRL101"]
     assert sorted(opened.home("train").readings) == ["model.py", "train.py"]
+    opened.show(other="import alone\n")
+    assert sorted(opened.home("other").readings) == ["alone.py", "model.py", "other.py", "train.py"]
+    opened.show(train=TRAIN.replace("from model import draw", "draw = print"))
+    opened.workspace.refresh()
+    assert sorted(opened.home("train").readings) == ["alone.py", "other.py", "train.py"]
     opened.show(**{"own/train": TRAIN})
     assert opened.codes("own/train") == ["TRL101"]
     assert sorted(opened.home("own/train").readings) == ["model.py", "train.py"]

@@ -14,9 +14,10 @@ from pathlib import Path
 from torchrepro_lint.catalogue.catalogue import error_names
 from torchrepro_lint.catalogue.errors import Explanation, ParsedErrors, explain, parse_errors
 from torchrepro_lint.catalogue.release_history import History, find_operations, histories, history
-from torchrepro_lint.config.discovery import Plan, plan
+from torchrepro_lint.config.discovery import Plan
 from torchrepro_lint.config.target import substitution_warning, target_here, target_of, torch_version_options
 from torchrepro_lint.engine.error_sites import ErrorSite, find_error_sites
+from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.report import explanation
 from torchrepro_lint.source.errors import UsageError
@@ -37,8 +38,9 @@ def run_explain(message: str | None, paths: Sequence[str], torch_version: str | 
         terminal.out(text)
     else:
         terminal.out_wrapped(text)
-    if note := substitution_warning(target):
-        terminal.note(note)
+    for note in (*planned.notes, substitution_warning(target)):
+        if note:
+            terminal.note(note)
     for error in (*planned.errors, *errors):
         terminal.note(f"torchrepro-lint: {error}")
     return 2 if planned.errors or errors else 0

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.config.discovery import GivenFile, Plan, plan
+from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version, settings_table
 from torchrepro_lint.engine.diagnostic import RunOutcome
+from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions
 from torchrepro_lint.engine.store.run_store import load_outcome, run_record, save_outcome
@@ -44,13 +45,22 @@ def run_check(arguments: Arguments) -> int:
     if _reads_stdin(arguments):
         raise UsageError("--watch cannot be combined with standard input")
 
-    return watch(lambda: _run(arguments), lambda: (tree.root.top for tree in _plan(arguments).trees))
+    return watch(lambda: _run(arguments), lambda: (each for tree in _plan(arguments).trees for each in _watched(tree)))
+
+
+def _watched(tree: ProjectTree) -> tuple[str, ...]:
+    """The folder of a project to watch; the files of one that is not taken whole."""
+    return tuple(map(tree.place, tree.files)) if tree.partial else (tree.root.top,)
 
 
 def _run(arguments: Arguments) -> int:
     planned = _plan(arguments)
+    for note in () if arguments.quiet else planned.notes:
+        terminal.note(note)
     if arguments.show_files:
         terminal.out(show.files(planned))
+        for note in () if arguments.quiet else show.roots(planned):
+            terminal.note(note)
         return _print_errors(planned.errors)
     if arguments.show_settings:
         from torchrepro_lint.engine.run import prepare

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
-from torchrepro_lint.config.discovery import Plan, ProjectTree, plan
+from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version
 from torchrepro_lint.config.target import substitution_warning, target_of, torch_version_options
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.engine.checker import Checker, read_manifest
+from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
@@ -75,7 +76,7 @@ def run_report(request: ReportArguments) -> int:
         terminal.out(text)
     else:
         terminal.save(text, request.output)
-    for told in () if request.quiet else (*done.notes, _summary(overview, request.output)):
+    for told in () if request.quiet else (*planned.notes, *done.notes, _summary(overview, request.output)):
         terminal.note(told)
     for error in done.errors:
         terminal.note(f"torchrepro-lint: {error}")
@@ -185,6 +186,8 @@ def _tree(entry: str, wanted: ConfigOptions) -> ProjectTree:
         raise UsageError(error)
     if not planned.trees or not planned.trees[0].given:
         raise UsageError(f"{entry} is not a Python file or a notebook")
+    for note in planned.notes:
+        terminal.note(note)
     return planned.trees[0]
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -16,6 +15,7 @@ from typing import TypeVar
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
 from torchrepro_lint.config.roots import FallbackRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import settings_table
+from torchrepro_lint.engine.import_closure import with_imported_files
 from torchrepro_lint.interfaces.lsp.client_settings import Preferences
 from torchrepro_lint.interfaces.lsp.documents import Document
 from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
@@ -23,21 +23,8 @@ from torchrepro_lint.source.errors import UsageError
 
 
 def unmarked_project(path: str, folder: str) -> FallbackRoot:
-    """The project of a file that no marker file determines: the open folder around it, or its directory.
-
-    A script in a home directory or in the directory of temporary files is a project of its own.
-    """
-    found = fallback_root([folder or path])
-    return found._replace(top=path) if _is_shared(found.top) else found
-
-
-def _is_shared(directory: str) -> bool:
-    """Whether a directory is the user's home, lies above it, or is that of temporary files."""
-    home = os.path.realpath(os.path.expanduser("~"))
-    place = os.path.realpath(directory)
-    return os.path.join(home, "").startswith(os.path.join(place, "")) or place == os.path.realpath(
-        tempfile.gettempdir()
-    )
+    """The project of a file that no marker file determines: the open folder around it, or its directory."""
+    return fallback_root([folder or path])
 
 
 _T = TypeVar("_T")
@@ -149,8 +136,7 @@ class Workspace:
 
     def _find(self, path: str) -> tuple[LinkedProject, str] | None:
         """The project of a document and its path there; during a refresh each project is refreshed once."""
-        folder, _ = self._folder(path)
-        root = self._roots(path).of(os.path.dirname(path)).path
+        folder, root = self._place(path)
         known, name = self._projects.get((folder, root)), relative_path(path, root)
         current = self._refreshed is None or known in self._refreshed
         if known is not None and current and name in known.tree.files:
@@ -174,10 +160,24 @@ class Workspace:
     def _tree(self, path: str) -> ProjectTree | None:
         """The project around a document; None where its settings exclude the document."""
         folder, preferences = self._folder(path)
-        given = GivenFile(path, path, b"")
+        given = GivenFile(path, path, self._documents[path].data)
         options = preferences.options(folder or os.path.dirname(path))
         trees = plan((), options, True, given, unmarked_project(path, folder)).trees
-        return trees[0]._replace(given=()) if trees else None
+        return self._with_others(trees[0], folder)._replace(given=()) if trees else None
+
+    def _with_others(self, tree: ProjectTree, folder: str) -> ProjectTree:
+        """A project that is not taken whole, with all open documents that belong to it, and what they import."""
+        if not tree.partial:
+            return tree
+        same = [path for path in self._documents if self._place(path) == (folder, tree.root.path)]
+        given = tuple(
+            (relative_path(path, tree.root.path), GivenFile(path, path, self._documents[path].data)) for path in same
+        )
+        return with_imported_files(tree._replace(given=given, files=tuple(name for name, _ in given)))
+
+    def _place(self, path: str) -> tuple[str, str]:
+        """The open folder around a file, and the root of its project."""
+        return self._folder(path)[0], self._roots(path).of(os.path.dirname(path)).path
 
     def _roots(self, path: str) -> RootFinder:
         folder, preferences = self._folder(path)

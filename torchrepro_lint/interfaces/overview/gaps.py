@@ -144,7 +144,7 @@ def _excluded(tree: ProjectTree) -> Iterator[tuple[str, str]]:
     """Excluded folders and Python files, but for those of tools; contents of an excluded folder are not listed."""
     settings, root = tree.root.settings, tree.root.path
     exclusion = Exclusion(root, (*settings.exclude, *settings.extend_exclude))
-    waiting, found = [tree.root.top], []
+    waiting, found = [] if tree.partial else [tree.root.top], []
     while waiting:
         for entry in _entries_of(waiting.pop()):
             folder = entry.is_dir(follow_symlinks=False)

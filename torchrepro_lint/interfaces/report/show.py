@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchrepro_lint.config.discovery import Plan, source_roots
+from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
 from torchrepro_lint.config.target import Target
 from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.source.errors import escaped
@@ -15,12 +15,23 @@ def files(plan: Plan) -> str:
     return "".join(f"{name}\n" for name in sorted(given.display for tree in plan.trees for _, given in tree.given))
 
 
+def roots(plan: Plan) -> tuple[str, ...]:
+    """The root of each project, and what decided it."""
+    return tuple(f"root = {escaped(_root(tree))}" for tree in plan.trees)
+
+
+def _root(tree: ProjectTree) -> str:
+    """The root of a project with what decided it, and why it is not taken whole."""
+    why = f"{tree.root.decided_by}, which {tree.partial}" if tree.partial else tree.root.decided_by
+    return f"{tree.root.path} ({why})" if why else tree.root.path
+
+
 def settings(checker: Checker, target: Target) -> str:
     """The effective settings of a project, and what decided its target torch."""
     root = checker.tree.root
     asked = f", nearest to {target.asked}" if target.asked else ""
     rows = {
-        "root": root.path,
+        "root": _root(checker.tree),
         "settings": str(root.config or "defaults"),
         "target-torch": f"{target.version} ({target.decided_by}{asked})",
         "rules": _words(rule.code for rule in checker.rules),

@@ -1,0 +1,189 @@
+"""The import closure: the given files of a project that is not taken whole, and all that they import, directly or not.
+
+Imports are resolved as in a project that is read whole (``resolve.search_path``), but whether a module exists is asked of the
+file system, so that nothing is searched. What is imported by a computed name is not found.
+
+Of a directory that is taken whole, though nothing marks it and most of it was not given, only what imports may connect with the
+given files is parsed: what is said of these is the same, and hundreds of unrelated scripts cost no time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.config import discovery
+from torchrepro_lint.config.discovery import MAX_UNMARKED_FILES, Exclusion, GivenFile, Plan, ProjectTree, source_roots
+from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot
+from torchrepro_lint.source.files import is_notebook, join_path, parent_folders, read_program
+
+if TYPE_CHECKING:
+    from torchrepro_lint.resolve.search_path import ModuleTree
+    from torchrepro_lint.syntax.nodes import SyntaxTree
+
+# A folder without __init__.py is a package if it has a Python file among so many entries, at most so many levels down.
+_MAX_ENTRIES = 1000
+_MAX_LEVELS = 3
+
+
+def plan(
+    paths: Sequence[str],
+    options: ConfigOptions,
+    force_exclude: bool = False,
+    stdin: GivenFile | None = None,
+    fallback: FallbackRoot | None = None,
+) -> Plan:
+    """The plan of ``discovery.plan`` with all files that are read; raises ``UsageError`` for bad settings."""
+    found = discovery.plan(paths, options, force_exclude, stdin, fallback)
+    return found._replace(trees=tuple(_narrowed(with_imported_files(tree)) for tree in found.trees))
+
+
+def with_imported_files(tree: ProjectTree) -> ProjectTree:
+    """A project with the files that its given ones import; one that is taken whole stays as it is."""
+    return tree._replace(files=tuple(sorted(_closure(tree)))) if tree.partial else tree
+
+
+def _closure(tree: ProjectTree) -> set[str]:
+    from torchrepro_lint.resolve.search_path import ModuleTree  # a project that is read whole needs none of this
+
+    paths, trees, searched = set(tree.files), dict[str, "SyntaxTree"](), None
+    stems, fresh = _FoundStems(tree), sorted(tree.files)
+    while fresh and len(paths) <= MAX_UNMARKED_FILES:
+        trees |= {path: facts for path in fresh if (facts := _parsed(tree, path)) is not None}
+        stems.known.update(dict.fromkeys(fresh))
+        modules = ModuleTree(trees, source_roots(tree._replace(files=tuple(paths))), stems)
+        # Where modules are looked for may depend on any file.
+        asking = fresh if modules.search_key == searched else sorted(trees)
+        searched = modules.search_key
+        fresh = sorted(
+            {each for path in asking if path in trees for each in _run_by(modules, path, trees[path])} - paths
+        )
+        paths.update(fresh)
+    return paths
+
+
+def _parsed(tree: ProjectTree, path: str) -> SyntaxTree | None:
+    """The syntax tree of a file; None for one that cannot be read or parsed."""
+    from torchrepro_lint.engine.parsed_file import parse_bytes
+
+    given = dict(tree.given).get(path)
+    try:
+        data = read_program(tree.place(path)) if given is None or given.data is None else given.data
+    except (OSError, MemoryError):
+        return None
+    return parse_bytes(data, is_notebook(path), tree.root.settings.parser).facts
+
+
+def _run_by(modules: ModuleTree, path: str, facts: SyntaxTree) -> Iterator[str]:
+    """The files that the imports of a file run: each module, and the packages around it."""
+    for name in facts.summary.imports:
+        if file := modules.module(path, name):
+            yield file
+            packages = (modules.stems.get(folder) for folder in parent_folders(file) if folder)
+            yield from (each for each in packages if each)
+
+
+class _FoundStems(Mapping[str, str]):
+    """The modules below a root as ``ModuleTree`` asks for them, looked up in the file system one by one."""
+
+    def __init__(self, tree: ProjectTree) -> None:
+        settings = tree.root.settings
+        self._tree = tree
+        self._exclusion = Exclusion(tree.root.path, (*settings.exclude, *settings.extend_exclude))
+        self._found: dict[str, str | None] = {}
+        self.known = dict.fromkeys(tree.files)
+
+    def __getitem__(self, stem: str) -> str:
+        if stem not in self._found:
+            self._found[stem] = self._look_up(stem)
+        found = self._found[stem]
+        if found is None:
+            raise KeyError(stem)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([stem for stem, path in self._found.items() if path is not None])
+
+    def __len__(self) -> int:
+        return sum(path is not None for path in self._found.values())
+
+    def _look_up(self, stem: str) -> str | None:
+        if stem in self.known and not stem.endswith(".py"):
+            return stem  # a script without a suffix
+        for path in (join_path(stem, "__init__.py"), f"{stem}.py"):
+            place = self._tree.place(path)
+            if path in self.known or (os.path.isfile(place) and not self._exclusion.excludes(place)):
+                return path
+        place = self._tree.place(stem)
+        if not stem:  # the root is no package by itself
+            return None
+        return (
+            "" if os.path.isdir(place) and not self._exclusion.excludes(place, True) and _has_modules(place) else None
+        )
+
+
+def _has_modules(folder: str, levels: int = _MAX_LEVELS) -> bool:
+    """Whether a folder holds Python files, as far as that is soon seen: one of pictures is no package."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(islice(entries, _MAX_ENTRIES), key=lambda entry: entry.name)
+    except OSError:
+        return False
+    if any(entry.name.endswith(".py") for entry in found):
+        return True
+    below = (entry.path for entry in found if levels > 1 and entry.is_dir() and entry.name.isidentifier())
+    return any(_has_modules(each, levels - 1) for each in below)
+
+
+# Import statements, with what parentheses hold; a comment or a string may be taken for one.
+_IMPORT = re.compile(rb"(?:^|[:;])[ \t]*(?:from|import)\b(?:[^\n(\\]|\\\r?\n|\([^)]*)*", re.MULTILINE)
+_NAME = re.compile(rb"[^\W\d]\w*")
+# Where a file may import by a string, or is a notebook with quoted lines, each word counts.
+_BY_STRING = re.compile(
+    rb"\b(?:import_module|__import__|spec_from_file_location|run_path|run_module|locate|instantiate|exec)\b"
+)
+
+
+def _narrowed(tree: ProjectTree) -> ProjectTree:
+    """A project without the files that no import can connect with the given ones, where many were not given."""
+    if not tree.unasked or tree.partial:
+        return tree
+    from torchrepro_lint.query.fixpoint import UnionFind  # few projects need it
+
+    given, every = [path for path, _ in tree.given], frozenset(tree.files)
+    by_name: dict[bytes, list[str]] = {}
+    for path in tree.files:
+        by_name.setdefault(_own_name(path), []).append(path)
+    groups = UnionFind(tree.files)
+    for path in tree.files:
+        for name in sorted(_named(tree, path) & by_name.keys()):
+            for other in by_name[name]:
+                groups.join(path, other)
+            by_name[name] = by_name[name][:1]  # from now on they are one group
+        for folder in parent_folders(path):
+            if (package := join_path(folder, "__init__.py")) in every:
+                groups.join(path, package)
+    for path in given:
+        groups.join(path, given[0])
+    return tree._replace(files=tuple(path for path in tree.files if groups.together(path, given[0])))
+
+
+def _own_name(path: str) -> bytes:
+    """The last word of the module in a file."""
+    stem = path.removesuffix("/__init__.py").removesuffix(".py")
+    return stem.rpartition("/")[2].encode("utf-8", "surrogateescape")
+
+
+def _named(tree: ProjectTree, path: str) -> set[bytes]:
+    """The words of modules that a file may import."""
+    given = dict(tree.given).get(path)
+    try:
+        data = read_program(tree.place(path)) if given is None or given.data is None else given.data
+    except (OSError, MemoryError):
+        return set()
+    if is_notebook(path) or _BY_STRING.search(data):
+        return set(_NAME.findall(data))
+    return {word for found in _IMPORT.findall(data) for word in _NAME.findall(found)}

@@ -1,0 +1,138 @@
+"""Messages of syntax errors: where a text stops being Python, and why, in words for people.
+
+Python's own parser says best what is wrong, and where. Its words are replaced where they do not name the cause: Python 2, a merge
+conflict, a shell command of a notebook, a file of another kind.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.source.text import PARSER_ERRORS, Lines, parse
+from torchrepro_lint.syntax.reserved_names import with_stand_in
+
+if TYPE_CHECKING:
+    import libcst
+
+
+class SyntaxProblem(NamedTuple):
+    """Why a text is not Python, and the offset where that shows."""
+
+    message: str
+    offset: int
+
+
+_LOST = "nothing else in this file was analysed"
+_OLD = "this is Python 2"
+# The beginnings of files of another kind.
+_OTHER_FILES = (
+    (
+        re.compile(r"version https://git-lfs\.github\.com/spec/"),
+        "a pointer of Git LFS instead of the file; run git lfs pull",
+    ),
+    (re.compile(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE), "an HTML page instead of Python code"),
+)
+# What a line with an error shows. The first that fits is the cause.
+_LINES = (
+    (re.compile(r"(?:<{7}|\|{7}|={7}|>{7})(?:\s|$)"), "an unresolved merge conflict"),
+    (
+        re.compile(r"\s*(?:[^#\"']*[:;]\s*)?print\b\s*(?:>>|[^\s(=.,:;)\]}])"),
+        f"{_OLD}: print is a function since Python 3.0",
+    ),
+    (re.compile(r"\s*(?:[^#\"']*[:;]\s*)?exec\b\s*[^\s(=.,:;)\]}]"), f"{_OLD}: exec is a function since Python 3.0"),
+    (re.compile(r"\s*raise\s+[\w.]+\s*,"), f"{_OLD}: Python 3 has raise Error(value) instead of raise Error, value"),
+    (re.compile(r"\s*else\s+if\b"), "Python has elif instead of else if"),
+    (re.compile(r"\s*>>> "), "a prompt of the interpreter, which is no code"),
+    (re.compile(r"\s*%%?[A-Za-z]|\s*!\s*[\w./]"), "a command of IPython, which only a notebook can have"),
+    (re.compile(r".*(?:\{%|%\}|\{\{)"), "markers of a template; leave the file out with extend-exclude"),
+)
+# What stands where the error is.
+_PLACES = (
+    (re.compile("`"), f"{_OLD}: Python 3 has repr(value) instead of backticks"),
+    (re.compile("<>"), f"{_OLD}: Python 3 has != instead of <>"),
+    (re.compile(r"""(?<=[uU][rR])["']"""), f'{_OLD}: Python 3 has no strings with the prefix "ur"'),
+    (re.compile(r"(?<=\d)[lL]\b"), f"{_OLD}: Python 3 has no suffix L of integers"),
+    (re.compile("\0"), "a NUL character, which no Python file has"),
+)
+_TOKEN = re.compile(r"\w+|[^\w\s][=>*/]?")
+_FSTRINGS_NEST = (3, 12)
+# What is wrong with a longer line is looked for at its beginning.
+_MAX_LINE = 200
+# The longest keyword has eight letters.
+_MAX_KEYWORD = 20
+
+
+def explain(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
+    """The problem of a text that libcst cannot parse."""
+    lines, replaced = Lines(text), with_stand_in(text)
+    offset, message = _python_error(Lines(replaced[0]) if replaced else lines, error.raw_line)
+    if "\0" in text:
+        offset = text.index("\0")
+    elif offset is None:
+        offset = lines.offset(error.raw_line, error.raw_column + 1)
+        message = _of_tokenizer(error.message)
+    cause = _cause(lines, offset) or _in_plain_words(message) or _unexpected(text, offset)
+    return SyntaxProblem(f"{cause}; {_LOST}", offset)
+
+
+def refused(text: str, message: str) -> SyntaxProblem:
+    """The problem of a text that libcst parses and then refuses, with its message."""
+    offset, _ = _python_error(Lines(text))
+    return SyntaxProblem(f"{message.rstrip('.').lower()}; {_LOST}", offset or 0)
+
+
+def _python_error(lines: Lines, row: int = 0) -> tuple[int | None, str]:
+    """The offset and message of Python's own parser; None where it reports no error, or one that only this Python has.
+
+    ``row`` is where libcst reports one.
+    """
+    try:
+        parse(lines.text)
+    except SyntaxError as exact:
+        is_old = sys.version_info < _FSTRINGS_NEST and exact.msg.startswith("f-string") and exact.lineno != row
+        if exact.lineno and not is_old:
+            return lines.offset(exact.lineno, max(exact.offset or 1, 1)), exact.msg
+    except PARSER_ERRORS:
+        pass  # a NUL, or nested too deeply for Python
+    return None, ""
+
+
+def _of_tokenizer(message: str) -> str:
+    """What libcst's tokenizer says; its parser lists all tokens that may follow, which helps nobody."""
+    found = re.search(r"tokenizer error: (.*)", message)
+    return found[1] if found else ""
+
+
+def _cause(lines: Lines, offset: int) -> str:
+    """The cause that the text itself shows; empty where it shows none."""
+    line = lines.line(min(lines.position(offset).row, len(lines)))[:_MAX_LINE]
+    # Python's parser may point at the character before.
+    at = {
+        place: cause for pattern, cause in _PLACES for place in (offset, offset + 1) if pattern.match(lines.text, place)
+    }
+    causes = (
+        *(cause for pattern, cause in _OTHER_FILES if pattern.match(lines.text)),
+        *(cause for pattern, cause in _LINES if pattern.match(line)),
+        *(at[place] for place in sorted(at)),
+    )
+    return next(iter(causes), "")
+
+
+def _in_plain_words(message: str) -> str:
+    """A parser's message as one line in lower case; empty where it says nothing."""
+    words = re.sub(r"[.?] (\w)", lambda match: f"; {match[1].lower()}", message.rstrip(".?"))
+    words = words.removeprefix("f-string: ") if words == "f-string: invalid syntax" else words
+    return "" if words == "invalid syntax" else words[:1].lower() + words[1:]
+
+
+def _unexpected(text: str, offset: int) -> str:
+    token = _TOKEN.match(text, offset)
+    if token is None:
+        return "invalid syntax: the line ends too early"
+    before = re.split(r"\W", text[max(offset - _MAX_KEYWORD, 0) : offset].rstrip())[-1]
+    if keyword.iskeyword(before) and token[0] == "=":
+        return f"{before} is a keyword of Python and cannot be a name"
+    return f"invalid syntax at {token[0]}"
