@@ -24,7 +24,7 @@ from torchrepro_lint.interfaces.cli import adopt, terminal
 from torchrepro_lint.interfaces.cli.arguments import Arguments
 from torchrepro_lint.interfaces.report import diff, show, statistics, summary
 from torchrepro_lint.interfaces.report.formats import renderer
-from torchrepro_lint.interfaces.report.view import View, base_directory
+from torchrepro_lint.interfaces.report.view import View, base_directory, with_shown_paths
 from torchrepro_lint.source.errors import UsageError, escaped_path
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings) -> st
         return statistics.render_json(counts) if "json" in settings.output_format else statistics.render(counts)
     colour = arguments.output_file is None and terminal.uses_colour()
     view = View(colour, arguments.verbose, base_directory(settings.output_format, os.environ))
-    return renderer(settings.output_format)(outcome.diagnostics, view)
+    shown = with_shown_paths(outcome.diagnostics, settings.output_format, view.base)
+    return renderer(settings.output_format)(shown, view)
 
 
 def _echo_stdin(planned: Plan, outcome: RunOutcome) -> None:
