@@ -150,14 +150,16 @@ def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix |
     if fix is None:
         return finding.remedy
     if finding.code not in checker.fixable:
-        return NoFix(f"the settings leave {finding.code} out of what is fixed")
+        return NoFix(f"the settings turn the fixes of {finding.code} off")
     if checker.catalogue.begins_later:
-        return NoFix(f"torch {checker.catalogue.asked} may lack what the fix would write: the catalogue begins later")
+        return NoFix(
+            f"the catalogue does not cover torch {checker.catalogue.asked}, which may lack what the fix would write"
+        )
     if parsed.source is None or parsed.source.notebook is None:
         return fix
     from torchrepro_lint.source.decoding import fit_to_cells
 
-    return fit_to_cells(parsed.source.notebook, fix) or NoFix("an edit would reach over the border of two cells")
+    return fit_to_cells(parsed.source.notebook, fix) or NoFix("the edit would span two cells")
 
 
 def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -39,7 +39,7 @@ UNSEEDED = "nn.Linear (model.py:5, via build) draws from torch's generator, and 
 SEED = "call torch.manual_seed(...) first"
 SWITCHED, CALLED = "line=4,endLine=4,col=2,endColumn=39", "line=3,endLine=3,col=1,endColumn=14"
 BENCHMARK = (
-    "cudnn.benchmark = True lets cuDNN pick algorithms by timing them, which differs between runs; set it to False"
+    "cudnn.benchmark = True lets cuDNN choose algorithms by timing them, which differs between runs; set it to False"
 )
 
 
@@ -68,7 +68,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "1 | torch.backends.cudnn.benchmark = True\n"
         "  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "  |\n"
-        "  fix  set it to False (unsafe)\n"
+        "  fix  Set cudnn.benchmark to False (unsafe)\n"
         "       1 - torch.backends.cudnn.benchmark = True\n"
         "       1 + torch.backends.cudnn.benchmark = False\n"
         "\n"
@@ -79,11 +79,11 @@ def test_full(report: Callable[[str], str]) -> None:
         "4 |     torch.backends.cudnn.benchmark = True  # flag\n"
         "  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "  |\n"
-        "  fix  set it to False (unsafe)\n"
+        "  fix  Set cudnn.benchmark to False (unsafe)\n"
         "       4 -     torch.backends.cudnn.benchmark = True  # flag\n"
         "       4 +     torch.backends.cudnn.benchmark = False  # flag\n"
         "\n"
-        f"./train.py:3:1: TRL101 {UNSEEDED}{SEED}\n"
+        f"./train.py:3:1: TRL101 {UNSEEDED.replace('model.py', './model.py')}{SEED}\n"
         "  |\n"
         "1 | from model import build\n"
         "2 |\n"
@@ -93,7 +93,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "  |\n"
         "  way  train.py:3:7: calls build\n"
         "       model.py:5:12: nn.Linear draws from torch's generator\n"
-        "  fix  none: the settings leave TRL101 out of what is fixed\n"
+        "  fix  none: the settings turn the fixes of TRL101 off\n"
     )
 
 
@@ -160,7 +160,7 @@ def test_markdown(report: Callable[[str], str]) -> None:
     assert text.startswith(head)
     assert (
         "\n<details><summary>./sub/switch.py:4:2 TRL201 cudnn-benchmark</summary>\n\n"
-        "Fix (unsafe): set it to False\n\n"
+        "Fix (unsafe): Set cudnn.benchmark to False\n\n"
         "```diff\n-     torch.backends.cudnn.benchmark = True  # flag\n"
         "+     torch.backends.cudnn.benchmark = False  # flag\n```\n\n</details>\n"
     ) in text
@@ -194,7 +194,7 @@ def test_sarif(report: Callable[[str], str]) -> None:
     ]
     assert switch["fixes"] == [
         {
-            "description": {"text": "set it to False"},
+            "description": {"text": "Set cudnn.benchmark to False"},
             "artifactChanges": [
                 {
                     "artifactLocation": {"uri": "sub/switch.py", "uriBaseId": "%SRCROOT%"},
