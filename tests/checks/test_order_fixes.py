@@ -20,9 +20,9 @@ import torch
 
 
 """
-NONE = "None may be in the set, and sorted raises then"
-UNKNOWN = "what the elements are is not known, so sorted may raise"
-OBJECTS = "the elements are objects that need not compare, so sorted may raise"
+NONE = "the set may contain None, and then sorted raises an error"
+UNKNOWN = "the type of the elements is not known, so sorted may raise an error"
+OBJECTS = "the elements may not be comparable, so sorted may raise an error"
 SAFE, UNSAFE, KEPT = "sorted, safe", "sorted, unsafe", "dict.fromkeys, unsafe"
 
 ORDERED = {
@@ -69,48 +69,48 @@ WITHOUT_ORDER = {
     "None in tuples": (
         "words: set[tuple[str, int | None]]",
         "return list(words)",
-        "None may be in the tuples of the set, and sorted raises then",
+        "the tuples of the set may contain None, and then sorted raises an error",
     ),
     "strings and numbers": ("words: list[str]", "return list(set(words) | {1})", UNKNOWN),
     "unknown elements": ("words: set", "return list(words)", UNKNOWN),
     "frozensets": (
         "words: list[str]",
         "return list({frozenset(each) for each in words})",
-        "frozensets compare by inclusion, so sorting them settles nothing",
+        "frozensets compare by inclusion, so sorting does not fix their order",
     ),
     "parameters": (
         "one: torch.nn.Parameter, other: torch.nn.Parameter",
         "return list({one, other})",
-        "tensors compare element by element, so sorted raises",
+        "tensors compare element by element, so sorted raises an error",
     ),
     "modules": (
         "one: torch.nn.Module, other: torch.nn.Module",
         "return list({one, other})",
-        "modules do not compare, so sorted raises",
+        "modules are not comparable, so sorted raises an error",
     ),
     "enumeration": ("", "return list({Color.RED, Color.BLUE})", OBJECTS),
     "floats in tuples": (
         "words: set[tuple[str, float]]",
         "return list(words)",
-        "a NaN among the numbers has no place in an order",
+        "the numbers may contain a NaN, which has no order",
     ),
     "a class with an order of its own": (
         "words: set[Backward]",
         "return list(words)",
-        "the class of the elements has an order of its own, which may be partial",
+        "the class of the elements defines its own order, which may be partial",
     ),
     "such a class among strings": (
         "word: str, other: Backward",
         "return list({word, other})",
-        "the class of the elements has an order of its own, which may be partial",
+        "the class of the elements defines its own order, which may be partial",
     ),
-    "a dict of pairs": ("pairs: list", "return list(dict(set(pairs)))", "what takes the set may treat a dict otherwise"),
+    "a dict of pairs": ("pairs: list", "return list(dict(set(pairs)))", "the code that takes the set may treat a dict differently"),
     "a list of a set": ("pairs: set", "return [*set(list(pairs))]", UNKNOWN),
-    "an f-string": ("words: set[str]", "return torch.load(f'{list(words)}')", "the expression stands in an f-string"),
+    "an f-string": ("words: set[str]", "return torch.load(f'{list(words)}')", "the expression is inside an f-string"),
     "another sorted": (
         "words: set[str], sorted",
         "return list(words)",
-        "sorted is not the builtin in this module",
+        "this module redefines sorted",
     ),
 }  # fmt: skip
 CLASSES = """\
@@ -134,11 +134,11 @@ def test_a_set_without_a_total_order_has_no_fix_and_says_why(title: str) -> None
 
 
 CURES = {
-    NONE: "write sorted(..., key=...) with a key that orders None, too",
-    UNKNOWN: "write sorted(...), with a key where the elements do not compare",
+    NONE: "write sorted(..., key=...) with a key that handles None, too",
+    UNKNOWN: "write sorted(...), with a key if the elements are not comparable",
     OBJECTS: "write sorted(..., key=...)",
-    "frozensets compare by inclusion, so sorting them settles nothing": "write sorted(..., key=sorted) where what they hold compares",
-    "tensors compare element by element, so sorted raises": "keep them in a list, or as the keys of a dict",
+    "frozensets compare by inclusion, so sorting does not fix their order": "write sorted(..., key=sorted) if their elements are comparable",
+    "tensors compare element by element, so sorted raises an error": "keep them in a list, or as the keys of a dict",
 }
 
 
@@ -203,17 +203,17 @@ def test_a_set_that_is_used_as_a_set_later_does_not_become_a_dict() -> None:
 
 
 LISTINGS = {
-    "return first(Path(folder).iterdir())": "whoever gets the iterator may call next, which a list does not allow",
+    "return first(Path(folder).iterdir())": "the code that gets the iterator may call next, which a list does not allow",
     "with os.scandir(folder) as found:\n        return [each.name for each in found]": (
-        "it is entered by a with statement, which a list does not allow"
+        "it is used in a with statement, which a list does not allow"
     ),
-    "return torch.load(f'{os.listdir(folder)[0]}')": "the expression stands in an f-string",
-    "return [each for each in os.walk(folder)]": "no for statement iterates it, in which the folders could be sorted",
+    "return torch.load(f'{os.listdir(folder)[0]}')": "the expression is inside an f-string",
+    "return [each for each in os.walk(folder)]": "no for loop iterates it, so there is no place to sort the folders",
     "kept = []\n    for each in os.walk(folder):\n        kept.append(each)\n    return kept": (
-        "the loop does not give the folders and the files names of their own"
+        "the loop does not name the folders and the files separately"
     ),
     "kept = []\n    for at, _, names in os.walk(folder, topdown=False):\n        kept += names\n    return kept": (
-        "it may go from the bottom up, and then the order of folders is fixed before the loop sees them"
+        "it may walk bottom-up, and then the folders are read before the loop can sort them"
     ),
 }
 
@@ -239,5 +239,5 @@ def remedy(finding: Finding) -> tuple[str, str]:
     if isinstance(finding.remedy, NoFix):
         return finding.remedy.reason, cure
     assert finding.fix is not None
-    fix = "sorted" if finding.fix.title == "Sort it" else "dict.fromkeys"
+    fix = "sorted" if finding.fix.title == "Sort the set" else "dict.fromkeys"
     return f"{fix}, {'safe' if finding.fix.safe else 'unsafe'}", cure

@@ -15,21 +15,21 @@ Lint = Callable[..., Ran]
 
 START = "import torch\n\nw = torch.ones(8, 8, requires_grad=True, device='cuda')\n"
 CASES = [
-    ("TRL401", "def f(x, i):\n    return x.index_select('N', i)", "the dimension is not given by a number"),
-    ("TRL401", "def f(x, i, a):\n    return x.index_select(0, i, *a)", "does not pass just an input"),
-    ("TRL401", "def f(x, i):\n    return torch.index_select(index=i + 1, dim=0, input=x + 1)", "cannot change places"),
-    ("TRL401", "def f(x, i):\n    return x.index_select(0, [i])", "the index is no tensor"),
+    ("TRL401", "def f(x, i):\n    return x.index_select('N', i)", "the dimension is not a number"),
+    ("TRL401", "def f(x, i, a):\n    return x.index_select(0, i, *a)", "passes something other than an input"),
+    ("TRL401", "def f(x, i):\n    return torch.index_select(index=i + 1, dim=0, input=x + 1)", "cannot be swapped"),
+    ("TRL401", "def f(x, i):\n    return x.index_select(0, [i])", "the index is not a tensor"),
     ("TRL401", "def f(x, i):\n    return x.index_select((  # zero\n        0), i)", "comment"),
     ("TRL401", "class A:\n    def __getitem__(self, i):\n        return w.index_select(0, i)", "may call itself"),
     (
         "TRL401",
         "range = 3\n\n\ndef f(x, d, i):\n    return x.index_select(d, i)",
-        "gives range or slice another meaning",
+        "redefines range or slice",
     ),
     ("TRL402", "w.put_(w.long(), w)\nw.kthvalue(3)[0].sum().backward()", "deterministic|left to you"),
-    ("TRL504", "def f(x, n):\n    return hash(x) % n", "whether the value is text, bytes or something else"),
-    ("TRL504", "def f(x, n):\n    return hash((str(x), 1)) % n", "which bytes stand for this tuple"),
-    ("TRL504", "def f(x: str, n):\n    return f'{hash(x) % n}'", "in an f-string"),
+    ("TRL504", "def f(x, n):\n    return hash(x) % n", "not known whether the value is text or bytes"),
+    ("TRL504", "def f(x, n):\n    return hash((str(x), 1)) % n", "several ways to turn this tuple into bytes"),
+    ("TRL504", "def f(x: str, n):\n    return f'{hash(x) % n}'", "inside an f-string"),
 ]
 
 

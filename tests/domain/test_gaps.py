@@ -81,7 +81,7 @@ def followed(text: str) -> bool:
     stopped, free = found(text.replace("MODE", "bicubic")), found(text.replace("MODE", "bilinear"))
     assert isinstance(free.remedy, Fix), free.message
     assert isinstance(stopped.remedy, NoFix), stopped.message
-    return "would stop at F.interpolate" in stopped.message and "F.interpolate" in stopped.remedy.reason
+    return "would raise an error at F.interpolate" in stopped.message and "F.interpolate" in stopped.remedy.reason
 
 
 MAKES = [
@@ -192,11 +192,11 @@ def test_what_is_not_followed_is_told_and_nothing_is_fixed(make: str, call: str)
     others = {"lib.py": "def wrap(model):\n    return globals()[model.name](model)\n"}
     finding = found(text, others)
     row = text[: text.index(f"{call}.mean")].count("\n") + 1
-    assert f"; what {call} (train.py:{row}) runs is not followed, so check that before you call" in finding.message
+    assert f"; what {call} (train.py:{row}) runs is not known, so check it before you call" in finding.message
     assert isinstance(finding.remedy, NoFix)
     assert (
         finding.remedy.reason
-        == f"what {call} (train.py:{row}) runs is not followed, and deterministic mode may stop there"
+        == f"what {call} (train.py:{row}) runs is not known, and deterministic algorithms may raise an error there"
     )
 
 
@@ -244,7 +244,7 @@ def test_what_is_in_the_repository_or_in_a_known_package_is_no_gap(loss: str) ->
     text += f"    {loss}\n    loss.backward()\n\n\nmain()\n"
     finding = found(text.replace("MODE", "bilinear"))
     assert isinstance(finding.remedy, Fix), finding.message
-    assert "would stop at F.interpolate" in found(text.replace("MODE", "bicubic")).message
+    assert "would raise an error at F.interpolate" in found(text.replace("MODE", "bicubic")).message
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_a_loss_from_nowhere_is_a_gap() -> None:
     text = f"{HEAD}{NET.replace('MODE', 'bilinear')}\n\ndef step(loss):\n    loss.backward()\n\n\n"
     text += "torch.manual_seed(0)\nmodel = Net().cuda()\nmodel(torch.rand(1, 3, 8, 8).cuda())\nstep(*queue)\n"
     finding = found(text)
-    assert "what loss.backward() (train.py:22) goes back through is not followed" in finding.message
+    assert "what loss.backward() (train.py:22) goes back through is not known" in finding.message
     assert isinstance(finding.remedy, NoFix)
 
 
@@ -323,7 +323,9 @@ def test_strict_mode_is_not_written_where_it_would_stop() -> None:
         text = HEAD + f"{switch}\n" + NET.replace("MODE", "bicubic") + trainer("self.model = model") + MAIN
         (finding,) = deterministic_algorithms.check(contexts({"train.py": text})["train.py"])
         assert isinstance(finding.remedy, NoFix)
-        assert finding.remedy.reason.startswith("deterministic mode would stop at F.interpolate (train.py:")
+        assert finding.remedy.reason.startswith(
+            "deterministic algorithms would raise an error at F.interpolate (train.py:"
+        )
 
 
 def test_without_a_backward_pass_there_is_no_gap() -> None:
@@ -346,4 +348,4 @@ def test_an_object_of_many_classes_may_be_anything() -> None:
     text = HEAD + NET.replace("MODE", "bilinear") + nets + trainer("self.model = model.to(device)") + main
     finding = found(text)
     assert isinstance(finding.remedy, NoFix)
-    assert "is not followed" in finding.message
+    assert "is not known" in finding.message

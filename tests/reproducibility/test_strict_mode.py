@@ -23,7 +23,7 @@ def test_fixes_do_not_turn_strict_mode_on_where_it_would_stop(program: Path, tmp
     folder = copied(program, tmp_path)
     (finding,) = (each for each in fix(folder).diagnostics if each.code == "TRL203")
     assert finding.fix is None
-    assert ("would stop at F.interpolate" if program.name != "chosen" else "is not followed") in finding.message
+    assert ("would raise an error at F.interpolate" if program.name != "chosen" else "is not known") in finding.message
     assert after_fixes(folder).endswith("strict: False\n")
 
 

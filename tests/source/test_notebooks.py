@@ -71,7 +71,7 @@ def test_cells_are_one_program_and_a_notebook_is_an_entry_point(project: Maker, 
         "    unseeded.ipynb:cell 2:1:12: calls build",
         "    model.py:5:12:",
     ]
-    assert "(cell 3:1)" in ran.out
+    assert "cell 3:1)" in ran.out
 
 
 def test_a_script_that_a_notebook_runs_may_seed(project: Maker, lint: Lint) -> None:

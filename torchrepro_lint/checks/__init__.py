@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 # Why the rules that have no fixer have none: the end of "there is no fix: …".
 _UNFIXED = {
-    "TRL001": "only its author knows what the text should be",
-    "TRL107": "which seed the program should have by default is for its author to choose",
-    "TRL108": "which of the seeds of the program an environment should get is for its author to choose",
-    "TRL109": "where the option should seed is for its author to choose",
-    "TRL111": "what the memory should hold is for its author to choose",
-    "TRL206": "leaving the tuning out costs speed, and only measuring shows how much",
-    "TRL304": "the generator has to reach the dataset, which takes more than one line; a newer torch seeds it by itself",
-    "TRL306": "the right number of workers depends on the machine; write the number that the first run had",
-    "TRL403": "deterministic mode belongs to the program and not to the library that it calls",
-    "TRL406": "which of equal values should win is for the author to choose",
-    "TRL501": "the interpreter has read the variable before the program starts, so it is set outside",
-    "TRL505": "taking results in the order in which they were submitted changes how the program waits for them",
+    "TRL001": "only the author knows what the code should be",
+    "TRL107": "only the author can choose the default seed",
+    "TRL108": "only the author can choose the seed of the environment",
+    "TRL109": "only the author knows what the option should seed",
+    "TRL111": "only the author knows what the tensor should hold",
+    "TRL206": "turning the timing off costs speed, and only a measurement shows how much",
+    "TRL304": "passing a generator to the dataset takes several edits; torch 1.9 and later seed numpy in workers",
+    "TRL306": "only the author knows how many workers the first run had",
+    "TRL403": "the program turns deterministic algorithms on, not the library that it calls",
+    "TRL406": "only the author knows which of equal values should win",
+    "TRL501": "the variable has to be set before Python starts, outside the program",
+    "TRL505": "taking results in the order of submission changes how the program waits for them",
 }
 
 

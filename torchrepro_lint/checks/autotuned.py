@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
 
-_CAUSE = "picks kernels by timing them, which differs between runs"
+_CAUSE = "chooses kernels by timing them, which differs between runs"
 _WORDS = frozenset({"max_autotune", "max_autotune_gemm", "max_autotune_pointwise"})
 _VARIABLES = {
     "TORCHINDUCTOR_MAX_AUTOTUNE",
@@ -71,6 +71,6 @@ def _finding(context: Context, write: FlagWrite) -> Finding:
         what = "max-autotune"
     cure = "leave it out"
     if release(context.catalogue.version) >= _OVERRIDDEN_SINCE:
-        cure += ", or call torch.use_deterministic_algorithms(True), which overrules it"
+        cure += ", or call torch.use_deterministic_algorithms(True), which turns it off"
     place = span(event.value) if isinstance(event.value, Call) and event.kind == "call" else None
     return Finding("TRL206", place or first_line(context.lines, event.statement), f"{what} {_CAUSE}; {cure}")

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.analysis import describe_sink
 from torchrepro_lint.dataflow.taint.context import TaintedValue
+from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import completions
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def check(context: Context) -> Iterator[Finding]:
     for site, word in completions(context.project, context.path):
         taken = context.project.taint.first_sink([TaintedValue(context.path, site.call, COMPLETION)])
         if taken is not None:
-            what = describe_sink(context.project.position, context.path, site.call, taken)
-            message = f"{word} gives results in the order in which they are finished, and {what}"
-            yield Finding("TRL505", span(site.call), f"{message}; {_CURES.get(word, _CURE)}")
+            cause = f"{word} gives results in the order in which they finish, which "
+            what = describe_sink(context.project, context.path, site.call, taken)
+            message = Message(cause, what, f"; {_CURES.get(word, _CURE)}")
+            yield Finding("TRL505", span(site.call), message)

@@ -17,6 +17,7 @@ from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import device_of
 from torchrepro_lint.source.files import release
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.trace.call_paths import first_line, place_of
@@ -56,9 +57,9 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
             place = span(value) if at is enabling and value is not None else None
             place = place or first_line(context.lines, at.trace_event.event.statement)
             late = at.trace_event.event.statement if good else None
-            gap = first_gap(context.project, program, context.path)
+            gap = first_gap(context.project, program)
             remedy = (
-                NoFix(f"{gap}, so it is not known all that deterministic mode does here")
+                NoFix(Message(gap, ", so deterministic algorithms may raise an error there"))
                 if gap
                 else fix_workspace(
                     context.project, context.path, program, at.expression if found and not good else None, late
@@ -79,20 +80,25 @@ def _messages(
 ) -> Iterator[tuple[StateEffect, str]]:
     if good:
         work = first_accelerator_computation(context.project, program)
-        begun = place_of(context.project, work[1], context.path) if work else ""
+        begun = (" (", place_of(context.project, work[1]), ")") if work else ()
         yield (
             good[0],
-            f"{CUBLAS_VARIABLE} is set after work on CUDA has begun ({begun}), and cuBLAS reads it then; set it first",
+            Message(
+                f"{CUBLAS_VARIABLE} is set after CUDA work has begun", *begun, ", so cuBLAS misses it; set it first"
+            ),
         )
     elif found:
         for each in found:
             value = f'"{each.value}"' if isinstance(each.value, str) else describe(each.expression)
             told = f"{CUBLAS_VARIABLE} = {value} does not make cuBLAS deterministic"
-            yield each, f'{told}; torch accepts ":4096:8" and ":16:8"'
+            yield each, f'{told}; set it to ":4096:8" or ":16:8"'
     elif misspelt := _misspelt(context, program):
-        yield misspelt, f"nothing reads {misspelt.what}; deterministic algorithms need {_SETTING}"
+        yield (
+            misspelt,
+            f"nothing reads {misspelt.what}, and deterministic algorithms need {CUBLAS_VARIABLE}; write {_SETTING}",
+        )
     else:
-        missing = f"deterministic algorithms are enabled and {CUBLAS_VARIABLE} is set nowhere, so torch"
+        missing = f"deterministic algorithms are on and {CUBLAS_VARIABLE} is not set, so torch"
         yield (
             enabling,
             f"{missing} {context.catalogue.version} {_consequence(context, enabling)}; write {_SETTING} first",
@@ -100,7 +106,11 @@ def _messages(
 
 
 def _consequence(context: Context, enabling: StateEffect) -> str:
-    return "only warns of cuBLAS" if _warns(context, enabling) else "raises at the first product of matrices on CUDA"
+    return (
+        "only warns about cuBLAS"
+        if _warns(context, enabling)
+        else "raises an error at the first matrix product on CUDA"
+    )
 
 
 def _warns(context: Context, enabling: StateEffect) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CODE = "TRL201"
 _WORDS = frozenset({"benchmark"})
-_CAUSE = "lets cuDNN pick algorithms by timing them, which differs between runs"
+_CAUSE = "lets cuDNN choose algorithms by timing them, which differs between runs"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def check(context: Context) -> Iterator[Finding]:
             elif not any(other.setting.value is False for other in opposite_branch_writes(each, found)):
                 message = f"cudnn.benchmark = True {_CAUSE}; set it to False"
                 fix = (
-                    NoFix("an option of the program decides it, so turn that off")
+                    NoFix("an option of the program sets it; turn that option off")
                     if _is_user_option(each)
                     else fix_switch(text, each, setting.expression, "False", found)
                 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
 
 _WORDS = frozenset({"deterministic"})
-_CAUSE = "lets cuDNN take nondeterministic algorithms for the backward pass of convolutions"
+_CAUSE = "lets cuDNN choose nondeterministic algorithms for the backward pass of convolutions"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _finding(context: Context, write: FlagWrite, others: tuple[FlagWrite, ...]) -> Finding:
     event, given = write.event, write.setting.expression
     fix = (
-        NoFix("the name of the function says that it restores or switches off")
+        NoFix("the function's name says that it restores a setting or turns it off")
         if restores_by_name(write.function)
         else fix_switch(context.lines.text, write, given, "True", others)
     )

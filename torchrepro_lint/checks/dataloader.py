@@ -38,6 +38,8 @@ def worker_init(context: Context) -> Iterator[Finding]:
             loader, draws = found
             severity = "note" if programs_seed_torch(context, loader.site.function) else ""
             message = _message(loader, before=before, owns="own" in draws)
+            if severity:
+                message += "; as it is, the draws repeat only while every earlier draw stays the same"
             fix = _fix(context, loader, before=before, owns="own" in draws)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
 
@@ -50,7 +52,7 @@ def _fix(context: Context, loader: Loader, *, before: bool, owns: bool) -> Fix |
 
 def _message(loader: Loader, *, before: bool, owns: bool) -> str:
     if owns:
-        cause = "the dataset keeps a generator of its own, and every worker gets a copy in the same state"
+        cause = "the dataset has its own generator, and every worker gets a copy in the same state"
         return f"{loader.label}: {cause}; pass a worker_init_fn that seeds it from torch.initial_seed()"
     if before:
         cause = "workers share numpy's state, so each repeats the same draws"
@@ -65,7 +67,8 @@ def generator(context: Context) -> Iterator[Finding]:
         if loader is None:
             continue
         known = loader.constants("shuffle")
-        call = f"{loader.label}(shuffle=True)" if known is not None else f"{loader.label} with shuffle"
+        certain = known is not None and all(known)
+        call = f"{loader.label}(shuffle=True)" if certain else f"{loader.label} may shuffle, and then"
         message = f"{call} draws its order from the global generator; {_GENERATOR_ADVICE}"
         seeded = programs_seed_torch(context, loader.site.function)
         if seeded:

@@ -24,7 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
         call = draw.trace_event.event.value
         if draw.trace_event.path == context.path and isinstance(call, Call):
             message = (
-                f"{draw.label} in {draw.owner} draws from numpy's global generator, which torch {context.catalogue.version} leaves "
-                "alike in all workers, so that each repeats the same numbers; draw from torch, or seed numpy in worker_init_fn"
+                f"{draw.label} in {draw.owner} draws from numpy's global generator, which all workers copy in torch "
+                f"{context.catalogue.version}, so that each repeats the same numbers; draw from torch, or seed numpy in worker_init_fn"
             )
             yield Finding(CODE, span(call), message)

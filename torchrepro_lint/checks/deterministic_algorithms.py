@@ -42,9 +42,7 @@ def _finding(context: Context, switch: ModeSwitch) -> Iterator[Finding]:
     word = switch.name.removeprefix("torch.")
     if switch.name == SET_DETERMINISTIC and torch >= _MODERN_SINCE:
         if not _is_fallback(context, switch):
-            since = (
-                f"gone from torch {context.catalogue.version}" if torch > _OLD_UNTIL else "deprecated since torch 1.8"
-            )
+            since = f"not in torch {context.catalogue.version}" if torch > _OLD_UNTIL else "deprecated since torch 1.8"
             message = f"torch.set_deterministic is {since}; call torch.use_deterministic_algorithms(True)"
             yield Finding(CODE, place, message, _fix_name(context, switch))
     elif switch.mode is None:
@@ -52,11 +50,9 @@ def _finding(context: Context, switch: ModeSwitch) -> Iterator[Finding]:
         yield Finding(CODE, place, message, _unless_it_stops(context, switch, _fix_missing), severity="error")
     elif _is_off(context, switch):
         if not _is_on_in_other_branch(context, switch) and not _ends_own_use(context, switch):
-            message = (
-                f"{word}({_text(context, switch)}) leaves nondeterministic algorithms on; pass {_on_value(switch)}"
-            )
+            message = f"{word}({_text(context, switch)}) allows nondeterministic algorithms; pass {_on_value(switch)}"
             remedy = (
-                NoFix("the name of the function says that it switches the mode off")
+                NoFix("the function's name says that it turns the mode off")
                 if restores_by_name(switch.site.function)
                 else _unless_it_stops(context, switch, _fix_value)
             )
@@ -68,8 +64,8 @@ def _finding(context: Context, switch: ModeSwitch) -> Iterator[Finding]:
         and not strict_mode_would_stop(context, switch.site.function)
     ):
         message = (
-            "warn_only=True only warns of what stays nondeterministic, and leaves the backward of fused attention so; "
-            "leave it out"
+            "warn_only=True only warns about nondeterministic operations, and keeps the backward of fused attention "
+            "nondeterministic; leave it out"
         )
         yield Finding(CODE, place, message, _unless_it_stops(context, switch, _fix_warn_only))
 
@@ -161,21 +157,19 @@ def _fix_missing(context: Context, switch: ModeSwitch) -> Fix:
     else:
         start = argument_span(text, call, call.args[0]).start
         edit = Edit(Span(start, start), f"{value}, ")
-    return Fix(f"pass {value}", (edit,), safe=True)
+    return Fix(f"Pass {value}", (edit,), safe=True)
 
 
 def _fix_value(_context: Context, switch: ModeSwitch) -> Fix:
     assert switch.mode is not None
-    return Fix(f"pass {_on_value(switch)}", (replace_argument(switch.mode, _on_value(switch)),), safe=False)
+    return Fix(f"Pass {_on_value(switch)}", (replace_argument(switch.mode, _on_value(switch)),), safe=False)
 
 
 def _fix_warn_only(context: Context, switch: ModeSwitch) -> Fix | NoFix:
     assert switch.warn_only is not None
     edit = remove_argument(context.lines.text, switch.site.call, switch.warn_only)
     return (
-        Fix("leave warn_only out", (edit,), safe=False)
-        if edit
-        else NoFix("a comment beside the argument would be lost")
+        Fix("Remove warn_only", (edit,), safe=False) if edit else NoFix("a comment beside the argument would be lost")
     )
 
 
@@ -191,4 +185,4 @@ def _fix_name(context: Context, switch: ModeSwitch) -> Fix | NoFix:
         edits += _fix_missing(context, switch).edits
     elif switch.mode.keyword:
         edits.append(Edit(Span(argument_span(text, call, switch.mode).start, switch.mode.start), ""))
-    return Fix("call torch.use_deterministic_algorithms", tuple(edits), safe=False)
+    return Fix("Call torch.use_deterministic_algorithms", tuple(edits), safe=False)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.analysis import describe_sink
 from torchrepro_lint.dataflow.taint.context import TaintedValue
+from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import Listing, listings
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import span
 
@@ -25,8 +26,10 @@ def check(context: Context) -> Iterator[Finding]:
     for listing in listings(context.project, context.path):
         taken = orders.first_sink([TaintedValue(context.path, listing.site.call, listing.taint)])
         if taken is not None:
-            what = describe_sink(context.project.position, context.path, listing.site.call, taken)
-            message = f"{listing.label} gives the order of the file system, and {what}; {_cure(listing)}"
+            what = describe_sink(context.project, context.path, listing.site.call, taken)
+            message = Message(
+                f"{listing.label} gives the order of the file system, which ", what, f"; {_cure(listing)}"
+            )
             yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing))
 
 
@@ -38,5 +41,5 @@ def _cure(listing: Listing) -> str:
     if listing.label == "os.scandir":
         return "write sorted(..., key=lambda entry: entry.name)"
     if listing.taint.kind == "walk":
-        return "sort the folders in place, dirs.sort(), and go along sorted(files)"
+        return "sort the folders in place with dirs.sort(), and iterate sorted(files)"
     return f"write sorted({listing.label}(...))"

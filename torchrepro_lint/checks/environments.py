@@ -45,7 +45,7 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
                     space = next(each for each in func.path if each in _SPACES)
                     yield (
                         trace_event,
-                        f"{space}.sample() draws from a generator of its own; call {space}.seed(...) first",
+                        f"{space}.sample() draws from its own unseeded generator; call {space}.seed(...) first",
                     )
                     spaces_seeded = True  # told once
             case _ if word := _called_method(trace_event.names):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WORD = "PYTHONHASHSEED"
 _CALLS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.update", "os.environ.__setitem__"})
 _MESSAGE = (
-    "Python reads PYTHONHASHSEED only as it starts, so this process goes on with the hashes that it has; "
+    "Python reads PYTHONHASHSEED only when it starts, so this process keeps the hashes that it has; "
     "set it in the shell that starts the program"
 )
 

@@ -9,7 +9,8 @@ from torchrepro_lint.checks.fixes.checksums import checksum_advice, checksum_edi
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers, has_stable_hash
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.domain.rng.forward_uses import seed_or_split_use
+from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
+from torchrepro_lint.source.message import Message, Reference
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Call, span
 
@@ -32,12 +33,21 @@ def check(context: Context) -> Iterator[Finding]:
         what = kinds.of(context.path, value)
         if has_stable_hash(what) or what.kind == "tensor" or elements_are_numbers(context.project, context.path, value):
             continue
-        what_for = seed_or_split_use(context.project, context.path, site.call)
-        if what_for:
+        use = seed_or_split_use(context.project, context.path, site.call)
+        if use is not None:
             kind = hashed_kind(context.project, context.path, value)
-            message = f"hash() {_TYPE_WORDS.get(kind, '')}differs between runs, and {what_for}"
-            remedy = _remedy(context, site.call, kind)
-            yield Finding("TRL504", span(site.call), f"{message}; {checksum_advice(kind)}", remedy)
+            cause = f"hash() {_TYPE_WORDS.get(kind, '')}differs between runs, and {use.said}"
+            message = Message(cause, *_place(context, site.call, use), f"; {checksum_advice(kind)}")
+            yield Finding("TRL504", span(site.call), message, _remedy(context, site.call, kind))
+
+
+def _place(context: Context, call: Call, use: NumberUse) -> tuple[str | Reference, ...]:
+    """The line of a use in parentheses, unless it is that of the call."""
+    position = context.project.position
+    line = position(use.path, use.node.start).line
+    if use.path == context.path and line == position(context.path, call.start).line:
+        return ()
+    return " (", Reference(use.path, line), ")"
 
 
 def _remedy(context: Context, call: Call, kind: str) -> Fix | NoFix:

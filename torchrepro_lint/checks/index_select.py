@@ -76,7 +76,7 @@ def _has_deterministic_version(context: Context) -> bool:
 
 
 def _message(context: Context, parts: IndexSelectCall) -> str:
-    cause = "index_select sums up its gradient in no fixed order on CUDA"
+    cause = "index_select sums its gradient in no fixed order on CUDA"
     if not _has_deterministic_version(context):
         cause += f", and torch {context.catalogue.version} has no deterministic version"
     return f"{cause}; {_cure(parts)}"

@@ -41,4 +41,4 @@ def _needs_flag(context: Context, case: Case) -> bool:
 def _message(case: Case) -> str:
     device = case.row.devices[0].upper() if len(case.row.devices) == 1 and "any" not in case.row.devices else ""
     what = " ".join(filter(None, (device, case.row.phase)))
-    return f"{display_name(case.row.signature.name)} has a deterministic {what} only with {_FLAG}"
+    return f"{display_name(case.row.signature.name)} has a nondeterministic {what} by default; call {_FLAG}"

@@ -17,6 +17,7 @@ from torchrepro_lint.domain.operations.reached_operations import (
 )
 from torchrepro_lint.domain.operations.strict_mode import why_not_strict
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 
@@ -48,27 +49,35 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         (each for each in found if not is_attributed_elsewhere(project, program.entry, each.trace_event)), None
     )
     if first is not None:
-        what = f"{first.label}{reached_at(project, program.entry, first.trace_event)}"
-        message = f"{_subject(what, found)} deterministic only on request; {_cure(context, program, only_convolutions)}"
+        where = reached_at(project, program.entry, first.trace_event)
+        message = Message(*_cause(first, where, found), "; ", _cure(context, program, only_convolutions))
         statement = entry_statement(program.entry, first.trace_event)
-        steps = call_path(project, first.trace_event, f"{first.label} is deterministic only on request")
+        steps = call_path(project, first.trace_event, f"{_nondeterministic_part(first)} is nondeterministic")
         why_not = why_not_strict(context, program)
         remedy = NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue)
         yield Finding(_CODE, first_line(context.lines, statement), message, remedy, steps=steps)
 
 
-def _subject(first: str, found: Sequence[ReachedOperation]) -> str:
-    """``nn.Embedding (model.py:3) is``, or the number of different operations and the first."""
-    count = len({each.row.operation for each in found})
-    return f"{first} is" if count == 1 else f"{count} operations of this run, first {first}, are"
+def _cause(first: ReachedOperation, where: str, found: Sequence[ReachedOperation]) -> tuple[str, ...]:
+    """``the backward of nn.Embedding (model.py:3) is nondeterministic …``, or the number of operations and the first."""
+    count, part = len({each.row.operation for each in found}), _nondeterministic_part(first)
+    if count == 1:
+        return part, where, " is nondeterministic by default"
+    return f"{count} operations of this run are nondeterministic by default, first {part}", where
+
+
+def _nondeterministic_part(operation: ReachedOperation) -> str:
+    """The part of an operation that is nondeterministic: ``the backward of nn.Embedding``."""
+    return f"the {'backward' if operation.row.phase == 'backward' else 'result'} of {operation.label}"
 
 
 def _cure(context: Context, program: Program, only_convolutions: bool) -> str:
     stop = next(iter(operations_raising(context, program)), None)
     if stop is not None:
-        return f"{_FLAG} would stop at {stop.label} ({place_of(context.project, stop.trace_event, context.path)}), so replace that first"
-    gap = first_gap(context.project, program, context.path)
+        place = place_of(context.project, stop.trace_event)
+        return Message(f"{_FLAG} would raise an error at {stop.label} (", place, "), so replace that first")
+    gap = first_gap(context.project, program)
     if gap:
-        return f"{gap}, so check that before you call {_FLAG}"
+        return Message(gap, f", so check it before you call {_FLAG}")
     also = " or set torch.backends.cudnn.deterministic = True" if only_convolutions else ""
     return f"call {_FLAG}{also}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.project import Context
 
-_NO_CURE = "no setting makes it repeatable"
+_NO_CURE = "no setting makes it deterministic"
 
 
 def documented(context: Context) -> Iterator[Finding]:
@@ -71,10 +71,10 @@ def _argument_conditions(when: Iterable[Condition]) -> list[Condition]:
 def _cause(context: Context, case: Case) -> str:
     if case.row.behaviour == "raises":
         told = "though" if case.row.kind == "documented_deterministic_but_raising" else "and"
-        says = "says that it has" if told == "though" else "does not say so"
+        says = "calls it deterministic" if told == "though" else "does not say so"
         return f"{_raises(context, case)}, {told} torch's documentation {says}"
     name, version = display_name(case.row.signature.name), context.catalogue.version
-    return f"{name} has a nondeterministic {_device(context, case)}{case.row.phase} in torch {version}, and no error or warning tells"
+    return f"{name} has a nondeterministic {_device(context, case)}{case.row.phase} in torch {version}, and torch neither raises an error nor warns"
 
 
 def _warns(case: Case) -> str:
@@ -83,15 +83,15 @@ def _warns(case: Case) -> str:
 
 
 # The setting stands elsewhere, and other operations of the program may need it.
-_WARN_ONLY = NoFix("without warn_only other operations of the program may raise, so that is left to you")
+_WARN_ONLY = NoFix("without warn_only other operations of the program may raise an error, so the choice is yours")
 
 
 def _no_fix(context: Context, case: Case) -> NoFix:
     """Why an operation is not replaced: torch has nothing in its stead, or something that computes otherwise."""
     name = display_name(case.row.signature.name)
     if _cure(context, case) == _NO_CURE:
-        return NoFix(f"torch {context.catalogue.version} has no deterministic operation in place of {name}")
-    return NoFix(f"what can stand in place of {name} may give other values, so the choice is left to you")
+        return NoFix(f"torch {context.catalogue.version} has no deterministic replacement for {name}")
+    return NoFix(f"the replacement for {name} may give other values, so the choice is yours")
 
 
 def _cure(context: Context, case: Case) -> str:

@@ -29,10 +29,10 @@ def check(context: Context) -> Iterator[Finding]:
             if family.key in program.effects.draws and offs and None not in offs:
                 assert offs[0] is not None
                 cause = (
-                    f"every seeder of {family.owner} hangs on {offs[0].option}, which is {offs[0].value!r} by default"
+                    f"{family.owner} is seeded only if {offs[0].option} is set, and its default is {offs[0].value!r}"
                 )
                 statement = entry_statement(program.entry, seeds[0].trace_event)
-                yield Finding("TRL107", first_line(context.lines, statement), f"{cause}; give the option a default")
+                yield Finding("TRL107", first_line(context.lines, statement), f"{cause}; seed it by default")
 
 
 def _disabling_default(context: Context, program: Program, seed: Seed) -> DefaultValue | None:

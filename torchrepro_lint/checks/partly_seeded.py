@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.fixes.seeding import fix_partly
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.feasibility import is_settled_by_program, partly_seeded_functions
+from torchrepro_lint.source.message import Message, Reference
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.syntax.visitor import split_name
 from torchrepro_lint.trace.call_paths import call_path
@@ -35,13 +36,12 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _message(context: Context, partly: PartlySeeded) -> str:
     seed, draw = partly.seed, partly.draw
-    at = context.project.position(seed.trace_event.path, seed.trace_event.event.statement.start)
-    same = at.line if at.cell else f"line {at.row}"
-    place = same if seed.trace_event.path == context.path else f"{seed.trace_event.path}:{at.line}"
+    path = seed.trace_event.path
+    place = Reference(path, context.project.position(path, seed.trace_event.event.statement.start).line)
     who = (
         "this function"
         if not draw.trace_event.call_path
         else split_name(partly.function)[2] or partly.function.rstrip(":")
     )
     missing = f"{draw.label} draws from {partly.family.owner}, which {who} does not seed"
-    return f"{missing} although it calls {seed.label} ({place}); call {partly.family.seeder} too"
+    return Message(f"{missing} although it calls {seed.label} (", place, f"); call {partly.family.seeder} too")

@@ -10,6 +10,7 @@ from torchrepro_lint.checks.fixes.late_seeding import fix_late
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.events import guards
 
@@ -52,9 +53,12 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
 
 
 def _finding(context: Context, program: Program, family: Family, draw: Draw, seed: Seed) -> Finding:
-    message = (
-        f"{draw.label}{reached_at(context.project, program.entry, draw.trace_event)} draws from {family.owner} before "
-        f"{seed.label} ({place_of(context.project, seed.trace_event, context.path)}) seeds it; seed first"
+    message = Message(
+        draw.label,
+        reached_at(context.project, program.entry, draw.trace_event),
+        f" draws from {family.owner} before {seed.label} (",
+        place_of(context.project, seed.trace_event),
+        ") seeds it; seed first",
     )
     statement = entry_statement(program.entry, draw.trace_event)
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws from {family.owner}")

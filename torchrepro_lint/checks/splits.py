@@ -29,6 +29,6 @@ def check(context: Context) -> Iterator[Finding]:
         fix = (
             fix_generator(context.project, context.path, site.call)
             if takes_generator(site)
-            else NoFix("the generator cannot be passed: this sampler takes none")
+            else NoFix("this sampler takes no generator")
         )
         yield Finding(CODE, span(site.call), message, fix, severity="note" if seeded else "")

@@ -64,17 +64,17 @@ def _message(row: ThirdPartyOperation) -> str:
     name = row.signature.name
     since = f" (from {row.library} {row.since} on)" if row.since else ""
     cure = f"pass {row.argument}=True{since}" if row.argument else row.instead
-    return f"on CUDA {name} {row.cause}; {cure}"
+    return f"on CUDA, {name} {row.cause}; {cure}"
 
 
 def _remedy(context: Context, site: CallSite, row: ThirdPartyOperation) -> Fix | NoFix:
     if not row.argument:
         return NoFix(
-            f"{row.signature.name} has no argument that makes it repeatable, and what replaces it is another operation"
+            f"{row.signature.name} has no argument that makes it deterministic, and its replacement is another operation"
         )
     given = argument_reader(row.signature, site.call)(row.argument)
     if given is None:
         edit = append_argument(site.call, context.lines.text, f"{row.argument}=True")
     else:
         edit = replace_argument(next(arg for arg in site.call.args if arg.value is given), "True")
-    return Fix(f"pass {row.argument}=True", (edit,), safe=False)
+    return Fix(f"Pass {row.argument}=True", (edit,), safe=False)

@@ -27,8 +27,12 @@ def check(context: Context) -> Iterator[Finding]:
         name = case.row.signature.name
         alone = name.rpartition(".")[2] == "argsort"
         if uses_component(context.tree, case.site, None if alone else "indices"):
-            cure = "torch.sort(..., stable=True) keeps it" if case.row.operation == "torch.topk" else "pass stable=True"
-            message = f"{display_name(name)} leaves the order of equal elements open, and its indices are used; {cure}"
+            cure = (
+                "use torch.sort(..., stable=True), which does"
+                if case.row.operation == "torch.topk"
+                else "pass stable=True"
+            )
+            message = f"{display_name(name)} does not fix the order of equal elements, and its indices are used; {cure}"
             yield Finding("TRL406", span(case.site.call), message)
 
 

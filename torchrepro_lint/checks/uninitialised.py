@@ -30,7 +30,7 @@ def check(context: Context) -> Iterator[Finding]:
         methods = [functions[name] for _, name in owner.methods if name in functions]
         for word, value, what in _empty_tensors(context, methods):
             if not _may_fill(context, owner, word, value):
-                message = f"{what} is not initialised by anything reached; call nn.init or use torch.zeros"
+                message = f"nothing initialises {what}, so it holds arbitrary memory; call nn.init or use torch.zeros"
                 yield Finding("TRL111", span(value), message)
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.ordering import SortFixes
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.analysis import describe_sink
+from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import set_orders
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for found in set_orders(context.project, context.path):
         of = _TYPE_WORDS.get(found.elements.kind, "")
-        message = f"a set {of}has another order in each run, and {describe_sink(context.project.position, context.path, found.order.observer, found.taken)}"
+        what = describe_sink(context.project, context.path, found.order.observer, found.taken)
         remedy, cure = SortFixes(context).of_set(found.order, found.elements)
-        yield Finding("TRL502", span(found.order.observer), f"{message}; {cure}", remedy)
+        message = Message(f"a set {of}has another order in each run, which ", what, f"; {cure}")
+        yield Finding("TRL502", span(found.order.observer), message, remedy)

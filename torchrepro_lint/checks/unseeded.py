@@ -11,6 +11,7 @@ from torchrepro_lint.checks.fixes.seeding import fix_program
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
 
@@ -40,24 +41,25 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     effects = program.effects
     statement = entry_statement(program.entry, draw.trace_event)
     source = f"from {family.owner}" if draw.family == family.key else f"in workers, which {family.what} seeds"
-    message = f"{draw.label}{reached_at(context.project, program.entry, draw.trace_event)} draws {source}, and "
+    where = reached_at(context.project, program.entry, draw.trace_event)
     if family.key == "torch" and "torch-cuda" in effects.seeds:
-        message += (
+        missing = (
             "torch.cuda.manual_seed seeds CUDA only, so the CPU generator is unseeded; call torch.manual_seed(...)"
         )
     else:
-        message += f"nothing in this run seeds {family.what}; call {family.seeder} first"
+        missing = f"nothing in this run seeds {family.what}; call {family.seeder} first"
+    message = Message(draw.label, where, f" draws {source}, and {missing}")
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws {source}")
-    missing = [
+    families = [
         (each.key, found)
         for each in FAMILIES
         if (found := _unseeded_draw(context, program, each))
         and process_starts(context.project, found.trace_event) == process_starts(context.project, draw.trace_event)
     ]
     fix = (
-        NoFix(f"the call that seeds {family.what} from entropy is reported by TRL105, and its fix settles this, too")
+        NoFix(f"the fix of the TRL105 finding at the call that seeds {family.what} from entropy settles this, too")
         if family.key in effects.entropic
-        else fix_program(context.project, program, missing)
+        else fix_program(context.project, program, families)
     )
     yield Finding(code, first_line(context.lines, statement), message, fix, steps=steps)
 

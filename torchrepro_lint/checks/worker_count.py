@@ -45,8 +45,8 @@ def _is_out_of_order(loader: Loader) -> bool:
 def _in_order(loader: Loader) -> Fix | NoFix:
     arg = next((arg for arg in loader.site.call.args if arg.keyword == "in_order"), None)
     if arg is None or not isinstance(arg.value, Constant):
-        return NoFix("the value is written elsewhere, and other calls may share it")
-    return Fix("return batches in order", (replace_argument(arg, "True"),), safe=False)
+        return NoFix("the value is written elsewhere, and other calls may use it, too")
+    return Fix("Return batches in order", (replace_argument(arg, "True"),), safe=False)
 
 
 def machine_dependent(context: Context) -> Iterator[Finding]:
@@ -56,8 +56,8 @@ def machine_dependent(context: Context) -> Iterator[Finding]:
         if found is not None:
             loader, source = found
             message = (
-                f"{loader.label} has as many workers as {source} says, and how random numbers are shared out among them "
-                "depends on that; write a number"
+                f"{loader.label} has as many workers as {source} says, so the random numbers of a sample depend on "
+                "the machine; write a number"
             )
             yield Finding("TRL306", span(_place(loader)), message)
 

@@ -38,13 +38,13 @@ def _message(seed: WorkerSeed) -> str:
     elif seed.source:
         cause = f"{name} takes a worker's seed from {seed.source}, which changes between runs"
     else:
-        cause = f"{name} gives every worker the same seed, and again in each epoch"
+        cause = f"{name} gives every worker the same seed, in every epoch"
     return f"{cause}; {_cure(seed)}"
 
 
 def _cure(seed: WorkerSeed) -> str:
     if seed.name in _TORCH:
-        return "leave torch as the loader has seeded it"
+        return "pass torch.initial_seed(), which the loader has set"
     return "seed from torch.initial_seed() % 2**32"
 
 
@@ -70,16 +70,16 @@ def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
         return NoFix("the file reads torch without importing it, so what the name means here is not known")
     value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")
     edit = replace_argument(call.args[0], value) if call.args else append_argument(call, context.lines.text, value)
-    return Fix(f"seed from {value}", (*imports, edit), safe=False)
+    return Fix(f"Seed from {value}", (*imports, edit), safe=False)
 
 
 def _obstacle(context: Context, seed: WorkerSeed) -> NoFix | None:
     """What keeps the argument of the call from being replaced."""
     call = seed.call
     if len(call.args) > 1 or any(arg.star for arg in call.args):
-        return NoFix("the call has more than one argument, and which of them is the seed is not decided")
+        return NoFix("the call has several arguments, and it is not clear which one is the seed")
     if not (_helpers_called(context, seed) or seed.name in _TORCH + _OTHERS):
-        return NoFix("how this seeder takes a seed is not known to the fix")
+        return NoFix("it is not known how this function takes a seed")
     if not seed.direct and not (call.args and seed.passed):
         return NoFix("the function that is called chooses the seed itself")
     return None

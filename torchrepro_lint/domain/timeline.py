@@ -161,8 +161,8 @@ class TimelineDiagnostics:
                 )
         waiting = set() if self._mode_enabled else set(self._operations_needing_mode())
         if waiting:
-            who = "1 operation waits" if len(waiting) == 1 else f"{len(waiting)} operations wait"
-            yield TimelineDiagnostic("flags", "TRL203", f"{who} for torch.use_deterministic_algorithms(True)")
+            who = "1 operation needs" if len(waiting) == 1 else f"{len(waiting)} operations need"
+            yield TimelineDiagnostic("flags", "TRL203", f"{who} torch.use_deterministic_algorithms(True)")
         if self._needs_workspace() and not any(self._workspaces()):
             yield TimelineDiagnostic(
                 "variables", "TRL205", f'os.environ["{CUBLAS_VARIABLE}"] = ":4096:8" before work on CUDA'
@@ -183,11 +183,13 @@ class TimelineDiagnostics:
         if row is None:
             return (
                 "TRL402",
-                "deterministic mode would stop here" if not self._mode_enabled else "deterministic mode stops here",
+                "deterministic algorithms would raise an error here"
+                if not self._mode_enabled
+                else "raises an error: deterministic algorithms are on",
             )
         if self._mode_enabled or (self._cudnn and is_convolution(row)):
             return "", ""
-        return "TRL203", "nothing asks for it"
+        return "TRL203", "nothing turns deterministic algorithms on"
 
     def _set(self, what: str, order: int) -> tuple[str, str]:
         values = [
@@ -197,7 +199,7 @@ class TimelineDiagnostics:
         if value is UNKNOWN_VALUE:
             return "", ""
         if what == CUDNN_BENCHMARK and not is_off(value):
-            return "TRL201", "picks algorithms by timing them"
+            return "TRL201", "chooses algorithms by timing them"
         if what == CUDNN_DETERMINISTIC and is_off(value) and not self._mode_enabled:
             return "TRL202", "allows nondeterministic convolutions"
         if what == DETERMINISTIC and (is_off(value) or value == WARN):
@@ -207,7 +209,7 @@ class TimelineDiagnostics:
             and not is_off(value)
             and not (self._mode_enabled and self._torch >= _OVERRIDES_TIMING_SINCE)
         ):
-            return "TRL206", "picks kernels by timing them"
+            return "TRL206", "chooses kernels by timing them"
         if what == CUBLAS_VARIABLE and self._needs_workspace():
             if value not in CUBLAS_VALUES:
                 return "TRL205", "not a value that torch accepts"
@@ -326,9 +328,11 @@ def _operation_events(context: Context, program: Program) -> Iterator[_UnplacedE
         if each.row.operation not in seen:
             seen.add(each.row.operation)
             says = (
-                "needs deterministic mode" if each.row.behaviour == "deterministic" else "has no deterministic kernel"
+                "needs deterministic algorithms"
+                if each.row.behaviour == "deterministic"
+                else "has no deterministic kernel"
             )
-            text = f"{each.label}: its {each.row.phase} {says}"
+            text = f"{each.label}: the {each.row.phase} {says}"
             yield _UnplacedEvent(each.order, "flags", "operation", each.label, text, None, each.trace_event)
 
 

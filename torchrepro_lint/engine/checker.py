@@ -191,13 +191,13 @@ def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix |
         return NoFix(f"the settings exclude {finding.code} from fixing")
     if checker.catalogue.begins_later and finding.code != UNUSED_SUPPRESSION:
         return NoFix(
-            f"torch {checker.catalogue.asked} may lack what the fix would write: it is older than the oldest known release"
+            f"the catalogue does not cover torch {checker.catalogue.asked}, which may lack what the fix would write"
         )
     if parsed.source is None or parsed.source.notebook is None:
         return fix
     from torchrepro_lint.source.decoding import fit_to_cells
 
-    return fit_to_cells(parsed.source.notebook, fix) or NoFix("the fix would reach over more than one cell")
+    return fit_to_cells(parsed.source.notebook, fix) or NoFix("the edit would span two cells")
 
 
 def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:

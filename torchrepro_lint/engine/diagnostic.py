@@ -16,7 +16,8 @@ class Diagnostic(NamedTuple):
 
     The offsets of ``span`` and ``fix`` count in ``lines``; ``written`` are the same lines as the file has them, which differ
     in a notebook. ``others`` are the other files that the fix changes: the path in the fix, the absolute path, and the lines.
-    ``unfixed`` says why there is no fix, empty where there is one.
+    ``unfixed`` says why there is no fix, empty where there is one. The references in all texts are relative to ``root``, the
+    directory of the project.
     """
 
     display: str
@@ -34,6 +35,7 @@ class Diagnostic(NamedTuple):
     span: Span = Span(0, 0)
     written: Lines = Lines("")
     unfixed: str = ""
+    root: str = ""
 
 
 class RunOutcome(NamedTuple):

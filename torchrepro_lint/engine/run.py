@@ -203,6 +203,7 @@ def diagnose(
         finding.span,
         written,
         why_unfixed(finding, rule),
+        root,
     )
 
 

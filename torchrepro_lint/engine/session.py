@@ -39,11 +39,12 @@ RELEVANT_WORDS = tuple(
 
 
 class FileFindings(NamedTuple):
-    """The findings of a file, faults of the tool, and the lines that offsets count in."""
+    """The findings of a file, faults of the tool, the lines that offsets count in, and the root of the project."""
 
     findings: tuple[Finding, ...]
     errors: tuple[str, ...]
     lines: Lines
+    root: str
 
 
 class _LinkedProject(NamedTuple):
@@ -108,7 +109,7 @@ def _file_findings(checker: Checker, name: str, partition: Partition) -> FileFin
         for one in checked.findings
         if not any(each.covers(lines.position(one.span.start).row, one.code, names[one.code]) for each in comments)
     )
-    return FileFindings(tuple(visible), checked.errors, lines)
+    return FileFindings(tuple(visible), checked.errors, lines, checker.tree.root.path)
 
 
 def _may_have_findings(tree: ProjectTree, data: bytes | None) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint import __version__
 from torchrepro_lint.source.errors import escaped, escaped_message
+from torchrepro_lint.source.message import with_paths
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.session import Session
@@ -73,11 +75,14 @@ class Plugin:
         answer = self._shared_session().findings(self._filename, data)
         if answer is None:
             return
+        from torchrepro_lint.interfaces.report.view import shown_paths  # most files have no findings
+
         for error in answer.errors:
             sys.stderr.write(f"torchrepro-lint: {escaped(self._filename)}: {escaped(error)}\n")
         for one in answer.findings:
             row, column, _ = answer.lines.position(one.span.start)
-            yield row, column - 1, f"{one.code} {escaped_message(one.message)}", type(self)
+            message = with_paths(one.message, shown_paths(self._filename, os.path.abspath(self._filename), answer.root))
+            yield row, column - 1, f"{one.code} {escaped_message(message)}", type(self)
 
     @classmethod
     def _shared_session(cls) -> Session:

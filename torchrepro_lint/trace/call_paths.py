@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.source.message import Message, Reference
 from torchrepro_lint.source.text import Lines, Position, Span
 from torchrepro_lint.syntax.visitor import split_name
 
@@ -65,7 +66,7 @@ def _entering(step: CallFrame) -> str:
     """``calls build_model``, ``imports model.py``, ``iterates Rows.__getitem__``."""
     path, _, name = split_name(step.into)
     if not name:
-        return f"imports {path}"
+        return Message("imports ", Reference(path))
     verb = {"call": "calls", "iterate": "iterates", "index": "indexes", "enter": "enters", "read": "reads"}
     return f"{verb.get(step.event.kind, step.event.kind)} {name.replace('.<locals>', '')}"
 
@@ -79,17 +80,14 @@ def reached_at(project: ProgramIndex, entry: Entry, trace_event: TraceEvent) -> 
     on_path = [index for index, step in enumerate(trace_event.call_path) if step.event.statement is reported]
     steps = trace_event.call_path[on_path[0] :] if on_path else trace_event.call_path
     via = [split_name(step.into)[2].rpartition(".")[2] for step in steps if split_name(step.into)[2]]
-    place = place_of(project, trace_event, entry.path)
     named = [word for word in via if not word.startswith("__") and word != "main"]
-    return f" ({place}, via {named[0]})" if named else f" ({place})"
+    return Message(" (", place_of(project, trace_event), f", via {named[0]})" if named else ")")
 
 
-def place_of(project: ProgramIndex, trace_event: TraceEvent, read: str = "") -> str:
-    """``model.py:14``; ``cell 3:2`` of the notebook that is ``read``, ``train.ipynb:cell 3:2`` of another."""
+def place_of(project: ProgramIndex, trace_event: TraceEvent) -> Reference:
+    """The line of an event: ``model.py:14``, in a notebook ``train.ipynb:cell 3:2``."""
     at = project.position(trace_event.path, trace_event.event.value.start if trace_event.event.value else 0)
-    if at.cell and trace_event.path == read:
-        return at.line
-    return f"{trace_event.path}:{at.line}" if at.row else trace_event.path
+    return Reference(trace_event.path, at.line)
 
 
 def first_line(lines: Lines, statement: Statement) -> Span:

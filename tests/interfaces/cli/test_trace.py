@@ -138,7 +138,7 @@ def test_text_keeps_to_the_width_where_there_is_room(width: int) -> None:
 def test_text_has_a_mark_in_the_lane_of_each_moment() -> None:
     lines = timeline_text.render([traced(TRAINING)], 100, colour=False).splitlines()
     table = lines[lines.index("T N P F V D") + 1 :]
-    assert table[0] == "· · · ■ · ·   main.py:6  cudnn.benchmark = True  ✗ picks algorithms by timing them (TRL201)"
+    assert table[0] == "· · · ■ · ·   main.py:6  cudnn.benchmark = True  ✗ chooses algorithms by timing them (TRL201)"
     assert table[1].startswith("· ○ · · · ·   main.py:7  np.random.permutation draws  ✗ before it is seeded (TRL104)")
 
 
@@ -170,10 +170,10 @@ def test_json_is_as_it_is_documented(tmp_path: Path, capfdbinary: pytest.Capture
     assert found["moments"][0] == {
         "lane": "flags", "kind": "set", "what": "cudnn-benchmark", "text": "cudnn.benchmark = True", "value": "True",
         "conditions": [], "path": "train.py", "row": 6, "column": 1, "times": 1, "way": [],
-        "trouble": {"lane": "flags", "code": "TRL201", "text": "picks algorithms by timing them"},
+        "trouble": {"lane": "flags", "code": "TRL201", "text": "chooses algorithms by timing them"},
     }  # fmt: skip
     assert found["missing"] == [
-        {"lane": "flags", "code": "TRL203", "text": "1 operation waits for torch.use_deterministic_algorithms(True)"}
+        {"lane": "flags", "code": "TRL203", "text": "1 operation needs torch.use_deterministic_algorithms(True)"}
     ]
 
 

@@ -31,12 +31,12 @@ def test_each_control_of_a_program_with_flaws(project: Project) -> None:
         "cuda": ("good", "seeded"),
         "events": ("good", "seeds come first"),
         "cudnn": ("bad", "benchmark is on"),
-        "algorithms": ("bad", "never asked for"),
+        "algorithms": ("bad", "not turned on"),
         "workspace": ("unused", "not needed"),
         "loaders": ("risk", "global generator shuffles"),
-        "workers": ("risk", "random numbers not fixed"),
-        "operations": ("bad", "one that no setting repeats"),
-        "order": ("bad", "a listing's order decides"),
+        "workers": ("risk", "seeds of workers not fixed"),
+        "operations": ("bad", "no deterministic version"),
+        "order": ("bad", "order of a listing is used"),
     }
 
 
@@ -64,13 +64,13 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         (("random.seed(0)\nnp", "np"), "python", ("bad", "never seeded")),
         (("* random.random()", "* random.Random().random()"), "python", ("bad", "generator without a seed")),
         (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "python", ("risk", "seeded, but late")),
-        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "events", ("bad", "drawn from too early")),
+        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "events", ("bad", "drawn before it is seeded")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "algorithms", ("good", "not needed")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "cudnn", ("good", "kernels fixed")),
-        (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "never asked for")),
+        (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "not turned on")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = A"), "cudnn", ("risk", "left to an option")),
         (("torch.use_deterministic_algorithms(True)\n", ""), "cudnn", ("bad", "kernels may vary")),
-        (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "asked for in vain")),
+        (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "not really turned on")),
         (("(True)", "(A)"), "algorithms", ("risk", "left to an option")),
         (("torch.use", "if A: torch.use"), "algorithms", ("risk", "on, on a condition")),
         (("torch.use", "torch.backends.cudnn.benchmark = A; torch.use"), "cudnn", ("unknown", "benchmark is left open")),
@@ -81,8 +81,8 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         ((".cuda()", ""), "cudnn", ("unused", "no CUDA")),
         ((".cuda()", ""), "workspace", ("unused", "no CUDA")),
         (("random.random()", "1"), "python", ("good", "seeded")),
-        (("nn.Conv2d(3, 8, 3)", "nn.AdaptiveMaxPool2d(3)"), "operations", ("bad", "one that no setting repeats")),
-        (('"model.pt")', '"model.pt", list({"a", str(A)}))'), "order", ("bad", "a set's order decides")),
+        (("nn.Conv2d(3, 8, 3)", "nn.AdaptiveMaxPool2d(3)"), "operations", ("bad", "no deterministic version")),
+        (('"model.pt")', '"model.pt", list({"a", str(A)}))'), "order", ("bad", "order of a set is used")),
     ],
 )  # fmt: skip
 def test_a_control_when_something_changes(
@@ -105,11 +105,11 @@ def test_a_control_when_something_changes(
             ("good", "no workers"),
         ),
         ("shuffle=True", ("risk", "global generator shuffles"), ("good", "no workers")),
-        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "random numbers not fixed")),
+        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "seeds of workers not fixed")),
         ("**options()", ("unknown", "arguments not known"), ("unknown", "arguments not known")),
         (
             "in_order=False, num_workers=2, generator=torch.Generator()",
-            ("bad", "batches as they finish"),
+            ("bad", "batches out of order"),
             ("good", "nothing left open"),
         ),
     ],
@@ -164,7 +164,7 @@ def test_no_cell_is_good_across_a_gap(project: Project) -> None:
     found = cells_of(overview, "train.py")
     for key in ("operations", "algorithms"):
         assert (found[key].state, found[key].says) == ("unknown", "not all is followed")
-        assert found[key].because.startswith("What self.model(x) (train.py:11) runs is not followed, so ")
+        assert found[key].because.startswith("What self.model(x) (train.py:11) runs is not known, so ")
     assert [(gap.what, gap.why) for gap in overview.gaps if gap.kind == "call"] == [
         ("train.py:11", "self.model(...) may call anything; 1 run comes by here")
     ]

@@ -39,7 +39,7 @@ UNSEEDED = "nn.Linear (model.py:5, via build) draws from torch's generator, and 
 SEED = "call torch.manual_seed(...) first"
 SWITCHED, CALLED = "line=4,endLine=4,col=2,endColumn=39", "line=3,endLine=3,col=1,endColumn=14"
 BENCHMARK = (
-    "cudnn.benchmark = True lets cuDNN pick algorithms by timing them, which differs between runs; set it to False"
+    "cudnn.benchmark = True lets cuDNN choose algorithms by timing them, which differs between runs; set it to False"
 )
 
 
@@ -69,7 +69,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "1 | torch.backends.cudnn.benchmark = True\n"
         "  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "  |\n"
-        "  fix  set it to False (unsafe)\n"
+        "  fix  Set cudnn.benchmark to False (unsafe)\n"
         "       1 - torch.backends.cudnn.benchmark = True\n"
         "       1 + torch.backends.cudnn.benchmark = False\n"
         "\n"
@@ -80,7 +80,7 @@ def test_full(report: Callable[[str], str]) -> None:
         "4 |     torch.backends.cudnn.benchmark = True  # flag\n"
         "  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "  |\n"
-        "  fix  set it to False (unsafe)\n"
+        "  fix  Set cudnn.benchmark to False (unsafe)\n"
         "       4 -     torch.backends.cudnn.benchmark = True  # flag\n"
         "       4 +     torch.backends.cudnn.benchmark = False  # flag\n"
         "\n"
@@ -163,7 +163,7 @@ def test_markdown(report: Callable[[str], str]) -> None:
     assert text.startswith(head)
     assert (
         "\n<details><summary>./sub/switch.py:4:2 TRL201 cudnn-benchmark</summary>\n\n"
-        "Fix (unsafe): set it to False\n\n"
+        "Fix (unsafe): Set cudnn.benchmark to False\n\n"
         "```diff\n-     torch.backends.cudnn.benchmark = True  # flag\n"
         "+     torch.backends.cudnn.benchmark = False  # flag\n```\n\n</details>\n"
     ) in text
@@ -197,7 +197,7 @@ def test_sarif(report: Callable[[str], str]) -> None:
     ]
     assert switch["fixes"] == [
         {
-            "description": {"text": "set it to False"},
+            "description": {"text": "Set cudnn.benchmark to False"},
             "artifactChanges": [
                 {
                     "artifactLocation": {"uri": "sub/switch.py", "uriBaseId": "%SRCROOT%"},

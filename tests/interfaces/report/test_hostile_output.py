@@ -226,6 +226,7 @@ def test_the_plugin_of_flake8_shows_messages(project: Maker, monkeypatch: pytest
         errors = (f"broken{NASTY}",)
         findings = (Finding("TRL101", Span(0, 0), f"x{NASTY} ##[error]y"),)
         lines = Lines("")
+        root = "/"
 
     class Session:
         def findings(self, *_: object) -> type[Answer]:

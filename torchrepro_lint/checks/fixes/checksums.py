@@ -56,10 +56,10 @@ def checksum_advice(kind: str) -> str:
         case "bytes":
             return "use zlib.crc32 of the bytes"
         case "tuple":
-            return "use zlib.crc32 of its repr, encoded"
+            return "use zlib.crc32 of its encoded repr"
         case "":
             return "use a checksum, such as zlib.crc32 of the encoded text"
-    return "use a checksum, such as zlib.crc32, of bytes that stand for the value"
+    return "use a checksum of bytes that represent the value, such as zlib.crc32"
 
 
 def checksum_edits(project: Project, path: str, call: Call, kind: str) -> tuple[Edit, ...] | NoFix:
@@ -68,7 +68,7 @@ def checksum_edits(project: Project, path: str, call: Call, kind: str) -> tuple[
         return _no_bytes(kind)
     tree, text, arg = project.files[path], project.text(path), call.args[0]
     if any(each.start <= call.start < each.end for each in _formatted_strings(project, path)):
-        return NoFix("the call stands in an f-string, where nothing is edited")
+        return NoFix("the call is inside an f-string, which the fix does not edit")
     word, imports = ensure_import(tree, text, "zlib")
     given = text[arg.start : arg.end]
     if kind == "str":
@@ -79,8 +79,8 @@ def checksum_edits(project: Project, path: str, call: Call, kind: str) -> tuple[
 
 def _no_bytes(kind: str) -> NoFix:
     if not kind:
-        return NoFix("whether the value is text, bytes or something else is not known, and a checksum takes only bytes")
-    return NoFix(f"a checksum takes only bytes, and which bytes stand for this {kind} is not for a fix to choose")
+        return NoFix("it is not known whether the value is text or bytes, and a checksum takes only bytes")
+    return NoFix(f"a checksum takes only bytes, and there are several ways to turn this {kind} into bytes")
 
 
 def _formatted_strings(project: Project, path: str) -> list[Operation]:

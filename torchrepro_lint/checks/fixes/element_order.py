@@ -20,8 +20,8 @@ class Obstacle(NamedTuple):
 
 
 UNKNOWN_ELEMENTS = Obstacle(
-    "what the elements are is not known, so sorted may raise",
-    "write sorted(...), with a key where the elements do not compare",
+    "the type of the elements is not known, so sorted may raise an error",
+    "write sorted(...), with a key if the elements are not comparable",
 )
 _KEEP_A_LIST = "keep them in a list, or as the keys of a dict"
 _OBSTACLES = {
@@ -29,28 +29,26 @@ _OBSTACLES = {
     **dict.fromkeys(
         ("set", "frozenset"),
         Obstacle(
-            "frozensets compare by inclusion, so sorting them settles nothing",
-            "write sorted(..., key=sorted) where what they hold compares",
+            "frozensets compare by inclusion, so sorting does not fix their order",
+            "write sorted(..., key=sorted) if their elements are comparable",
         ),
     ),
     **dict.fromkeys(
-        ("parameter", "tensor"), Obstacle("tensors compare element by element, so sorted raises", _KEEP_A_LIST)
+        ("parameter", "tensor"), Obstacle("tensors compare element by element, so sorted raises an error", _KEEP_A_LIST)
     ),
-    "module": Obstacle("modules do not compare, so sorted raises", _KEEP_A_LIST),
+    "module": Obstacle("modules are not comparable, so sorted raises an error", _KEEP_A_LIST),
     **dict.fromkeys(
         ("class", "function"),
         Obstacle(
-            "classes and functions do not compare, so sorted raises",
+            "classes and functions are not comparable, so sorted raises an error",
             "write sorted(..., key=lambda each: each.__qualname__)",
         ),
     ),
     "float": Obstacle(
-        "a NaN among the numbers has no place in an order", "write sorted(...), with a key if there may be a NaN"
+        "the numbers may contain a NaN, which has no order", "write sorted(...), with a key if there may be a NaN"
     ),
 }
-_NO_ORDER = Obstacle(
-    "the elements are objects that need not compare, so sorted may raise", "write sorted(..., key=...)"
-)
+_NO_ORDER = Obstacle("the elements may not be comparable, so sorted may raise an error", "write sorted(..., key=...)")
 _TOTALLY_ORDERED = frozenset({"str", "bytes", "int", "bool", "path"})
 _COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__")
 
@@ -59,11 +57,11 @@ def sorting_obstacle(project: Project, element: AbstractValue, where: str = "the
     """Why ``sorted`` may raise or settle nothing for elements of a type; None where they have a total order."""
     if element.optional or element.kind == "none":
         return Obstacle(
-            f"None may be in {where}, and sorted raises then",
-            "write sorted(..., key=...) with a key that orders None, too",
+            f"{where} may contain None, and then sorted raises an error",
+            "write sorted(..., key=...) with a key that handles None, too",
         )
     if element.name == "?" or any(_defines(project, element.name, method) for method in _COMPARISONS if element.name):
-        return Obstacle("the class of the elements has an order of its own, which may be partial", _NO_ORDER.cure)
+        return Obstacle("the class of the elements defines its own order, which may be partial", _NO_ORDER.cure)
     if element.kind == "tuple":
         return _of_parts(project, element)
     return None if element.kind in _TOTALLY_ORDERED else _OBSTACLES.get(element.kind, _NO_ORDER)

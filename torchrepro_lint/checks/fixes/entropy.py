@@ -41,7 +41,7 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
     text, call = project.text(path), site.call
     alone = isinstance(site.statement, ExpressionStatement) and site.statement.value is call
     if _is_optional_parameter(project, path, site):
-        return NoFix("callers that give the function no seed ask for entropy; give them one to pass")
+        return NoFix("callers that pass no seed ask for entropy; pass a seed there")
     if alone and (_undoes_seeding(project, site, families) or runs_often(project, path, call)):
         position = control_flow_position(project.files[path], call.start)
         edit = (
@@ -50,19 +50,19 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
             else None
         )
         return (
-            Fix("drop the seeding from entropy", (edit,), safe=False)
+            Fix("Remove the seeding from entropy", (edit,), safe=False)
             if edit
-            else NoFix("the call shares its line with other statements, so it cannot be dropped by itself")
+            else NoFix("the call shares its line with other statements, so it cannot be removed by itself")
         )
     func = call.func
     word = (func.path or ("",))[-1] if isinstance(func, Ref) else ""
     of_torch = word in _SEEDED_FORMS and isinstance(func, Ref) and func.roots == ("torch",)
     if of_torch and (call.args or not alone):
-        return NoFix(f"what {word}() returns is used, and {_SEEDED_FORMS[word]} returns something else")
+        return NoFix(f"the result of {word}() is used, and {_SEEDED_FORMS[word]} returns something else")
     if runs_often(project, path, call):
         return _REPEATED
     if _is_teardown(project, path, call):
-        return NoFix("it ends the seeding above the yield, as the teardown of a fixture does")
+        return NoFix("it undoes the seeding above the yield, as a fixture's teardown does")
     seed = written_seed(project, path, call.start, but=_passed_variable(site), seeder=True)
     if isinstance(seed, NoFix):
         return seed
@@ -106,7 +106,7 @@ def fix_own_generator(project: Project, path: str, site: CallSite) -> Fix | NoFi
         or not isinstance(func, Ref)
         or call.args
     ):
-        return NoFix("what seed() returns is used, and manual_seed returns something else")
+        return NoFix("the result of seed() is used, and manual_seed returns something else")
     if runs_often(project, path, call):
         return _REPEATED
     seed = written_seed(project, path, call.start)
@@ -126,11 +126,11 @@ def fix_value(project: Project, path: str, value: Expression, source: str) -> Fi
             edits = checksum_edits(project, path, hashed, kind)
             if isinstance(edits, NoFix):
                 break
-            return Fix("take a checksum, which is the same in each run", edits, safe=False)
+            return Fix("Use a checksum", edits, safe=False)
     found = list(project.values(path, value))
     place = found[0][1] if len(found) == 1 and found[0][0] == path else value
     if isinstance(place, Ref):
-        return NoFix("where the value comes from is not known")
+        return NoFix("it is not known where the value comes from")
     if runs_often(project, path, _as_call(place)):
         return _REPEATED
     given = written_seed(project, path, place.start, seeder=True)
@@ -191,19 +191,19 @@ def _pass_seed(text: str, site: CallSite, seed: WrittenSeed) -> Fix | NoFix:
     call = site.call
     parameters = _OF_RANDOM if any(name.startswith("random.") for name in site.names) else _PARAMETERS
     if not call.args:
-        return Fix(f"pass {seed.text}", (*seed.edits, append_argument(call, text, seed.text)), safe=False)
+        return Fix(f"Pass {seed.text}", (*seed.edits, append_argument(call, text, seed.text)), safe=False)
     first: Arg = call.args[0]
     given = isinstance(first.value, Constant) and first.value.value is not None  # a mistake of another sort
     if first.star or len(call.args) > 1 or given or first.keyword not in parameters:
-        return NoFix("which of the arguments would be the seed is not clear")
+        return NoFix("it is not clear which argument is the seed")
     if isinstance(first.value, Ref):
         own = text[first.start : first.end]
         seed = seed._replace(text=f"{seed.text} if {own} is None else {own}")
-    return Fix(f"pass {seed.text}", (*seed.edits, replace_argument(first, seed.text)), safe=False)
+    return Fix(f"Pass {seed.text}", (*seed.edits, replace_argument(first, seed.text)), safe=False)
 
 
 def _replace_with_seed(content: str, place: Span, seed: WrittenSeed) -> Fix:
-    return Fix(f"seed with {seed.text}", (*seed.edits, Edit(place, content)), safe=False)
+    return Fix(f"Seed with {seed.text}", (*seed.edits, Edit(place, content)), safe=False)
 
 
 def _undoes_seeding(project: Project, site: CallSite, families: tuple[str, ...]) -> bool:

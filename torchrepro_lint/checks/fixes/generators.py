@@ -225,23 +225,23 @@ def fix_generator(project: Project, path: str, call: Call) -> Fix | NoFix:
     numbers, and where no statement can stand before the call.
     """
     found = generator_edits(project, path, call)
-    return found if isinstance(found, NoFix) else Fix("pass a seeded generator", found, safe=False, takes_seed=True)
+    return found if isinstance(found, NoFix) else Fix("Pass a seeded generator", found, safe=False, takes_seed=True)
 
 
 def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...] | NoFix:
     """The edits that create a generator, where there is none, and pass it; the last one passes it."""
     position = position_at(project, path, call.start)
     if position is None or isinstance(position.spots[-1].statement, DefinitionStatement) or _in_lambda(position, call):
-        return NoFix("no statement that creates a generator can stand before the call")
+        return NoFix("there is no place before the call to create a generator")
     given = next((arg for arg in call.args if arg.keyword == KEYWORD), None)
     if (
         given is not None
         and isinstance(given.value, Ref)
         and _DEFAULT_GENERATORS.isdisjoint(project.names(path, given.value))
     ):
-        return NoFix("the generator that is passed is created elsewhere, and that is where it needs its seed")
+        return NoFix("the generator is created elsewhere; seed it there")
     if caller_may_pass_generator(project, path, call):
-        return NoFix("callers may pass the generator through **, so the seed is theirs to choose")
+        return NoFix("callers may pass a generator through **, so they choose the seed")
     loader = _enclosing_loader(project, path, call)
     shared = next((arg.value for arg in loader.args if arg.keyword == KEYWORD), None)
     if isinstance(shared, Ref) and not shared.path and loader is not call:
@@ -271,7 +271,7 @@ def _make_generator(project: Project, path: str, position: ControlFlowPosition, 
     outer = outside_loops(position)
     statement_of = outer.spots[-1].statement
     if is_elif(text, statement_of) or isinstance(statement_of, DefinitionStatement):
-        return NoFix("no statement that creates a generator can stand before the call")
+        return NoFix("there is no place before the call to create a generator")
     if function_runs_often(project, path, position):
         return NoFix(
             "its function runs many times, and a generator with a fixed seed would repeat its numbers each time"

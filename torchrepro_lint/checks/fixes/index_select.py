@@ -118,7 +118,7 @@ def _is_carrier(roots: tuple[str, ...], path: tuple[str, ...], carriers: set[_Va
 # not in the indexing of 2.0.0.
 _INT32_SINCE = "2.0"
 _HOOKS = frozenset({"__getitem__", "index_select"})
-_TITLE = "Index instead of calling index_select"
+_TITLE = "Replace index_select by indexing"
 
 HELPER = Helper(
     "deterministic_index_select",
@@ -146,7 +146,7 @@ class IndexSelectFixes:
         if (obstacle := self._obstacle(site)) is not None:
             return obstacle
         if self._may_be_sparse(parts):
-            return NoFix("the input may be no plain dense tensor, and only such a tensor can be indexed alike")
+            return NoFix("the input may not be a plain dense tensor, and other tensors cannot be indexed this way")
         wishes = RewriteOptions(
             flatten=self._tensors.scalar(parts.by.value),
             long=release(self._context.catalogue.version) < release(_INT32_SINCE)
@@ -176,10 +176,8 @@ class IndexSelectFixes:
     def _without_helper(self) -> NoFix:
         """Why the file cannot have the helper."""
         if not all(means_builtin(self._project, self._path, each) for each in HELPER.builtins):
-            return NoFix(
-                "the file gives range or slice another meaning, and the helper for such a dimension needs both"
-            )
-        return NoFix("the helper for a dimension that is not constant finds no place above the call")
+            return NoFix("the file redefines range or slice, which the helper for a computed dimension needs")
+        return NoFix("there is no place above the call for the helper that a computed dimension needs")
 
     def _is_safe(self, site: CallSite, wishes: RewriteOptions) -> bool:
         """Indexing is deterministic where ``index_select`` is not only on CUDA, so the program must say that it runs
@@ -200,11 +198,11 @@ class IndexSelectFixes:
     def _obstacle(self, site: CallSite) -> NoFix | None:
         """What keeps a call from being edited where it stands."""
         if not _is_index_select(site):
-            return NoFix("the function is called by another name, which may stand for other functions, too")
+            return NoFix("the function is called through another name, which may also stand for other functions")
         if not _HOOKS.isdisjoint(site.function.replace(":", ".").split(".")):
-            return NoFix("the call stands in __getitem__ or index_select of a class, where indexing may call itself")
+            return NoFix("the call is inside __getitem__ or index_select of a class, where indexing may call itself")
         if any(start <= site.call.start < end for start, end in self._strings):
-            return NoFix("the call stands in an f-string, where nothing is edited")
+            return NoFix("the call is inside an f-string, which the fix does not edit")
         return None
 
     @cached_property

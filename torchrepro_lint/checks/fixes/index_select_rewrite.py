@@ -307,13 +307,13 @@ def rewrite(text: str, parts: IndexSelectCall, wishes: RewriteOptions, helper: s
     tail = ".contiguous()" if wishes.viewed and not wishes.contiguous else ""
     match parts.dim.value:
         case Constant(value=bool()) | Constant(value=str() | None):
-            return NoFix("the dimension is not given by a number, and indexing goes by position")
+            return NoFix("the dimension is not a number, and indexing needs its position")
         case Constant(value=int(dim)) if _FIRST <= dim <= _LAST and not (wishes.scripted and dim < 0):
             shape = SubscriptShape(*_indices(dim), wrap, tail)
         case Constant(value=int()) | Ref() if wishes.scripted:
             shape = _movedim_shape(text[parts.dim.start : parts.dim.end], wrap, wishes.viewed)
         case _ if wishes.scripted:
-            return NoFix("TorchScript compiles this function, and takes no indexing for a dimension that is computed")
+            return NoFix("TorchScript compiles this function and cannot index a computed dimension")
         case _:
             edits = _with_helper(text, parts, wrap, helper, tail)
             return Rewrite(edits, helped=True) if edits else _UNUSUAL
@@ -321,18 +321,18 @@ def rewrite(text: str, parts: IndexSelectCall, wishes: RewriteOptions, helper: s
     if edits:
         return Rewrite(edits)
     reordered = parts.input is not None and parts.input.start > parts.by.start
-    return NoFix("the index stands before the input, and the two cannot change places") if reordered else _UNUSUAL
+    return NoFix("the index is written before the input, and the two cannot be swapped") if reordered else _UNUSUAL
 
 
-_UNUSUAL = NoFix("the call is written so that a comment or a line break in it would be lost")
+_UNUSUAL = NoFix("a comment or a line break in the call would be lost")
 
 
 def _obstacle(text: str, parts: IndexSelectCall) -> NoFix | None:
     """What keeps a call from being rewritten, whatever its dimension."""
     if not parts.plain or parts.out is not None:
-        return NoFix("the call does not pass just an input, a dimension and an index")
+        return NoFix("the call passes something other than an input, a dimension and an index")
     if not _is_tensor(parts.by.value):
-        return NoFix("the index is no tensor, and indexing takes other values differently")
+        return NoFix("the index is not a tensor, and indexing treats other values differently")
     written = isinstance(parts.dim.value, Constant)  # then its text is removed, with any comment in it
     if has_comment(_callee_text(text, parts)) or (written and has_comment(text[parts.dim.start : parts.dim.end])):
         return NoFix("a comment in the call would be lost")

@@ -110,7 +110,7 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
     first = next(move for move in moves.values() if move.cut.start < own.cut.end and own.cut.start < move.cut.end)
     written = Edit(Span(first.place, first.place), first.lines)
     edits = (written,) if first.copied else (written, Edit(first.cut, ""))
-    return Fix(f"seed before {draw.label} draws", edits, safe=False, seeds=True)
+    return Fix(f"Seed before {draw.label} draws", edits, safe=False, seeds=True)
 
 
 def _seed_at_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | NoFix:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 # Kinds of values with an order that every run repeats.
 _ORDERED_KINDS = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
-_TITLE = "Sort it"
-_NOWHERE = NoFix("the expression stands where the fixer cannot write")
+_LISTING_TITLE, _SET_TITLE = "Sort the listing", "Sort the set"
+_NOWHERE = NoFix("the fix cannot edit the expression where it is written")
 # Libraries whose functions tell sets, dictionaries and lists apart.
 _TELLING_APART = ("numpy.", "pandas.", "torch.")
 # Calls that only iterate an argument, whatever it is.
@@ -78,12 +78,12 @@ class SortFixes:
         if blocked := self._blocked(call, "sorted", "iter" if _is_next(position) else "sorted"):
             return blocked
         if isinstance(position.statement, With) and position.parent is None:
-            return NoFix("it is entered by a with statement, which a list does not allow")
+            return NoFix("it is used in a with statement, which a list does not allow")
         iterated = self._is_only_iterated(call, position)
         if not listing.is_list and not iterated:
-            return NoFix("whoever gets the iterator may call next, which a list does not allow")
+            return NoFix("the code that gets the iterator may call next, which a list does not allow")
         by_name = ", key=lambda entry: entry.name" if listing.label == "os.scandir" else ""
-        return Fix(_TITLE, self._wrap_in_sorted(call, position, by_name), iterated)
+        return Fix(_LISTING_TITLE, self._wrap_in_sorted(call, position, by_name), iterated)
 
     def of_set(self, order: OrderObservation, elements: AbstractValue) -> SetRemedy:
         """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they come in a fixed order."""
@@ -110,7 +110,7 @@ class SortFixes:
             and not self._tells_sets_apart(node, position)
             and is_followed(self._context.project, self._path, node)
         )
-        return Fix(_TITLE, self._wrap_in_sorted(node, position, ""), safe)
+        return Fix(_SET_TITLE, self._wrap_in_sorted(node, position, ""), safe)
 
     def _kept_order(self, node: Expression, position: ExpressionPosition) -> Fix | NoFix | None:
         """``dict.fromkeys(names)`` for ``set(names)``; None where the set is not made of something in order."""
@@ -119,9 +119,9 @@ class SortFixes:
                 if not self._has_order(arg.value):
                     return None
                 if not self._takes_any_iterable(node, position):
-                    return NoFix("what takes the set may treat a dict otherwise")
+                    return NoFix("the code that takes the set may treat a dict differently")
                 edits = (Edit(Span(func.start, func.end), "dict.fromkeys"),)
-                return self._blocked(node, "dict") or Fix("Keep the order", edits, safe=False)
+                return self._blocked(node, "dict") or Fix("Use a dict, which keeps the order", edits, safe=False)
         return None
 
     def _has_order(self, value: Expression) -> bool:
@@ -159,11 +159,11 @@ class SortFixes:
         """Why calls of builtins cannot be written at a place: another meaning of their names, or an f-string."""
         for word in words:
             if not means_builtin(self._context.project, self._path, word):
-                return NoFix(f"{word} is not the builtin in this module")
+                return NoFix(f"this module redefines {word}")
         above: Expression | None = node
         while above is not None:
             if isinstance(above, Operation) and above.op == "f":
-                return NoFix("the expression stands in an f-string")
+                return NoFix("the expression is inside an f-string")
             here = self._spots.of(above)
             above = here.parent if here else None
         return None
@@ -242,7 +242,7 @@ def _iterates_node(taker: Expression, node: Expression) -> bool:
     return not (isinstance(taker, Call) and last_identifier(taker.func) == "pop" and taker.func is node)
 
 
-_WALK_TITLE = "Walk in the order of names"
+_WALK_TITLE = "Walk the folders in sorted order"
 
 
 def fix_walk(context: Context, listing: Listing) -> Fix | NoFix:
@@ -250,16 +250,16 @@ def fix_walk(context: Context, listing: Listing) -> Fix | NoFix:
     call = listing.site.call
     position = context.project.uses.spots(context.path).of(call)
     if position is None or not isinstance(position.statement, Loop) or position.statement.source is not call:
-        return NoFix("no for statement iterates it, in which the folders could be sorted")
+        return NoFix("no for loop iterates it, so there is no place to sort the folders")
     if _may_be_bottom_up(call):
-        return NoFix("it may go from the bottom up, and then the order of folders is fixed before the loop sees them")
+        return NoFix("it may walk bottom-up, and then the folders are read before the loop can sort them")
     loop = position.statement
     targets = loop.target.items if isinstance(loop.target, Collection) else ()
     parts = [each for each in targets if isinstance(each, Ref) and not each.path]
     if not loop.body or len(parts) < 3 or len(parts) != len(targets):
-        return NoFix("the loop does not give the folders and the files names of their own")
+        return NoFix("the loop does not name the folders and the files separately")
     if not SortFixes(context).can_write(call):
-        return NoFix("sorted is not the builtin in this module")
+        return NoFix("this module redefines sorted")
     return _walk_fix(context, loop, parts, position)
 
 

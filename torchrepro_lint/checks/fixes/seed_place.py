@@ -97,7 +97,7 @@ def start_place(project: Project, program: Program, trace_event: TraceEvent) -> 
 
 
 _NO_PLACE = NoFix(
-    "the draw is reached only in a loop, in another process or once for each item, so there is no one place to seed"
+    "the draw is reached only in a loop, in another process or once for each item, so there is no single place to seed"
 )
 
 
@@ -158,7 +158,7 @@ def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> Seed
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
     starts = frozenset[str]().union(*prefix_and_rest(program.run, "process starts", _process_starts))
     if "mesh" in starts:
-        return NoFix("which of the processes on its mesh draw alike is for the author of the program to choose")
+        return NoFix("only the author knows which processes of the device mesh should draw the same numbers")
     if not starts:
         return place
     params = place.position.function.params if place.position.function else ()
@@ -169,9 +169,7 @@ def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> Seed
     if rank is None:
         bound = _rank_bound_before(place.position)
         if bound is None:
-            return NoFix(
-                "each process of the run needs a seed of its own, and no rank is in scope where the run starts"
-            )
+            return NoFix("each process of the run needs its own seed, and no rank is in scope where the run starts")
         rank, statement = bound
         after = statement if after is None or after.start < statement.start else after
     if re.search(rf"\b{rank}\b", text):

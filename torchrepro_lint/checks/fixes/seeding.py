@@ -187,11 +187,9 @@ def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | NoFix | N
     if drawn is None or not _is_number(project, draw.trace_event.path, drawn):
         return None
     if drawn is not statement.value or _is_tested(draw.trace_event, statement.targets):
-        return NoFix(
-            "the program draws a seed where its user gives none, and a default for that option is for its author"
-        )
+        return NoFix("the program draws a seed when its user gives none, and only its author can choose a default")
     edit = Edit(span(drawn), FALLBACK)
-    return fix_in(draw.trace_event.path, program.entry.path, f"take {FALLBACK} for the seed", (edit,))._replace(
+    return fix_in(draw.trace_event.path, program.entry.path, f"Use {FALLBACK} as the seed", (edit,))._replace(
         seeds=True
     )
 
@@ -237,7 +235,7 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
     seed = existing_seed(project, program.effects, first.trace_event, first.order)
     found = seed_beside(project, seed, families) if seed else None
     if seed and found:
-        title = f"seed {family_names(families)} beside {seed.label}"
+        title = f"Seed {family_names(families)} beside {seed.label}"
         return fix_in(found[0], program.entry.path, title, found[1])._replace(seeds=True)
     place = entry_place(project, program, first.trace_event)
     return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, families)
@@ -247,15 +245,15 @@ def fix_start(project: Project, path: str, place: SeedPlace, families: Sequence[
     """Seed families where a program starts."""
     where = place.position.function.name[1:] if place.position.function else "the program"
     edits = _start_edits(project, path, place, families)
-    return Fix(f"seed {family_names(families)} at the start of {where}", edits, safe=False, seeds=True)
+    return Fix(f"Seed {family_names(families)} at the start of {where}", edits, safe=False, seeds=True)
 
 
 def fix_partly(project: Project, own: str, partly: PartlySeeded) -> Fix | NoFix:
     """Seed the missing family beside the seed that a function has."""
     found = seed_beside(project, partly.seed, (partly.family.key,))
-    title = f"seed {family_names((partly.family.key,))} beside {partly.seed.label}"
+    title = f"Seed {family_names((partly.family.key,))} beside {partly.seed.label}"
     if found is None:
-        return NoFix(f"the seed of {partly.seed.label} cannot be written a second time")
+        return NoFix(f"the seed that {partly.seed.label} gets cannot be written a second time")
     return fix_in(found[0], own, title, found[1])._replace(seeds=True)
 
 

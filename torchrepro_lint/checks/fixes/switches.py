@@ -31,6 +31,7 @@ from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.source.files import release
+from torchrepro_lint.source.message import Message, Reference
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
@@ -55,7 +56,7 @@ def fix_switch(
     """Write another value for a switch in place of its literal; ``others`` are the other flag writes of the file."""
     statement = write.event.statement
     if not isinstance(given, Constant):
-        return NoFix("the value is not a literal, so it has to be changed where it comes from")
+        return NoFix("the value is not a literal; change it where it is set")
     edits: tuple[Edit, ...] = (Edit(span(given), value),)
     if write.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
         alike = [
@@ -69,8 +70,13 @@ def fix_switch(
     else:
         edits += outdated_comment_behind(text, given.end, SPEED)
     if not edits:
-        return NoFix("the assignment sets several places at once, and they cannot be told apart")
-    return Fix(f"set it to {value}", edits, safe=False)
+        return NoFix("the assignment sets several targets at once, and the fix cannot change only one of them")
+    return Fix(f"Set {_name_of(write)} to {value}", edits, safe=False)
+
+
+def _name_of(write: FlagWrite) -> str:
+    """A flag as it is written: ``cudnn.benchmark``."""
+    return write.setting.what.replace("-", ".")
 
 
 def _split_assignment(text: str, statement: Assign, own: list[Expression], value: str) -> tuple[Edit, ...]:
@@ -119,7 +125,7 @@ def _beside_own_switch(project: Project, program: Program, first: TraceEvent, wo
         torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement.end)
         value = text[statement.value.start : statement.value.end]
         edit = insert_below(text, span(statement), f"{torch}.{word}({value})")
-        return fix_in(path, program.entry.path, f"call torch.{word}({value})", join_insertions((*imports, edit)))
+        return fix_in(path, program.entry.path, f"Call torch.{word}({value})", join_insertions((*imports, edit)))
     return None
 
 
@@ -138,7 +144,7 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
         last = span(last_seeding_statement(project, path, seed.trace_event.event.statement))
         torch, imports = ensure_import(tree, text, "torch", inside=f":{function}" if function else "", at=last.end)
         edit = insert_below(text, last, f"{torch}.{word}(True)")
-        return fix_in(path, program.entry.path, f"call torch.{word}(True)", join_insertions((*imports, edit)))
+        return fix_in(path, program.entry.path, f"Call torch.{word}(True)", join_insertions((*imports, edit)))
     place = start_place(project, program, first)
     if isinstance(place, NoFix):
         return place
@@ -150,8 +156,8 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
     edit = insert_lines(text, place, f"{torch}.{word}(True)")
     fresh = max((each.span.start for each in imports), default=0)
     if not inside and bound_from(tree, "torch", torch, fresh) > edit.span.start:
-        return NoFix("torch would be used above the place where it is imported")
-    return Fix(f"call torch.{word}(True)", join_insertions((*imports, edit)), safe=False)
+        return NoFix("torch would be used above its import")
+    return Fix(f"Call torch.{word}(True)", join_insertions((*imports, edit)), safe=False)
 
 
 def fix_workspace(
@@ -162,7 +168,7 @@ def fix_workspace(
     A statement of the same file that sets it ``late``, unconditionally, is moved there.
     """
     if isinstance(wrong, Constant):
-        return Fix('write ":4096:8"', (Edit(span(wrong), '":4096:8"'),), safe=False)
+        return Fix('Set the variable to ":4096:8"', (Edit(span(wrong), '":4096:8"'),), safe=False)
     path = program.entry.path
     tree, text = project.files[path], project.text(path)
     cut = _remove_late(tree, text, late) if late is not None and own == path else None
@@ -170,8 +176,8 @@ def fix_workspace(
     comment = "".join(f"{line}\n" for line in above.splitlines())
     edits = _below_imports(project, program, tree, text, comment) or _above_torch(tree, text, comment)
     if not edits:
-        return NoFix("the file has no line of its own above the first import that may load torch")
-    title = f"set CUBLAS_WORKSPACE_CONFIG at the top of {path}"
+        return NoFix("the file has no line above the first import that may load torch")
+    title = Message("Set CUBLAS_WORKSPACE_CONFIG at the top of ", Reference(path))
     return fix_in(path, own, title, (*edits, cut) if cut else edits)
 
 

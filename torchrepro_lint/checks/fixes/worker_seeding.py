@@ -42,10 +42,10 @@ def fix_workers(project: Project, path: str, loader: Loader, *, owns: bool) -> F
     call, text = loader.site.call, project.text(path)
     helper = _dataset_helper(project, loader) if owns else SEED_WORKER
     if helper is None:
-        return NoFix("which attribute of the dataset holds its generator is not known")
+        return NoFix("it is not known which attribute of the dataset holds its generator")
     given = provide_helper(project, path, text, helper, _first_caller(project, path, call.start))
     if given is None:
-        return NoFix("a function that seeds the workers cannot be defined above the loader")
+        return NoFix("there is no place above the loader for a function that seeds the workers")
     word, function = given
     generator = () if loader.passes("generator") else generator_edits(project, path, call)
     if isinstance(generator, NoFix):
@@ -53,7 +53,7 @@ def fix_workers(project: Project, path: str, loader: Loader, *, owns: bool) -> F
     named = next((arg for arg in call.args if arg.keyword == WORKER_INIT), None)
     init = replace_argument(named, word) if named else append_argument(call, text, f"{WORKER_INIT}={word}")
     return Fix(
-        "seed each worker",
+        "Seed each worker",
         _joined_edits((*function, *generator[:-1], init, *generator[-1:])),
         safe=False,
         takes_seed=True,

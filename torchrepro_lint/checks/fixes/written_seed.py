@@ -58,7 +58,7 @@ _PLAIN = re.compile(r"[\w.]+(\(\))?")
 _SUM = re.compile(r"[\w.]+( \+ [\w.]+)*")
 _WORD = re.compile(r"\w+")
 _INITIAL_SEED = ".initial_seed()"
-_NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so which seed to pass is for the callers to say")
+_NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so only the callers know which seed to pass")
 
 
 def written_seed(
@@ -70,7 +70,7 @@ def written_seed(
     """
     position = control_flow_position(project.files[path], offset)
     if position is None:
-        return NoFix("no statement can be written here")
+        return NoFix("there is no place for a statement here")
     place = _Place(project, path, position)
     hidden = comprehension_names(position, offset) | {but}
     own = next((each for each in _own_seeds(place) if hidden.isdisjoint(_WORD.findall(each))), None)

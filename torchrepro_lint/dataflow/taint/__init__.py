@@ -1,6 +1,7 @@
 """Taint analysis of arbitrary orders: sources, propagation, sanitisers and sinks.
 
-- `TaintFlow`, `TaintAnalysis` of `analysis`: the first sink that a tainted value reaches; `describe_sink`: that sink in words
+- `TaintFlow`, `TaintAnalysis` of `analysis`: the first sink that a tainted value reaches
+- `describe_sink` of `sinks`: what the order decides there, in words
 - `TaintedValue`, `Sink`, `OrderObservation` of `context`: what is followed, what it ends in, what iterates it
 - `listings`, `Listing`, `completions`, `set_orders` of `sources`: the taint sources of a file
 - `elements_are_numbers`, `has_stable_hash` of `numeric_sets`: which sets have the same order in every run

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint, is_excluded_by_type_test
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
+from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
 from torchrepro_lint.dataflow.taint.loops import LoopTaint, ReturnTaint
 from torchrepro_lint.dataflow.taint.methods import ORDER_FREE_METHODS, MethodTaint
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
@@ -20,10 +20,6 @@ from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.nodes import Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from torchrepro_lint.source.text import Position
-    from torchrepro_lint.syntax.nodes import Expression
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
@@ -114,35 +110,31 @@ class TaintAnalysis:
 
 
 def _with_call_path(tainted: TaintedValue, step: TaintedValue | Sink) -> TaintedValue | Sink:
+    """A step with what it inherits from the value before: the path of calls, and the variables that hold the value."""
+    variable = _variable(tainted)
+    held = variable or tainted.held
+    ordered = variable if variable is not None and _is_in_order(tainted.taint) else tainted.ordered
     if isinstance(step, Sink):
-        return step
+        return step._replace(value=tainted._replace(held=held, ordered=ordered))
     call_path = tainted.call_path if step.call_path is None else step.call_path
     return step._replace(
         call_path=call_path,
         receiver_class=tainted.receiver_class if step.receiver_class is None else step.receiver_class,
+        held=held,
+        ordered=ordered,
     )
 
 
-_SINK_TEXTS = {
-    "passed on": "it is passed on",
-    "returned": "it is returned",
-    "stored": "it decides what is stored where",
-    "drawn from": "a random choice is made from it",
-    "drawn for": "random numbers are drawn along it",
-    "trained with": "training goes along it",
-    "written": "it is written down",
-}
+def _is_in_order(taint: OrderTaint) -> bool:
+    """Whether a value has an order that can be seen; that of a set is not taken yet."""
+    return taint.is_unordered and taint.kind != "set"
 
 
-def describe_sink(position: Callable[[str, int], Position], path: str, at: Expression, taken: Sink) -> str:
-    """A sink in words: ``it is passed on (line 12)``. The line is given if it differs from that of ``at``, the file if it
-    differs from ``path``.
-    """
-    said = _SINK_TEXTS[taken.kind]
-    row = position(taken.path, taken.node.start).row
-    if taken.path != path:
-        return f"{said} ({taken.path}:{row})"
-    return said if row == position(path, at.start).row else f"{said} (line {row})"
+def _variable(tainted: TaintedValue) -> TaintedVariable | None:
+    """The variable or attribute that is read where a value is."""
+    if not isinstance(tainted.node, Ref):
+        return None
+    return TaintedVariable(tainted.path, tainted.node, tainted.attributes, tainted.taint)
 
 
 class TaintFlow(ValueFlow):

@@ -21,12 +21,22 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
+class TaintedVariable(NamedTuple):
+    """A variable or attribute that holds a tainted value, where it is read; of ``node``, ``attributes`` are read from it."""
+
+    path: str
+    node: Ref
+    attributes: tuple[str, ...]
+    taint: OrderTaint
+
+
 class TaintedValue(NamedTuple):
     """A tainted value at an expression; ``attributes`` are those that the expression reads of it.
 
     ``call_path`` has the calls through which it entered functions, outermost first: function, calling file, call. A
     function returns to the last of them. None stands for the path of the previous step. ``receiver_class`` is the class
     of the object whose methods it went through: methods of that class and its bases apply, those of siblings do not.
+    ``held`` is the last variable on the way that held it, ``ordered`` the last one that held it in an arbitrary order.
     """
 
     path: str
@@ -35,14 +45,20 @@ class TaintedValue(NamedTuple):
     attributes: tuple[str, ...] = ()
     call_path: tuple[tuple[str, str, Call], ...] | None = None
     receiver_class: str | None = None
+    held: TaintedVariable | None = None
+    ordered: TaintedVariable | None = None
 
 
 class Sink(NamedTuple):
-    """A sink: an expression whose result depends on the order, and in which way."""
+    """A sink: an expression whose result depends on the order, and in which way.
+
+    ``value`` is the tainted value that it takes, unless the iteration itself leads to it, with the variables that held it.
+    """
 
     path: str
     node: Expression
     kind: str
+    value: TaintedValue | None = None
 
 
 class OrderObservation(NamedTuple):

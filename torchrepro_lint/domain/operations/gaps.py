@@ -16,6 +16,7 @@ from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -63,15 +64,15 @@ def gaps_to_loss(project: ProgramEffects, program: Program) -> tuple[Gap, ...]:
     return known[id(program.run)]
 
 
-def first_gap(project: ProgramEffects, program: Program, read: str) -> str:
-    """What is not followed first, and where, for a message in a file that is ``read``; empty without a gap."""
+def first_gap(project: ProgramEffects, program: Program) -> str:
+    """What is not followed first, and where, for a message; empty without a gap."""
     found = gaps_to_loss(project, program)
-    return told(project, found[0], read) if found else ""
+    return told(project, found[0]) if found else ""
 
 
-def told(project: ProgramEffects, gap: Gap, read: str) -> str:
-    """``what self.model(x) (train.py:9) runs is not followed``."""
-    return f"what {gap.call} ({place_of(project, gap.trace_event, read)}) {gap.unknown} is not followed"
+def told(project: ProgramEffects, gap: Gap) -> Message:
+    """``what self.model(x) (train.py:9) runs is not known``."""
+    return Message(f"what {gap.call} (", place_of(project, gap.trace_event), f") {gap.unknown} is not known")
 
 
 class _LossSlice:

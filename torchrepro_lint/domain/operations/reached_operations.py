@@ -31,11 +31,17 @@ _TEXT = re.compile(
     r"\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.(from_config|from_pretrained))?"
 )
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
-_STANDS_FOR = ((_VISION, ("torch.nn.Conv2d",)), (_TEXT, ("torch.nn.Embedding", _ATTENTION)))
+_STANDS_FOR = (
+    (_VISION, {"torch.nn.Conv2d": "the convolutions"}),
+    (_TEXT, {"torch.nn.Embedding": "the embedding", _ATTENTION: "the attention"}),
+)
+
+
+_MAKING = re.compile(r"\.(from_pretrained|from_config)$")
 
 
 class ReachedOperation(NamedTuple):
-    """A catalogued operation that a trace runs or constructs: its public name, its row and its event."""
+    """A catalogued operation that a trace runs or constructs: its label for messages, its row and its event."""
 
     label: str
     row: OperationRow
@@ -144,10 +150,12 @@ def _library_model_operations(context: Context, trace_event: TraceEvent, order: 
         for each in outside:
             for pattern, operations in _STANDS_FOR:
                 if pattern.fullmatch(each) and _makes_model(context, each):
-                    rows = (row for one in operations for row in context.catalogue.operation(one))
-                    plain = next((row for row in rows if row.behaviour == "deterministic" and not row.when), None)
-                    if plain is not None:
-                        yield ReachedOperation(display_name(each), plain, trace_event, order)
+                    rows = ((row, what) for one, what in operations.items() for row in context.catalogue.operation(one))
+                    plain = (found for found in rows if found[0].behaviour == "deterministic" and not found[0].when)
+                    for row, what in plain:
+                        yield ReachedOperation(
+                            f"{what} of {_MAKING.sub('', display_name(each))}", row, trace_event, order
+                        )
                         return
 
 

@@ -9,6 +9,7 @@ from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import operations_needing_mode, operations_raising
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop
+from torchrepro_lint.source.message import Message
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
@@ -26,16 +27,20 @@ def why_not_strict(context: Context, program: Program) -> str:
     An operation at which it would stop, or a gap between what is trained and the loss, behind which one may lie.
     """
     if _shares_weights(program):
-        return "processes share the weights and update them in no fixed order, which deterministic mode does not change"
+        return "processes share the weights and update them in no fixed order, which deterministic algorithms do not change"
     stop = next(iter(operations_raising(context, program)), None)
     if stop is not None:
-        return f"deterministic mode would stop at {stop.label} ({place_of(context.project, stop.trace_event, context.path)})"
+        return Message(
+            f"deterministic algorithms would raise an error at {stop.label} (",
+            place_of(context.project, stop.trace_event),
+            ")",
+        )
     for each in operations_needing_mode(context, program):
         if (version := context.catalogue.stops_elsewhere(each.row)) is not None:
-            place = place_of(context.project, each.trace_event, context.path)
-            return f"with torch {version}, which the project admits, deterministic mode would stop at {each.label} ({place})"
-    gap = first_gap(context.project, program, context.path)
-    return f"{gap}, and deterministic mode may stop there" if gap else ""
+            told = f"with torch {version}, which the project allows, deterministic algorithms would raise an error at "
+            return Message(told, f"{each.label} (", place_of(context.project, each.trace_event), ")")
+    gap = first_gap(context.project, program)
+    return Message(gap, ", and deterministic algorithms may raise an error there") if gap else ""
 
 
 def _shares_weights(program: Program) -> bool:
@@ -56,5 +61,5 @@ def why_not_strict_in(context: Context, function: str) -> str:
     told = (why_not_strict(context, each) for each in programs_reaching(context.project, function))
     found = next(filter(None, told), "")
     if not found and strict_mode_would_stop(context, function):
-        return "deterministic mode would stop at an operation that is called"
+        return "deterministic algorithms would raise an error at an operation that is called"
     return found

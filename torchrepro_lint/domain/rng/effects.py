@@ -16,6 +16,7 @@ from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.dataflow.constants import propagated_constant
 from torchrepro_lint.domain.flags import dictionary_items
 from torchrepro_lint.domain.rng.seeders import (
     families_of_call,
@@ -267,7 +268,13 @@ class RngEffects:
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, trace_event, spelled_out):
                         drawn = self.draws.setdefault("torch", [])
-                        drawn.append(Draw("DataLoader(shuffle=True)", trace_event, self._order, "torch"))
+                        drawn.append(
+                            Draw(self._loader_label(row, path, spelled_out), trace_event, self._order, "torch")
+                        )
+
+    def _loader_label(self, row: Consumer, path: str, call: Call) -> str:
+        known = propagated_constant(self._names, path, argument_reader(row.signature, call)("shuffle"))
+        return "DataLoader(shuffle=True)" if known is True else "a DataLoader that may shuffle"
 
     def _with_expanded_keywords(self, path: str, call: Call) -> Call:
         """A call with the keywords of ``**options``, where that is one literal dictionary."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -40,12 +41,20 @@ _MOST_USES = 60
 _SEEDED = "seeds"
 
 
-def seed_or_split_use(project: Project, path: str, number: Expression) -> str:
-    """``is used as a seed``, ``decides a bucket or a split``, or empty: the use of a number.
+class NumberUse(NamedTuple):
+    """What becomes of a number, in words such as ``is the seed of `Random```, and the expression that uses it."""
 
-    Empty, too, where a seeder takes it as its seed, which TRL105 reports.
+    said: str
+    path: str
+    node: Expression
+
+
+def seed_or_split_use(project: Project, path: str, number: Expression) -> NumberUse | None:
+    """The use of a number as a seed, or to decide a bucket or a split.
+
+    None, too, where a seeder takes it as its seed, which TRL105 reports.
     """
-    found = ""
+    found: NumberUse | None = None
     queue: list[tuple[str, Expression]] = [(path, number)]
     seen: set[int] = set()
     while queue and len(seen) < _MOST_USES:
@@ -58,8 +67,8 @@ def seed_or_split_use(project: Project, path: str, number: Expression) -> str:
             continue
         said, further = _follow_use(project, file, node, position)
         if said == _SEEDED:
-            return ""
-        found = found or said
+            return None
+        found = found or (NumberUse(said, file, node) if said else None)
         queue += further
     return found
 
@@ -69,7 +78,7 @@ def _follow_use(
 ) -> tuple[str, list[tuple[str, Expression]]]:
     match position.parent:
         case Operation(op=op, operands=operands) if op in _DIVISIONS and operands[0] is node:
-            return "decides a bucket or a split", [(path, position.parent)]
+            return f"decides a bucket or a split{_target(position)}", [(path, position.parent)]
         case Operation(op="+" | "-" | "*" | "^" | "|" | "/" | "or" | ":=" | "&" | "%"):
             return "", [(path, position.parent)]
         case Operation(op="if", operands=(_, *values)) if node in values:
@@ -79,6 +88,16 @@ def _follow_use(
         case None:
             return _statement_use(project, path, position)
     return "", []
+
+
+def _target(position: ExpressionPosition) -> str:
+    """``, `fold``` of ``fold = hash(name) % 5``; of what is returned, the function."""
+    match position.statement:
+        case Assign(targets=(Ref() as target,)):
+            return f", `{describe(target)}`"
+        case SimpleStatement(kind="return") if position.function != ":":
+            return f", returned from `{position.function.replace('.<locals>', '').lstrip(':')}`"
+    return ""
 
 
 def _argument_use(
@@ -93,7 +112,9 @@ def _argument_use(
         "manual_seed",
     )
     if _SEED.fullmatch(keyword) or seeds:
-        return _SEEDED if seeds and nondeterministic_source(project.resolver, path, node) else "is used as a seed", []
+        if seeds and nondeterministic_source(project.resolver, path, node):
+            return _SEEDED, []
+        return f"is used as a seed, by `{describe(call.func)}`", []
     return "", []
 
 
@@ -109,7 +130,7 @@ def _statement_use(
                     uses = project.uses.of_variable(path, target, position, position.statement.end)
                     found += [(file, ref) for file, ref, words in uses if not words]
                     if _SEED.fullmatch(word) and not found:
-                        return "is used as a seed", []
+                        return f"is used as a seed, `{describe(target)}`", []
                 elif isinstance(target, Subscript):
                     continue
             return "", found

@@ -20,6 +20,7 @@ from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, digest, file_signature, is_notebook, read_program, unchanged
+from torchrepro_lint.source.message import Message, Reference
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Position, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from torchrepro_lint.engine.store.cache import Cache
 
 
-_TYPES: dict[str, Any] = {kind.__name__: kind for kind in (Diagnostic, Edit, Fix, Position, Span, CallPathStep)}
+_TYPES: dict[str, Any] = {
+    kind.__name__: kind for kind in (Diagnostic, Edit, Fix, Message, Position, Reference, Span, CallPathStep)
+}
 
 
 def outcome_to_json(outcome: RunOutcome) -> str:
@@ -47,6 +50,8 @@ def outcome_from_json(text: str) -> RunOutcome:
 def _encoded(value: Any) -> Any:
     if isinstance(value, Lines):
         return None
+    if isinstance(value, Message):
+        return ["Message", *map(_encoded, value.parts)]
     if isinstance(value, tuple):
         kind = type(value).__name__ if hasattr(value, "_fields") else ""
         return [kind, *map(_encoded, value)]

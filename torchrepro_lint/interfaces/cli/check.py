@@ -25,7 +25,7 @@ from torchrepro_lint.interfaces.cli import adopt, terminal
 from torchrepro_lint.interfaces.cli.arguments import Arguments
 from torchrepro_lint.interfaces.report import diff, show, statistics, summary
 from torchrepro_lint.interfaces.report.formats import renderer
-from torchrepro_lint.interfaces.report.view import View, base_directory
+from torchrepro_lint.interfaces.report.view import View, base_directory, with_shown_paths
 from torchrepro_lint.source.errors import UsageError, escaped_path
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped
     colour = arguments.output_file is None and terminal.uses_colour(arguments.color, stream)
     base = base_directory(name, os.environ)
     view = View(colour, arguments.verbose, base, terminal.width() if to_terminal else 0)
-    return renderer(name)(outcome.diagnostics, view)
+    return renderer(name)(with_shown_paths(outcome.diagnostics, name, base), view)
 
 
 def _echo_stdin(planned: Plan, outcome: RunOutcome) -> None:

@@ -179,7 +179,9 @@ def _seed_order(timeline: Timeline) -> Cell:
     late = [family for family in FAMILIES if states[family.key] == "late"]
     if late:
         owners = " and ".join(family.owner for family in late)
-        return Cell("events", "risk", "drawn from too early", f"There are draws from {owners} before it is seeded.")
+        return Cell(
+            "events", "risk", "drawn before it is seeded", f"There are draws from {owners} before it is seeded."
+        )
     drawn = {each.what for each in timeline.moments if each.kind == "draw"}
     if not drawn & set(states):
         return Cell(
@@ -256,10 +258,8 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
     if waiting:
         told = "" if reported else f" {NOT_REPORTED}"
         who = f"{waiting[0]} waits" if len(waiting) == 1 else f"{len(waiting)} operations, first {waiting[0]}, wait"
-        return Cell(
-            "algorithms", "risk", "never asked for", f"{who} for torch.use_deterministic_algorithms(True).{told}"
-        )
-    gap = first_gap(context.project, program, program.entry.path)
+        return Cell("algorithms", "risk", "not turned on", f"{who} for torch.use_deterministic_algorithms(True).{told}")
+    gap = first_gap(context.project, program)
     if gap:
         because = (
             f"{gap[:1].upper()}{gap[1:]}, so operations may wait there for torch.use_deterministic_algorithms(True)."
@@ -355,8 +355,8 @@ def _operations(context: Context, program: Program) -> Cell:
     stopping = {each.row.operation for each in operations_raising(context, program)}
     if stopping:
         named = ", ".join(sorted(stopping))
-        return Cell("operations", "risk", "one that no setting repeats", f"Deterministic mode stops at {named}.")
-    gap = first_gap(context.project, program, program.entry.path)
+        return Cell("operations", "risk", "no deterministic version", f"Deterministic mode stops at {named}.")
+    gap = first_gap(context.project, program)
     if gap:
         because = f"{gap[:1].upper()}{gap[1:]}, so deterministic mode may stop there."
         return Cell("operations", "unknown", "not all is followed", because)

@@ -31,6 +31,7 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
+from torchrepro_lint.source.message import with_paths
 from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
 from torchrepro_lint.trace.entry_points import is_test
 
@@ -228,7 +229,7 @@ class Describer:
             one.name,
             one.severity,
             self._place(path, one.start),
-            one.message,
+            self._text(one.message),
             self._control(path, one),
             tuple(sorted(entry_id(self._prefix, each) for each in self._programs(path, one))),
             one.lines.line(one.lines.position(one.span.start).row).strip(),
@@ -241,15 +242,18 @@ class Describer:
     def _place(self, path: str, at: Position) -> Location:
         return Location(self._prefix + path, at.row, at.column, at.cell)
 
+    def _text(self, text: str) -> str:
+        return with_paths(text, lambda path: self._prefix + path)
+
     def _step(self, step: CallPathStep) -> CallPathRecord:
-        return CallPathRecord(self._place(relative_path(step.path, self._root), step.place), step.text)
+        return CallPathRecord(self._place(relative_path(step.path, self._root), step.place), self._text(step.text))
 
     def _repair(self, one: Diagnostic, fix: Fix) -> FixRecord:
         lines = (
             DiffLine(line.sign, line.number, line.text, line.where and self._prefix + line.where)
             for line in changes(one)
         )
-        return FixRecord(fix.title, fix.safe, tuple(lines))
+        return FixRecord(self._text(fix.title), fix.safe, tuple(lines))
 
     def _programs(self, path: str, one: Diagnostic) -> Iterable[Program]:
         """The programs whose run reaches a finding."""

@@ -88,7 +88,7 @@ def _code(group: Sequence[Diagnostic], view: View) -> Iterator[str]:
     if view.width >= _LEAST:
         rows = list(excerpt(one, log_characters, min(WIDEST, view.width - width - len(" | ……"))))
     bar = paint("|", GUTTER, colour)
-    yield f"{'':{width}}{paint('-->', GUTTER, colour)} {_path(one)}:{one.start}"
+    yield f"{'':{width}}{paint('-->', GUTTER, colour)} {escaped_path(one.display)}:{one.start}"
     yield f"{'':{width}} {bar}"
     for row in rows:
         number = paint(f"{row.number or '':>{width}}", GUTTER, colour)
@@ -97,12 +97,6 @@ def _code(group: Sequence[Diagnostic], view: View) -> Iterator[str]:
             mark = row.under.lstrip()
             yield f"{'':{width}} {bar} {row.under[: -len(mark)]}{paint(mark, style, colour)}"
     yield f"{'':{width}} {bar}"
-
-
-def _path(one: Diagnostic) -> str:
-    """The path without the ``./`` that flake8 would print; one that begins with a colon keeps it."""
-    shown = escaped_path(one.display)
-    return shown[2:] if shown.startswith("./") and shown[2:3] not in ("", "/", ":") else shown
 
 
 def _diff(one: Diagnostic, colour: bool) -> Iterator[str]:
