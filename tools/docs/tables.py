@@ -1,0 +1,87 @@
+"""Parts of pages that are written from the program: between ``<!-- written by tools.docs: NAME -->`` and ``<!-- end -->``.
+
+``rules`` is the table of all rules, ``fixes`` what each fix writes, and ``options ...`` the options of a command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+
+_PART = re.compile(
+    r"(?P<head>^<!-- written by tools\.docs: (?P<name>[\w ]+) -->\n)(?P<text>.*?)(?P<tail>^<!-- end -->$)",
+    re.MULTILINE | re.DOTALL,
+)
+FAMILIES = {
+    "TRL0": ("The tool itself", "What the tool says about its own work: files that it cannot read."),
+    "TRL1": ("Seeds", "Random numbers that are drawn without a seed, before it, or with a seed that changes between runs."),
+    "TRL2": ("Switches", "Settings of cuDNN, cuBLAS and torch that choose between fast and repeatable kernels."),
+    "TRL3": ("Data loading", "Loaders, samplers and splits whose order or workers follow no seed of their own."),
+    "TRL4": ("Operations", "Operations without a deterministic kernel in the release of torch that you use."),
+    "TRL5": ("Order and environment", "Results that depend on the order of a set, a directory or threads."),
+}
+
+
+def written(page: str) -> str:
+    """The page with these parts written anew; raises ``KeyError`` for a part that nothing writes."""
+    return _PART.sub(lambda match: f"{match['head']}\n{_text(match['name'])}\n{match['tail']}", page)
+
+
+def _text(name: str) -> str:
+    kind, _, of = name.partition(" ")
+    return {"rules": _rules, "options": lambda: _options(of)}[kind]()
+
+
+def _rules() -> str:
+    """A heading and a table for each family."""
+    from torchrepro_lint.checks import RULES
+    from torchrepro_lint.checks.pages import pages
+
+    of = {page.code: page for page in pages()}
+    parts = []
+    for family, (title, text) in FAMILIES.items():
+        rows = [
+            f"| [{rule.code}](../rules/{rule.code}-{rule.name}.md) | {rule.name} | {rule.severity} "
+            f"| {'on' if rule.default else 'off'} | {_fix(of[rule.code].text)} | {of[rule.code].summary} |"
+            for rule in RULES
+            if rule.code.startswith(family)
+        ]
+        table = "\n".join(["| code | name | severity | default | fix | reports |", "|---|---|---|---|---|---|", *rows])
+        parts.append(f"## {title}\n\n{text}\n\n{table}\n")
+    return "\n".join(parts)
+
+
+def _fix(page: str) -> str:
+    """How safe the fix of a rule is, by the section of its page."""
+    section = page.partition("\n## Fix\n")[2].partition("\n## ")[0]
+    if section.strip().startswith("None"):
+        return "no"
+    kinds = [kind for kind in ("safe", "unsafe") if re.search(rf"\b{kind}\b", section, re.IGNORECASE)]
+    return " or ".join(kinds) or "yes"
+
+
+def _options(name: str) -> str:
+    """The usage, the help and the options of a command."""
+    import click
+
+    from torchrepro_lint.interfaces.cli.app import COMMANDS
+
+    command = COMMANDS[name]
+    program = "torchrepro-lint" if name == "check" else f"torchrepro-lint {name}"
+    with click.Context(command, info_name=program) as context:
+        usage = " ".join([program, *command.collect_usage_pieces(context)])
+        rows = [f"| `{names}` | {text} |" for names, text in _records(command, context)]
+    text = " ".join((command.help or "").partition("\n\n")[0].split())
+    return "\n".join([f"`{usage}`", "", text, "", "| option | what it does |", "|---|---|", *rows, ""])
+
+
+def _records(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            names, text = record
+            yield names.replace("|", "\\|"), text.replace("|", "\\|")
