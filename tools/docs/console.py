@@ -172,7 +172,7 @@ def _environment(folder: Path, tools: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
     return kept | {
         "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}",
-        "PYTHONPATH": str(TOP),
+        "PYTHONPATH": os.environ.get("DOCS_PROGRAM", str(TOP)),
         "PYTHONWARNINGS": "ignore",
         "NO_COLOR": "1",
         "TERM": "xterm-256color",
