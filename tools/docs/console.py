@@ -29,7 +29,10 @@ from typing import NamedTuple
 
 TOP = Path(__file__).parents[2]
 COLUMNS = 100
+SHELL = shutil.which("sh") or "/bin/sh"
 LEFT_OUT = "…"
+# Where a reader's project may lie: stands for the scratch folder, whose name changes.
+PROJECT = "/home/you/project"
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<note>show: [^\n]*|numbers (?:differ|agree)) -->\n\n?)?"
     r"^(?P<open>[ ]*)```(?P<language>\w+)(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=open)```[ ]*$",
@@ -91,7 +94,7 @@ def rewritten(page: str) -> str:
 def scratch() -> Iterator[Path]:
     """A folder with a copy of the example."""
     with tempfile.TemporaryDirectory(prefix="docs-") as folder:
-        work = Path(folder) / "work"
+        work = Path(folder).resolve() / "work"
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(TOP / "examples", work / "examples", ignore=ignored)
         yield work
@@ -136,13 +139,13 @@ def in_terminal(command: str, folder: Path, **variables: str) -> str:
         _write_shims(Path(tools))
         environment = _environment(folder, tools) | variables
         ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            ["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+        process = subprocess.Popen(  # noqa: S603  the commands of the project's own pages
+            [SHELL, "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
         )
         os.close(theirs)
         output = _read_all(ours)
         process.wait()
-    text = output.decode("utf-8").replace("\r\n", "\n")
+    text = output.decode("utf-8").replace("\r\n", "\n").replace(str(folder), PROJECT)
     return _PROGRESS.sub("", text)
 
 

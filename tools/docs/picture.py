@@ -14,9 +14,7 @@ from xml.sax.saxutils import escape
 from tools.docs import console
 
 PICTURE = console.TOP / "docs" / "images" / "terminal.svg"
-COMMANDS = (
-    "torchrepro-lint examples/ --select TRL102,TRL401,TRL402",
-)
+COMMANDS = ("torchrepro-lint examples/ --select TRL102,TRL401,TRL402",)
 TITLE = "Findings of torchrepro-lint in a terminal, and the fix of one of them"
 _SGR = re.compile(r"\x1b\[([\d;]*)m")
 _GLYPH, _LINE, _SIZE, _EDGE, _BAR = 8.4, 19, 14, 18, 34

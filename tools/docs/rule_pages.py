@@ -7,6 +7,7 @@ words behind the language of a block. Here a mark becomes the whole message belo
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -48,9 +49,8 @@ def _messages(pages: Mapping[str, list[Example]]) -> dict[str, dict[str, dict[tu
                 _write(example, top / name / str(number))
         for one in _linted(top):
             file = Path(one["filename"])
-            name, number, *rest = file.relative_to(top).parts
-            text = pages[name][int(number)].files["/".join(rest)]
-            rows = found[name].setdefault(text, {})
+            page, folder, *rest = file.relative_to(top).parts
+            rows = found[page].setdefault(pages[page][int(folder)].files["/".join(rest)], {})
             rows.setdefault((one["location"]["row"], one["code"]), []).append(one["message"])
     return found
 
@@ -76,7 +76,10 @@ def _settings(example: Example) -> dict[str, str]:
 
 def _linted(folder: Path) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "torchrepro_lint", str(folder), "--output-format", "json", "--exit-zero", "-q"]
-    ran = subprocess.run(command, cwd=TOP, check=True, stdout=subprocess.PIPE, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(TOP)}
+    ran = subprocess.run(  # noqa: S603  this Python
+        command, cwd=TOP, env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8"
+    )
     found: list[dict[str, Any]] = json.loads(ran.stdout)
     return found
 

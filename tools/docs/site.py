@@ -6,8 +6,10 @@ a link leads to the page made from that file, or to the file on GitHub.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,10 +32,12 @@ ELSEWHERE = {
     "contributing.md": "CONTRIBUTING.md",
     "security.md": "SECURITY.md",
     "example.md": "examples/README.md",
+    "rules/index.md": "docs/rules.md",
 }
 _FENCED = re.compile(r"^( *)```.*?^\1```[ ]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)#\s]+)(#[^)\s]*)?(?=\))")
 _MERMAID = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
+_SITE = re.compile(r"<!-- site: (.*?) -->", re.DOTALL)
 _NOTE = re.compile(r"^<!-- (?:show: .*|numbers \w+|written by .*|end.*|drawn by .*|figures of .*) -->\n", re.MULTILINE)
 
 
@@ -41,7 +45,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill in the navigation of rules and editors."""
     for entry in config.nav or ():
         if "Rules" in entry:
-            entry["Rules"] = ["rules.md", *_rules()]
+            entry["Rules"] = ["rules/index.md", *_rules()]
         if "Editors" in entry:
             pages = sorted(path.name for path in (TOP / "docs" / "editors").glob("*.md"))
             entry["Editors"] = [f"editors/{name}" for name in sorted(pages, key=lambda name: name != "index.md")]
@@ -73,19 +77,32 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def _written_by_the_tool() -> dict[str, str]:
     """The table of operations, and a report on the example, as the tool writes them."""
-    import subprocess
+    return {
+        "operations-table.html": _printed("ops", "--output-format", "html"),
+        "example-report.html": _printed("report", "examples", "--exit-zero", "-q"),
+    }
 
-    command = [sys.executable, "-m", "torchrepro_lint"]
-    run = {"cwd": TOP, "check": True, "stdout": subprocess.PIPE, "encoding": "utf-8"}
-    ops = subprocess.run([*command, "ops", "--output-format", "html"], **run)  # type: ignore[call-overload]
-    report = subprocess.run([*command, "report", "examples", "--exit-zero", "-q"], **run)  # type: ignore[call-overload]
-    return {"operations-table.html": ops.stdout, "example-report.html": report.stdout}
+
+def _operations() -> str:
+    """All operations for the newest release, so that they can be searched."""
+    title, _, table = _printed("ops", "--output-format", "markdown").partition("\n")
+    return f"\n#{title}\n{table}"
+
+
+def _printed(*words: str) -> str:
+    command = [sys.executable, "-m", "torchrepro_lint", *words]
+    environment = {**os.environ, "PYTHONPATH": str(TOP)}
+    return subprocess.run(  # noqa: S603  this Python
+        command, cwd=TOP, env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8"
+    ).stdout
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn links to files of the repository into links of the site, and leave out comments and Mermaid's drawings."""
     del config
-    text = _NOTE.sub("", _MERMAID.sub("", markdown))
+    text = _SITE.sub(r"\1", _NOTE.sub("", _MERMAID.sub("", markdown)))
+    if page.file.src_uri == "operations.md":
+        text += _operations()
     parts, start = [], 0
     for match in _FENCED.finditer(text):
         parts += [relinked(text[start : match.start()], page.file.src_uri, files), match[0]]
@@ -110,14 +127,14 @@ def relinked(text: str, uri: str, files: Files) -> str:
 
 def _source(uri: str) -> str:
     """Where in the repository a page of the site lies."""
-    return uri if uri.startswith("rules/") else ELSEWHERE.get(uri, f"docs/{uri}")
+    return ELSEWHERE.get(uri, uri if uri.startswith("rules/") else f"docs/{uri}")
 
 
 def _targets(source: str) -> list[str]:
     """The pages of the site that may be made from a file of the repository."""
     found = [uri for uri, path in ELSEWHERE.items() if path == source]
-    if source in {"README.md", "rules"}:
-        found.append({"README.md": "index.md", "rules": "rules.md"}[source])
+    if source == "README.md":
+        found.append("index.md")
     if source.startswith("rules/"):
         found.append(source)
     return [*found, source.removeprefix("docs/")] if source.startswith("docs/") else found

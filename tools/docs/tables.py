@@ -1,12 +1,14 @@
 """Parts of pages that are written from the program: between ``<!-- written by tools.docs: NAME -->`` and ``<!-- end -->``.
 
-``rules`` is the table of all rules, ``fixes`` what each fix writes, and ``options ...`` the options of a command.
+``rules`` is the table of all rules, ``options NAME`` the options of a command, ``action`` the inputs of the GitHub
+action, and ``statuses`` what operations may do.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +20,10 @@ _PART = re.compile(
 )
 FAMILIES = {
     "TRL0": ("The tool itself", "What the tool says about its own work: files that it cannot read."),
-    "TRL1": ("Seeds", "Random numbers that are drawn without a seed, before it, or with a seed that changes between runs."),
+    "TRL1": (
+        "Seeds",
+        "Random numbers that are drawn without a seed, before it, or with a seed that changes between runs.",
+    ),
     "TRL2": ("Switches", "Settings of cuDNN, cuBLAS and torch that choose between fast and repeatable kernels."),
     "TRL3": ("Data loading", "Loaders, samplers and splits whose order or workers follow no seed of their own."),
     "TRL4": ("Operations", "Operations without a deterministic kernel in the release of torch that you use."),
@@ -33,7 +38,7 @@ def written(page: str) -> str:
 
 def _text(name: str) -> str:
     kind, _, of = name.partition(" ")
-    return {"rules": _rules, "options": lambda: _options(of)}[kind]()
+    return {"rules": _rules, "options": lambda: _options(of), "action": _action, "statuses": _statuses}[kind]()
 
 
 def _rules() -> str:
@@ -85,3 +90,27 @@ def _records(command: click.Command, context: click.Context) -> Iterator[tuple[s
         if record is not None:
             names, text = record
             yield names.replace("|", "\\|"), text.replace("|", "\\|")
+
+
+def _action() -> str:
+    """The inputs of the GitHub action."""
+    import yaml  # type: ignore[import-untyped, unused-ignore]
+
+    action = yaml.safe_load((Path(__file__).parents[2] / "action.yml").read_text(encoding="utf-8"))
+    rows = [
+        f"| `{name}` | {_default(each.get('default', ''))} | {each['description']} |"
+        for name, each in action["inputs"].items()
+    ]
+    return "\n".join(["| input | default | what it is |", "|---|---|---|", *rows, ""])
+
+
+def _default(value: str) -> str:
+    return f"`{value}`" if value else ""
+
+
+def _statuses() -> str:
+    """What an operation may do in deterministic mode."""
+    from torchrepro_lint.catalogue.release_history import STATUSES
+
+    rows = [f"| {each.mark} | {each.label} | {each.meaning} |" for each in STATUSES.values()]
+    return "\n".join(["| sign | word | what the operation does |", "|---|---|---|", *rows, ""])
