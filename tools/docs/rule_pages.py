@@ -117,3 +117,16 @@ def _title(words: list[str]) -> str:
         said.append("after --fix --unsafe-fixes" if "unsafe" in words else "after --fix")
     said += [text.format(options[key]) for key, text in _OPTIONS.items() if key in options]
     return ", ".join(said)
+
+
+def fixes(files: list[Path]) -> dict[str, set[str]]:
+    """How safe the fixes of each rule are in the examples of the pages: ``safe``, ``unsafe`` or both."""
+    found: dict[str, set[str]] = {}
+    with tempfile.TemporaryDirectory(prefix="rules-") as scratch:
+        for file in files:
+            for number, example in enumerate(examples(file)):
+                _write(example, Path(scratch) / file.name / str(number))
+        for one in _linted(Path(scratch)):
+            if one["fix"]:
+                found.setdefault(one["code"], set()).add(one["fix"]["applicability"])
+    return found

@@ -22,7 +22,7 @@ from mkdocs.structure.pages import Page
 TOP = Path(__file__).parents[2]
 sys.path.insert(0, str(TOP))  # MkDocs loads this file by its path
 
-from tools.docs import rule_pages  # noqa: E402
+from tools.docs import drawing, rule_pages  # noqa: E402
 from tools.docs.tables import FAMILIES  # noqa: E402
 
 REPOSITORY = "https://github.com/torchrepro/torchrepro-lint/blob/main"
@@ -36,7 +36,6 @@ ELSEWHERE = {
 }
 _FENCED = re.compile(r"^( *)```.*?^\1```[ ]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)#\s]+)(#[^)\s]*)?(?=\))")
-_MERMAID = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
 _SITE = re.compile(r"<!-- site: (.*?) -->", re.DOTALL)
 _NOTE = re.compile(r"^<!-- (?:show: .*|numbers \w+|written by .*|end.*|drawn by .*|figures of .*) -->\n", re.MULTILINE)
 
@@ -98,9 +97,9 @@ def _printed(*words: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links to files of the repository into links of the site, and leave out comments and Mermaid's drawings."""
+    """Turn links to files of the repository into links of the site, leave out comments, and draw."""
     del config
-    text = _SITE.sub(r"\1", _NOTE.sub("", _MERMAID.sub("", markdown)))
+    text = _SITE.sub(r"\1", _NOTE.sub("", drawing.drawn(markdown)))
     if page.file.src_uri == "operations.md":
         text += _operations()
     parts, start = [], 0

@@ -1,7 +1,7 @@
 """Parts of pages that are written from the program: between ``<!-- written by tools.docs: NAME -->`` and ``<!-- end -->``.
 
-``rules`` is the table of all rules, ``options NAME`` the options of a command, ``action`` the inputs of the GitHub
-action, and ``statuses`` what operations may do.
+``rules`` is the table of all rules, ``commands`` that of all commands and ``options`` their options, ``action`` the inputs of the
+GitHub action, and ``statuses`` what operations may do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import click
 
 _PART = re.compile(
-    r"(?P<head>^<!-- written by tools\.docs: (?P<name>[\w ]+) -->\n)(?P<text>.*?)(?P<tail>^<!-- end -->$)",
+    r"(?P<head>^<!-- written by tools\.docs: (?P<name>\w+) -->\n)(?P<text>.*?)(?P<tail>^<!-- end -->$)",
     re.MULTILINE | re.DOTALL,
 )
 FAMILIES = {
@@ -37,8 +37,14 @@ def written(page: str) -> str:
 
 
 def _text(name: str) -> str:
-    kind, _, of = name.partition(" ")
-    return {"rules": _rules, "options": lambda: _options(of), "action": _action, "statuses": _statuses}[kind]()
+    writers = {
+        "rules": _rules,
+        "commands": _commands,
+        "options": _options,
+        "action": _action,
+        "statuses": _statuses,
+    }
+    return writers[name]()
 
 
 def _rules() -> str:
@@ -69,26 +75,44 @@ def _fix(page: str) -> str:
     return " or ".join(kinds) or "yes"
 
 
-def _options(name: str) -> str:
-    """The usage, the help and the options of a command."""
-    import click
-
+def _commands() -> str:
+    """What each command is for."""
     from torchrepro_lint.interfaces.cli.app import COMMANDS
 
-    command = COMMANDS[name]
-    program = "torchrepro-lint" if name == "check" else f"torchrepro-lint {name}"
-    with click.Context(command, info_name=program) as context:
-        usage = " ".join([program, *command.collect_usage_pieces(context)])
+    rows = [f"| [`{_program(name)}`](#{name}) | {_purpose(each)} |" for name, each in COMMANDS.items()]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows, ""])
+
+
+def _program(name: str) -> str:
+    return "torchrepro-lint" if name == "check" else f"torchrepro-lint {name}"
+
+
+def _purpose(command: click.Command) -> str:
+    """The first paragraph of a command's help."""
+    return " ".join((command.help or "").partition("\n\n")[0].split())
+
+
+def _options() -> str:
+    """A section for each command: its usage, its help and its options."""
+    from torchrepro_lint.interfaces.cli.app import COMMANDS
+
+    return "\n".join(_section(name, command) for name, command in COMMANDS.items())
+
+
+def _section(name: str, command: click.Command) -> str:
+    import click
+
+    with click.Context(command, info_name=_program(name), **command.context_settings) as context:
+        usage = " ".join([_program(name), *command.collect_usage_pieces(context)])
         rows = [f"| `{names}` | {text} |" for names, text in _records(command, context)]
-    text = " ".join((command.help or "").partition("\n\n")[0].split())
-    return "\n".join([f"`{usage}`", "", text, "", "| option | what it does |", "|---|---|", *rows, ""])
+    head = [f"## {name}", "", f"`{usage}`", "", f"{_purpose(command)}", ""]
+    return "\n".join([*head, "| option | what it does |", "|---|---|", *rows, ""])
 
 
 def _records(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
     for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is not None:
-            names, text = record
+        names, text = parameter.get_help_record(context) or ("", "")
+        if parameter.param_type_name == "option" and names:
             yield names.replace("|", "\\|"), text.replace("|", "\\|")
 
 
