@@ -46,7 +46,9 @@ def test_its_configuration_is_accepted() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TOP).as_posix())
 def test_links_into_the_repository_lead_somewhere(page: Path) -> None:
-    text = re.sub(r"^( *)```.*?^\1```|<!-- site: .*?-->", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^( *)(`{3,}).*?^\1\2$|<!-- site: .*?-->", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     links = re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)", text)
     assert [link for link, _ in links if not (page.parent / link).exists()] == []
     targets = [(page.parent / link if link else page, anchor) for link, anchor in links if anchor]

@@ -63,6 +63,11 @@ def test_another_output_is_noticed_and_written() -> None:
     assert console.check(again) == []
 
 
+def test_an_output_may_hold_fences() -> None:
+    page = "````console\n$ printf '```\\nx\\n```\\n'\n```\nx\n```\n````\n"
+    assert console.check(page) == []
+
+
 def test_a_page_writes_and_changes_files() -> None:
     page = (
         '```python title="a.py"\nx = 1\ny = 2\n```\n\n```diff title="a.py"\n x = 1\n-y = 2\n+y = 3\n```\n\n'

@@ -35,7 +35,7 @@ LEFT_OUT = "…"
 PROJECT = "/home/you/project"
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<note>show: [^\n]*|numbers (?:differ|agree)) -->\n\n?)?"
-    r"^(?P<open>[ ]*)```(?P<language>\w+)(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=open)```[ ]*$",
+    r"^(?P<open>[ ]*)(?P<fence>`{3,})(?P<language>\w+)(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=open)(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
 _TITLE = re.compile(r'title="([^"]+)"')
@@ -181,6 +181,7 @@ def _environment(folder: Path, tools: str) -> dict[str, str]:
         "TERM": "xterm-256color",
         "COLUMNS": str(COLUMNS),
         "LINES": "50",
+        "OMP_NUM_THREADS": "1",
         "TORCHREPRO_LINT_CACHE_DIR": str(folder.parent / "cache"),
     }
 

@@ -34,7 +34,7 @@ ELSEWHERE = {
     "example.md": "examples/README.md",
     "rules/index.md": "docs/rules.md",
 }
-_FENCED = re.compile(r"^( *)```.*?^\1```[ ]*$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^( *)(`{3,}).*?^\1\2[ ]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)#\s]+)(#[^)\s]*)?(?=\))")
 _SITE = re.compile(r"<!-- site: (.*?) -->", re.DOTALL)
 _NOTE = re.compile(r"^<!-- (?:show: .*|numbers \w+|written by .*|end.*|drawn by .*|figures of .*) -->\n", re.MULTILINE)

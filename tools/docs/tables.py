@@ -7,7 +7,6 @@ GitHub action, and ``statuses`` what operations may do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,16 +103,29 @@ def _section(name: str, command: click.Command) -> str:
 
     with click.Context(command, info_name=_program(name), **command.context_settings) as context:
         usage = " ".join([_program(name), *command.collect_usage_pieces(context)])
-        rows = [f"| `{names}` | {text} |" for names, text in _records(command, context)]
+        groups = _groups(command, context)
     head = [f"## {name}", "", f"`{usage}`", "", f"{_purpose(command)}", ""]
+    return "\n".join([*head, *(_group(title if len(groups) > 1 else "", rows) for title, rows in groups.items())])
+
+
+def _group(title: str, rows: list[str]) -> str:
+    head = [f"**{title}**", ""] if title else []
     return "\n".join([*head, "| option | what it does |", "|---|---|", *rows, ""])
 
 
-def _records(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+def _groups(command: click.Command, context: click.Context) -> dict[str, list[str]]:
+    """The rows of a command's options, below the headings of its help."""
+    found: dict[str, list[str]] = {}
     for parameter in command.get_params(context):
         names, text = parameter.get_help_record(context) or ("", "")
         if parameter.param_type_name == "option" and names:
-            yield names.replace("|", "\\|"), text.replace("|", "\\|")
+            row = f"| `{_cell(names)}` | {_cell(text)} |"
+            found.setdefault(getattr(parameter, "group", "") or "Miscellaneous", []).append(row)
+    return found
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _action() -> str:
