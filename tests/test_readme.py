@@ -61,12 +61,17 @@ def anchors(file: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
+RELEASES = re.findall(r"^## (\d\S+), \d{4}-\d\d-\d\d$", (TOP / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TOP).as_posix())
-def test_no_release_is_promised(page: Path) -> None:
-    """Nothing is on an index and nothing is tagged, so each snippet names a commit or a checkout."""
+def test_only_a_release_that_there_is_is_named(page: Path) -> None:
+    """Before the first release each snippet names a commit, and nothing comes from an index; ``tools.release`` sets the tag."""
     text = page.read_text(encoding="utf-8")
-    assert re.findall(r"^.*pip install '?\"?torchrepro-lint(?!\[\w+\] @ git).*$", text, re.MULTILINE) == []
-    assert re.findall(r"^.*torchrepro-lint@(?!<commit>).*$|^.*\brev: (?!<commit>).*$", text, re.MULTILINE) == []
+    named = re.findall(r"torchrepro-lint@([\w.<>-]*[\w>])|\brev: (\S+)", text)
+    assert {tag or rev for tag, rev in named} <= {"<commit>", *(f"v{version}" for version in RELEASES)}
+    from_an_index = re.findall(r"^.*pip install ['\"]?torchrepro-lint(?!\[\w+\] @ git).*$", text, re.MULTILINE)
+    assert RELEASES or from_an_index == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/pipelines.md"])
