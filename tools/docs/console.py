@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOP = Path(__file__).parents[2]
-COLUMNS = 100
+COLUMNS = 88
 SHELL = shutil.which("sh") or "/bin/sh"
 LEFT_OUT = "…"
 # Where a reader's project may lie: stands for the scratch folder, whose name changes.
