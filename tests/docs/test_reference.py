@@ -165,3 +165,13 @@ def test_the_keys_of_a_report_are_told(lint: Callable[..., Ran]) -> None:
     report = json.loads(lint("report", EXAMPLE, "--output-format", "json", "--exit-zero", "-q").out)
     told = section("trace-and-report.md", "The report")
     assert set(first_column(told)) == set(report)
+
+
+# The language server
+
+
+def test_the_settings_of_the_server_are_told() -> None:
+    from torchrepro_lint.interfaces.lsp.client_settings import _READERS as READERS
+
+    told = first_column(section("editors/index.md", "Settings of the server"))
+    assert {re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", key) for key in told} == set(READERS)
