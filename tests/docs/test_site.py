@@ -118,6 +118,18 @@ def test_no_page_is_wider_than_a_phone(address: str, chromium: Browser, page: st
     assert chromium.run("return document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.skipif(browser.missing() is not None, reason=str(browser.missing()))
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["", "tutorial/", "rules/", "rules/TRL302-dataloader-generator/", "architecture/"])
+def test_nothing_keeps_people_out(address: str, chromium: Browser, axe: str, page: str, scheme: str) -> None:
+    chromium.emulate(1280, 900, scheme)
+    chromium.visit(f"{address}/{page}")
+    chromium.run(axe)
+    script = "return axe.run({runOnly: ['wcag2a', 'wcag2aa']}).then(found => found.violations.map(each => each.id))"
+    # Material lets the keyboard scroll wide code where there is a mouse, and this browser has none.
+    assert [each for each in chromium.run(script) if each != "scrollable-region-focusable"] == []
+
+
 def waited(window: Browser, selector: str) -> str:
     """The text of what a selector finds, once there is something."""
     script = "return Array.from(document.querySelectorAll(arguments[0]), each => each.textContent).join(' ')"
