@@ -33,7 +33,10 @@ class Browser:
         self._session = f"{server}/session/{session}"
 
     def open(self, page: Path) -> None:
-        _ask("POST", f"{self._session}/url", {"url": page.as_uri()})
+        self.visit(page.as_uri())
+
+    def visit(self, address: str) -> None:
+        _ask("POST", f"{self._session}/url", {"url": address})
 
     def run(self, script: str, *arguments: object) -> Any:
         """The value that a function body returns; a promise is awaited."""
