@@ -31,7 +31,7 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
     def batches(*folders: str, **options: object) -> Iterator[object]:
         asked.extend(folders)
         assert options["raise_interrupt"] is False
-        yield from ("first", "second")
+        yield from ({"first"}, {"second"})
 
     assert watch(run, lambda: ["/b", "/a", "/b"], batches) == 0
     assert asked == ["/a", "/b"]

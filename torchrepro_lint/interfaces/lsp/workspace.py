@@ -18,7 +18,7 @@ from torchrepro_lint.config.roots import FallbackRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import settings_table
 from torchrepro_lint.interfaces.lsp.client_settings import Preferences
 from torchrepro_lint.interfaces.lsp.documents import Document
-from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
+from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.source.errors import UsageError
 
 
