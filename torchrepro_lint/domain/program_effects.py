@@ -99,12 +99,15 @@ class Database(TraceTables):
         # revision before, until they are compared.
         self.reaching: dict[str, tuple[tuple[ProgramReference, ...], int]] = {}
         self.uncompared: dict[str, tuple[tuple[ProgramReference, ...], int]] = {}
+        # Whether what depends on which programs reach something is compared after a change. It needs all programs at once,
+        # which pays where all files are checked after a change.
+        self.compares_programs = False
         # The findings of each file that was checked.
         self.reports = NamedMemoTable(reads)
 
     def replace(self, path: str, facts: SyntaxTree) -> bool:
         """Replace the tree of a changed file; see ``IndexTables``."""
-        if self.names.modules.reads.early_cutoff:
+        if self.compares_programs:
             self.uncompared.update(self.reaching)
         self.reaching.clear()
         return super().replace(path, facts)
@@ -245,7 +248,7 @@ class ProgramEffects(Traces):
     def _programs_reaching(self, what: str) -> tuple[ProgramReference, ...]:
         """The programs that reach a function, or a file (see ``_IN``); programs of other entry points are not traced for it.
 
-        The answer is under early cutoff (see ``compare_reaching``): most edits leave it as it is.
+        The answer may be under early cutoff (see ``compare_reaching``): most edits leave it as it is.
         """
         if self.database.uncompared:
             self.compare_reaching()
@@ -253,7 +256,8 @@ class ProgramEffects(Traces):
         if what not in known:
             outer, reads.dependencies = reads.dependencies, 0
             found = tuple(self._find_reaching(what))
-            known[what] = found, reads.answer((_REACHING, what)) if reads.early_cutoff else reads.dependencies
+            bit = reads.answer((_REACHING, what)) if self.database.compares_programs else reads.dependencies
+            known[what] = found, bit
             reads.dependencies = outer
         reads.dependencies |= known[what][1]
         return known[what][0]

@@ -97,11 +97,12 @@ class DiskFiles:
 class LinkCache:
     """Keeps the query database of each part of a project, and updates it when files of the part change.
 
-    ``dropped`` counts the files of databases that could not be updated.
+    ``dropped`` counts the files of databases that could not be updated; ``whole`` says that all files are checked after a change.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool) -> None:
         self.dropped = 0
+        self._whole = whole
         self._known: dict[Sequence[str], Database] = {}
         self._checker: Checker | None = None
         self._parts: Partition | None = None
@@ -124,9 +125,9 @@ class LinkCache:
         known = self._known.get(paths)
         if known is None or not known.revise(facts):
             self._drop(paths)
-            known = self._known[paths] = Database(
-                facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True
-            )
+            version = self._checker.catalogue.version
+            known = self._known[paths] = Database(facts, tree, version, incremental=True, early_cutoff=True)
+            known.compares_programs = self._whole
         return known
 
     def leave(self, paths: Sequence[str]) -> None:
@@ -158,6 +159,7 @@ class FileReport(NamedTuple):
 class LinkedProject:
     """A project under edit: its files on disk, overlaid by the texts of open documents; paths are from its root.
 
+    ``whole`` says that all files are checked after a change, and not just those that are open.
     An open file that does not parse is analysed as it was when it last did.
     """
 
@@ -167,11 +169,13 @@ class LinkedProject:
     _asked: dict[int, tuple[int, frozenset[str]]]
     _fixed: dict[str, FixResult]
 
-    def __init__(self, tree: ProjectTree, honour_comments: bool = True, options: ReadOptions = CACHED) -> None:
+    def __init__(
+        self, tree: ProjectTree, honour_comments: bool = True, options: ReadOptions = CACHED, whole: bool = False
+    ) -> None:
         self._honour_comments, self._options = honour_comments, options
         self._open: dict[str, tuple[bytes, ParsedFile]] = {}
         self._last_parsed: dict[str, ParsedFile] = {}
-        self._links = LinkCache()
+        self._links = LinkCache(whole)
         self._dropped_files = 0
         # The files whose findings seem to depend on more than they do.
         self._vague: set[str] = set()

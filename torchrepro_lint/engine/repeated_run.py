@@ -49,7 +49,7 @@ class RepeatedRun:
     def _linked(self, tree: ProjectTree) -> LinkedProject:
         known = self._known.get(tree.root.path)
         if known is None:
-            return LinkedProject(tree, self._honour_comments, self._options)
+            return LinkedProject(tree, self._honour_comments, self._options, whole=True)
         known.refresh(tree)
         return known
 

@@ -7,13 +7,13 @@ cuBLAS workspace), loaders and operations. Findings can only make a state worse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.operations.gaps import first_gap
+from torchrepro_lint.domain.operations.gaps import first_gap, gaps_of_run, told
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,
     operations_needing_mode,
@@ -193,6 +193,7 @@ def _seed_order(timeline: Timeline) -> Cell:
     )
 
 
+_NOT_NEEDED = "not needed"
 _ELSEWHERE = "Nothing that this run reaches names a CUDA device."
 
 
@@ -264,12 +265,12 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
         because = (
             f"{gap[:1].upper()}{gap[1:]}, so operations may wait there for torch.use_deterministic_algorithms(True)."
         )
-        return Cell("algorithms", "unknown", "not all is followed", because)
+        return Cell("algorithms", "unknown", NOT_KNOWN, because)
     if reached:
         return Cell(
             "algorithms",
             "good",
-            "not needed",
+            _NOT_NEEDED,
             "Only convolutions would need it, and cudnn.deterministic is set for them.",
         )
     return Cell(
@@ -297,7 +298,7 @@ def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
     if release(context.catalogue.version) >= CUBLAS_NOT_NEEDED_SINCE:
         first = ".".join(map(str, CUBLAS_NOT_NEEDED_SINCE))
         return Cell(
-            "workspace", "unused", "not needed", f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
+            "workspace", "unused", _NOT_NEEDED, f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
         )
     said = [each for each in _settings(timeline, CUBLAS_VARIABLE) if not each.trouble]
     if said:
@@ -311,6 +312,50 @@ def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
         )
     return Cell(
         "workspace", "risk", "not set", f"Deterministic algorithms are asked for, and nothing sets {CUBLAS_VARIABLE}."
+    )
+
+
+class _FirstGap(NamedTuple):
+    """The first place at which a run leads into code that is not followed: its order in the run, and a sentence on it."""
+
+    order: int
+    sentence: str
+
+
+def _first_gap(context: Context, program: Program) -> _FirstGap | None:
+    found = gaps_of_run(context.project, program)
+    if not found:
+        return None
+    order, gap = found[0]
+    more = f", and {len(found) - 1} more calls are not followed" if len(found) > 2 else ""
+    more = ", and 1 more call is not followed" if len(found) == 2 else more
+    text = told(context.project, gap, program.entry.path)
+    return _FirstGap(order, f"{text[:1].upper()}{text[1:]}{more}.")
+
+
+NOT_KNOWN = "not known: a call is not followed"
+
+
+def _across_gap(cell: Cell, program: Program, gap: _FirstGap | None) -> Cell:
+    """A cell that says that nothing is to mend, as unknown where the run leads into code that is not followed.
+
+    A generator that is seeded before that code runs stays seeded there.
+    """
+    if gap is None or STATES[cell.state].rank < STATES["good"].rank or _holds_across(cell, program, gap):
+        return cell
+    return cell._replace(state="unknown", says=NOT_KNOWN, because=f"{gap.sentence} In what is followed: {cell.because}")
+
+
+def _holds_across(cell: Cell, program: Program, gap: _FirstGap) -> bool:
+    """Whether a state holds whatever the code does that is not followed: a setting that was found, a seed that comes before."""
+    if cell.control == "workspace":
+        return cell.state == "good" or cell.says == _NOT_NEEDED
+    if cell.control in ("cudnn", "algorithms"):
+        return cell.state == "good" and cell.says != _NOT_NEEDED
+    first = {key: min(each.order for each in seeds) for key, seeds in program.effects.seeds.items() if seeds}
+    wanted = {"cuda": ("torch",), "events": tuple(key for key in SEEDS if key in first)}.get(cell.control, (cell.control,))
+    return cell.state == "good" and cell.control in (*SEEDS, "cuda", "events") and all(
+        first.get(key, gap.order) < gap.order for key in wanted
     )
 
 
@@ -332,7 +377,8 @@ def cells(
     found = {
         each.control: _with_trouble(each, timeline) for each in _computed_cells(context, program, timeline, by_control)
     }
-    checked = (_unknown_without_rules(found[each.key], off) for each in CONTROLS)
+    gap = _first_gap(context, program)
+    checked = (_across_gap(_unknown_without_rules(found[each.key], off), program, gap) for each in CONTROLS)
     return tuple(_with_findings(cell, by_control.get(cell.control, ())) for cell in checked)
 
 
@@ -359,7 +405,7 @@ def _operations(context: Context, program: Program) -> Cell:
     gap = first_gap(context.project, program, program.entry.path)
     if gap:
         because = f"{gap[:1].upper()}{gap[1:]}, so deterministic mode may stop there."
-        return Cell("operations", "unknown", "not all is followed", because)
+        return Cell("operations", "unknown", NOT_KNOWN, because)
     waiting = {each.row.operation for each in operations_needing_mode(context, program)}
     if waiting:
         count = "1 operation has" if len(waiting) == 1 else f"{len(waiting)} operations have"

@@ -17,8 +17,7 @@ from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import Exclusion, relative_path
 from torchrepro_lint.config.target import console_scripts
-from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.operations.gaps import gaps_to_loss
+from torchrepro_lint.domain.operations.gaps import gaps_of_run, told
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, SHORT_MESSAGES, concerns_program
 from torchrepro_lint.interfaces.overview.records import (
     CallPathRecord,
@@ -31,7 +30,7 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
-from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
+from torchrepro_lint.syntax.visitor import split_name
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ GAP_KINDS: Mapping[str, str] = {
     "unreadable": "Files that cannot be read",
     "syntax": "Files that cannot be parsed",
     "entry": "Entry points that were not found",
-    "call": "Calls that could not be followed",
+    "call": "Calls that are not followed, by entry point",
     "idle": "Entry points in which nothing was found to happen",
     "excluded": "Left out by the settings or by git",
     "hidden": "Findings that comments hide",
@@ -64,8 +63,6 @@ _VERSION_DEPENDENT_MODULES = frozenset(
     {"asynchat", "asyncore", "distutils", "imp", "smtpd", "tomllib", "annotationlib", "compression"}
 )
 _MOST_NAMED = 5
-# Names that IPython defines in every notebook.
-_OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 # Folders of tools, which need no mention.
 _TOOLS = ("__pycache__", "node_modules")
 
@@ -114,30 +111,14 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
 
 
 def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
-    """Call sites whose callee is an unresolved variable, element or result, and those on the way to a loss; other
-    unresolved methods are not listed.
-    """
-    given, found = dict(tree.given), dict[Location, tuple[str, int]]()
+    """The calls of each entry point that are not followed, and may run code of the project."""
+    given = dict(tree.given)
     for project, program in ((each, program) for each in parts.all() for program in each.programs):
         if program.entry.path in given:
-            to_loss = [each.trace_event for each in gaps_to_loss(project, program)]
-            trained = {id(each.event.value) for each in to_loss}
-            open_calls = [each for each in program.run.trace_events if each.event.kind == "call" and not each.names]
-            unnamed = {id(each.event.value) for each in open_calls}
-            for trace_event in (*open_calls, *(each for each in to_loss if id(each.event.value) not in unnamed)):
-                call = trace_event.event.value
-                if isinstance(call, Call) and (id(call) in trained or _is_called_itself(call)):
-                    place = Location(prefix + trace_event.path, *project.position(trace_event.path, call.start))
-                    found[place] = (describe(call.func), found.get(place, ("", 0))[1] + 1)
-    for place, (name, count) in sorted(found.items()):
-        runs = "1 run comes" if count == 1 else f"{count} runs come"
-        yield Gap("call", str(place), f"{name}(...) may call anything; {runs} by here")
-
-
-def _is_called_itself(call: Call) -> bool:
-    if isinstance(call.func, Ref):
-        return not call.func.path and _OF_NOTEBOOKS.isdisjoint(call.func.roots)
-    return isinstance(call.func, Subscript | Call)
+            name = split_name(program.entry.function or "")[2]
+            entry = f"{prefix}{program.entry.path}{':' * bool(name)}{name}"
+            for _, gap in gaps_of_run(project, program):
+                yield Gap("call", entry, f"{told(project, gap, program.entry.path)}; it may be code of this project")
 
 
 def _excluded(tree: ProjectTree) -> Iterator[tuple[str, str]]:
