@@ -9,6 +9,7 @@ import pytest
 
 from overview_projects import STEADY, STUDY, TRAIN, cells_of, overview_of
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.interfaces.overview.cells import NOT_KNOWN
 from torchrepro_lint.interfaces.overview.comparison import verdict
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SHORT_MESSAGES, TITLES
 
@@ -163,11 +164,42 @@ def test_no_cell_is_good_across_a_gap(project: Project) -> None:
     overview = overview_of(project({"train.py": _BEHIND_A_GAP}))
     found = cells_of(overview, "train.py")
     for key in ("operations", "algorithms"):
-        assert (found[key].state, found[key].says) == ("unknown", "not all is followed")
+        assert (found[key].state, found[key].says) == ("unknown", NOT_KNOWN)
         assert found[key].because.startswith("What self.model(x) (train.py:11) runs is not followed, so ")
     assert [(gap.what, gap.why) for gap in overview.gaps if gap.kind == "call"] == [
-        ("train.py:11", "self.model(...) may call anything; 1 run comes by here")
+        ("train.py", "what self.model(x) (train.py:11) runs is not followed; it may be code of this project")
     ]
     plain = _BEHIND_A_GAP.replace("wrap(model)", "model").replace("from other import wrap\n", "")
     followed = cells_of(overview_of(project({"train.py": plain})), "train.py")
     assert (followed["operations"].says, followed["algorithms"].says) == ("none raises", "not needed")
+
+
+def test_what_a_gap_may_hide_is_not_known(project: Project) -> None:
+    """A seed that comes before it holds; what was not found may be behind it."""
+    overview = overview_of(project({"train.py": _BEHIND_A_GAP}))
+    found = cells_of(overview, "train.py")
+    assert {key: cell.says for key, cell in found.items() if cell.state != "unknown"} == {
+        "torch": "seeded",
+        "cuda": "seeded",
+        "events": "seeds come first",
+        "cudnn": "kernels fixed",
+        "workspace": "not needed",
+    }
+    assert {cell.says for cell in found.values() if cell.state == "unknown"} == {NOT_KNOWN}
+    assert found["numpy"].because == (
+        "What self.model(x) (train.py:11) runs is not followed. "
+        "In what is followed: Nothing in this run draws from numpy's global generator."
+    )
+
+
+def test_a_seed_after_a_gap_may_be_late(project: Project) -> None:
+    text = "import torch\nimport lib\n\n\ndef main(step):\n    step()\n    torch.manual_seed(0)\n    step()\n"
+    late = f"{text}    torch.save(torch.rand(2), 'x')\n\n\nif __name__ == '__main__':\n    lib.apply(main)\n"
+    found = cells_of(overview_of(project({"late.py": late})), "late.py")
+    assert [found[key].state for key in ("torch", "events")] == ["unknown", "unknown"]
+    assert found["torch"].because.startswith(
+        "What step() (late.py:6) runs is not followed, and 1 more call is not followed."
+    )
+    early = late.replace("    step()\n    torch.manual_seed", "    torch.manual_seed")
+    found = cells_of(overview_of(project({"late.py": early})), "late.py")
+    assert [found[key].state for key in ("torch", "events", "numpy")] == ["good", "good", "unknown"]

@@ -138,7 +138,7 @@ def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, me
         tuple(part.aim for part in parts),
         sum(part.files for part in parts),
         tuple(sorted((each for part in parts for each in part.entries), key=_worst_first)),
-        tuple(sorted((each for part in parts for each in part.findings), key=_in_reading_order)),
+        tuple(sorted((each for part in parts for each in part.findings), key=lambda each: (each.place.reading_order, each.code))),
         tuple(each for part in parts for each in part.uses),
         tuple(each for part in parts for each in part.shifts),
         tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(GAP_KINDS).index(gap.kind))),
@@ -154,11 +154,6 @@ def _prefixes(trees: tuple[ProjectTree, ...]) -> list[str]:
         return [""] * len(roots)
     common = os.path.commonpath(roots)
     return ["" if root == common else f"{os.path.relpath(root, common).replace(os.sep, '/')}/" for root in roots]
-
-
-def _in_reading_order(each: FindingRecord) -> tuple[str, int, int, int, str]:
-    """The sort key of findings: in a notebook by cell, then by row."""
-    return each.place.path, each.place.cell, each.place.row, each.place.column, each.code
 
 
 def _worst_first(entry: EntryRecord) -> tuple[bool, int, int, str, str]:

@@ -89,7 +89,7 @@ def _name(lane: DrawnLane) -> str:
     state = STATES.get(lane.state)
     sign = f'<span class="m" aria-hidden="true">{state.mark}</span>' if state else ""
     says = f'<small class="t {lane.state}">{sign} {html_text(lane.says)}</small>' if state else ""
-    return f"<div><b>{lane.title.replace('Deterministic', 'Determin&shy;istic')}</b>{says}</div>"
+    return f"<div><b>{lane.title}</b>{says}</div>"
 
 
 def _lane(lane: DrawnLane, row: int, step: int, width: int) -> str:
