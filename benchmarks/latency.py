@@ -108,7 +108,9 @@ def _most_imported(texts: dict[Path, str]) -> list[Path]:
 
 def _change(kind: str, file: Path, text: str, chance: random.Random) -> Change | None:
     if kind == "function":
-        return Change(kind, file, len(text), "\n\ndef added(values):\n    return [value for value in values if value]\n")
+        return Change(
+            kind, file, len(text), "\n\ndef added(values):\n    return [value for value in values if value]\n"
+        )
     if kind == "attribute":
         places = [(match.end(), _member_indent(text, match.end())) for match in _CLASS.finditer(text)]
         return Change(kind, file, *_line(chance.choice(places), "added = 1")) if places else None

@@ -44,7 +44,7 @@ class RepeatedRun:
 
     def narrow(self, seconds: float) -> bool:
         """Prepare for the next change, for about so long; false where there is nothing to do."""
-        return any([each.narrow(seconds) for each in self._known.values()])
+        return any(each.narrow(seconds) for each in self._known.values())
 
     def _linked(self, tree: ProjectTree) -> LinkedProject:
         known = self._known.get(tree.root.path)
@@ -56,7 +56,7 @@ class RepeatedRun:
 
 def _outcome(linked: LinkedProject) -> RunOutcome:
     tree, files = linked.tree, linked.readings
-    checks = {path: found.checked for path, _ in tree.given if (found := linked.report(path)) is not None}
+    checks = {path: report.checked for path, _ in tree.given if (report := linked.report(path)) is not None}
     found = reported(linked.checker, files, checks)
     errors = tuple(error for path, given in tree.given if (error := linked.unreadable(path, given.display)))
     count = len(tree.given) - len(errors)

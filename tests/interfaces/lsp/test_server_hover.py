@@ -71,7 +71,11 @@ def test_a_hover_is_short_and_its_links_are_whole(count: int, markdown: bool) ->
     shown = [rule for rule in rules if url(rule.code, rule.name) in text]
     assert len(shown) == min(count, 6)
     assert text.count("](") == (len(shown) if markdown else 0)
-    assert text.endswith(f"{count - 6} more rules report this place." if count > 6 else url(rules[-1].code, rules[-1].name) + ")" * markdown)
+    assert text.endswith(
+        f"{count - 6} more rules report this place."
+        if count > 6
+        else url(rules[-1].code, rules[-1].name) + ")" * markdown
+    )
 
 
 def test_a_long_message_ends_with_a_sentence_and_one_without_end_with_a_word() -> None:

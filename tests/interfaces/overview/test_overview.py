@@ -58,10 +58,10 @@ def test_which_command_fixes_how_many(project: Project) -> None:
     assert (safe, unsafe) == (1, 4)
     assert (
         fix_commands(overview)
-        == "torchrepro-lint --fix mends 1 of them, torchrepro-lint --fix --unsafe-fixes mends 4 more."
+        == "torchrepro-lint --fix fixes 1 of them, torchrepro-lint --fix --unsafe-fixes fixes 4 more."
     )
     kept = overview._replace(findings=tuple(item for item in overview.findings if not (item.fix and item.fix.safe)))
-    assert fix_commands(kept) == "torchrepro-lint --fix --unsafe-fixes mends 4 of them."
+    assert fix_commands(kept) == "torchrepro-lint --fix --unsafe-fixes fixes 4 of them."
     assert fix_commands(overview._replace(findings=())) == ""
 
 

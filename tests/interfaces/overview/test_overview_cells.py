@@ -32,11 +32,11 @@ def test_each_control_of_a_program_with_flaws(project: Project) -> None:
         "cuda": ("good", "seeded"),
         "events": ("good", "seeds come first"),
         "cudnn": ("bad", "benchmark is on"),
-        "algorithms": ("bad", "never asked for"),
+        "algorithms": ("bad", "not enabled"),
         "workspace": ("unused", "not needed"),
         "loaders": ("risk", "global generator shuffles"),
-        "workers": ("risk", "random numbers not fixed"),
-        "operations": ("bad", "one that no setting repeats"),
+        "workers": ("risk", "random numbers are not seeded"),
+        "operations": ("bad", "no deterministic version"),
         "order": ("bad", "a listing's order decides"),
     }
 
@@ -46,9 +46,9 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
     states = {key: cell.state for key, cell in cells_of(overview, "steady.py").items()}
     assert {key for key, state in states.items() if state == "unused"} == {"workspace", "loaders", "workers"}
     assert {state for state in states.values() if state != "unused"} == {"good"}
-    assert verdict(overview) == "1 of 2 entry points has something to mend."
+    assert verdict(overview) == "1 of 2 entry points has something to fix."
     assert (
-        verdict(overview_of(project({"steady.py": STEADY}) / "steady.py")) == "The one entry point has nothing to mend."
+        verdict(overview_of(project({"steady.py": STEADY}) / "steady.py")) == "The one entry point has nothing to fix."
     )
 
 
@@ -61,20 +61,20 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         (("torch.manual_seed(0)\n", "torch.seed()\n"), "torch", ("bad", "new seed in each run")),
         (("torch.manual_seed(0)\n", "from lib import set_seed; set_seed(0)\n"), "torch", ("unknown", "perhaps seeded")),
         (("np.random.seed(0)\n", ""), "numpy", ("bad", "never seeded")),
-        (("np.random.seed(0)\n", "if A:\n    np.random.seed(0)\n"), "numpy", ("risk", "seeded on a condition")),
+        (("np.random.seed(0)\n", "if A:\n    np.random.seed(0)\n"), "numpy", ("risk", "seeded under a condition")),
         (("random.seed(0)\nnp", "np"), "python", ("bad", "never seeded")),
         (("* random.random()", "* random.Random().random()"), "python", ("bad", "generator without a seed")),
-        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "python", ("risk", "seeded, but late")),
-        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "events", ("bad", "drawn from too early")),
+        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "python", ("risk", "seeded too late")),
+        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "events", ("bad", "draws before the seed")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "algorithms", ("good", "not needed")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "cudnn", ("good", "kernels fixed")),
-        (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "never asked for")),
-        (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = A"), "cudnn", ("risk", "left to an option")),
+        (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "not enabled")),
+        (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = A"), "cudnn", ("risk", "depends on an option")),
         (("torch.use_deterministic_algorithms(True)\n", ""), "cudnn", ("bad", "kernels may vary")),
-        (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "asked for in vain")),
-        (("(True)", "(A)"), "algorithms", ("risk", "left to an option")),
-        (("torch.use", "if A: torch.use"), "algorithms", ("risk", "on, on a condition")),
-        (("torch.use", "torch.backends.cudnn.benchmark = A; torch.use"), "cudnn", ("unknown", "benchmark is left open")),
+        (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "enabled without effect")),
+        (("(True)", "(A)"), "algorithms", ("risk", "depends on an option")),
+        (("torch.use", "if A: torch.use"), "algorithms", ("risk", "on under a condition")),
+        (("torch.use", "torch.backends.cudnn.benchmark = A; torch.use"), "cudnn", ("unknown", "benchmark depends on the run")),
         (("torch.use", "torch.backends.cudnn.benchmark = True  # noqa\ntorch.use"), "cudnn", ("risk", "benchmark is on")),
         (("torch.use", "if A: torch.backends.cudnn.benchmark = True\nelse: torch.backends.cudnn.benchmark = False\ntorch.use"), "cudnn", ("risk", "benchmark is on")),
         (("nn.Conv2d(3, 8, 3)", "nn.Linear(8, 8)"), "cudnn", ("unused", "no convolution found")),
@@ -82,7 +82,7 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         ((".cuda()", ""), "cudnn", ("unused", "no CUDA")),
         ((".cuda()", ""), "workspace", ("unused", "no CUDA")),
         (("random.random()", "1"), "python", ("good", "seeded")),
-        (("nn.Conv2d(3, 8, 3)", "nn.AdaptiveMaxPool2d(3)"), "operations", ("bad", "one that no setting repeats")),
+        (("nn.Conv2d(3, 8, 3)", "nn.AdaptiveMaxPool2d(3)"), "operations", ("bad", "no deterministic version")),
         (('"model.pt")', '"model.pt", list({"a", str(A)}))'), "order", ("bad", "a set's order decides")),
     ],
 )  # fmt: skip
@@ -106,12 +106,12 @@ def test_a_control_when_something_changes(
             ("good", "no workers"),
         ),
         ("shuffle=True", ("risk", "global generator shuffles"), ("good", "no workers")),
-        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "random numbers not fixed")),
+        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "random numbers are not seeded")),
         ("**options()", ("unknown", "arguments not known"), ("unknown", "arguments not known")),
         (
             "in_order=False, num_workers=2, generator=torch.Generator()",
-            ("bad", "batches as they finish"),
-            ("good", "nothing left open"),
+            ("bad", "batches out of order"),
+            ("good", "workers draw nothing unseeded"),
         ),
     ],
 )
@@ -171,7 +171,10 @@ def test_no_cell_is_good_across_a_gap(project: Project) -> None:
     ]
     plain = _BEHIND_A_GAP.replace("wrap(model)", "model").replace("from other import wrap\n", "")
     followed = cells_of(overview_of(project({"train.py": plain})), "train.py")
-    assert (followed["operations"].says, followed["algorithms"].says) == ("none raises", "not needed")
+    assert (followed["operations"].says, followed["algorithms"].says) == (
+        "all have a deterministic version",
+        "not needed",
+    )
 
 
 def test_what_a_gap_may_hide_is_not_known(project: Project) -> None:

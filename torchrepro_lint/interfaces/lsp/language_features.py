@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
+from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp import messages
 from torchrepro_lint.interfaces.lsp.documents import Document, offset
 from torchrepro_lint.interfaces.lsp.hover import hover_text
-from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.messages import TextChange, fix_all_changes, quick_fixes
 from torchrepro_lint.interfaces.lsp.text_documents import PositionMapper
 from torchrepro_lint.interfaces.lsp.workspace import Workspace

@@ -51,8 +51,8 @@ GAP_KINDS: Mapping[str, str] = {
     "syntax": "Files that cannot be parsed",
     "entry": "Entry points that were not found",
     "call": "Calls that are not followed, by entry point",
-    "idle": "Entry points in which nothing was found to happen",
-    "excluded": "Left out by the settings or by git",
+    "idle": "Entry points without an event",
+    "excluded": "Excluded by the settings or by git",
     "hidden": "Findings that comments hide",
     "ignored": "Findings that the settings ignore",
     "rule": "Rules that did not run",
@@ -94,7 +94,7 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     for script in console_scripts(Path(tree.root.path)):
         word = f":{script.partition(':')[2].partition('.')[0]}"
         if not any(name.endswith(word) for name in known):
-            yield Gap("entry", script, "pyproject.toml names it as a command, and it was not found")
+            yield Gap("entry", script, "pyproject.toml names it as a command, but the function was not found")
     started = {entry.path for entry in entries}
     given = dict(tree.given)
     if not started & set(given):
@@ -107,7 +107,7 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     if tests:
         named = ", ".join(prefix + path for path in tests[:_MOST_NAMED])
         more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
-        yield Gap("entry", f"{named}{more}", "tests are no entry points: their runs are not followed")
+        yield Gap("entry", f"{named}{more}", "tests are not entry points, so their runs are not followed")
 
 
 def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
@@ -160,7 +160,7 @@ def _packages(tree: ProjectTree, parts: Partition) -> Iterator[Gap]:
             files.update({each.partition(".")[0] for each in modules} - own - standard)
     if files:
         named = ", ".join(f"{name} ({files[name]})" for name in sorted(files))
-        why = "only what the tool's tables say of them is known; in brackets, how many files import them"
+        why = "only the tool's tables describe them; the number of files that import each one is in brackets"
         yield Gap("package", named, why)
 
 
@@ -169,7 +169,7 @@ def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Ga
     running = {rule.code for rule in checker.rules}
     off = [f"{code} {name}" for code, name in every if code not in running]
     if off:
-        yield Gap("rule", ", ".join(off), "they are off by default, or by the settings")
+        yield Gap("rule", ", ".join(off), "they are off by default or by the settings")
 
 
 # Rules about a program as a whole: a finding concerns the entry points of its own file.

@@ -27,7 +27,7 @@ def matrix(overview: Overview) -> str:
     main = _table("Entry points and controls", shown, changes) if shown else ""
     return (
         main
-        + _folded(f"{counted(len(more), 'more entry point')} with less to mend", more, changes)
+        + _folded(f"{counted(len(more), 'more entry point')} with less to fix", more, changes)
         + _folded(
             f"{counted(len(others), 'entry point')} whose run saves and measures nothing", others, changes, not shown
         )
@@ -52,8 +52,7 @@ def _folded(
 
 def _table(caption: str, entries: Iterable[EntryRecord], changes: Mapping[tuple[str, str], CellChange]) -> str:
     heads = "".join(
-        f'<th scope="col" role="columnheader" title="{html_text(each.meaning)}">{each.title}</th>'
-        for each in CONTROLS
+        f'<th scope="col" role="columnheader" title="{html_text(each.meaning)}">{each.title}</th>' for each in CONTROLS
     )
     rows = "\n".join(_row(entry, changes) for entry in entries)
     return f"""<table class="matrix" role="table">
