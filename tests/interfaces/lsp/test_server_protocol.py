@@ -246,6 +246,21 @@ def test_hover_says_nothing_where_nothing_is(project: Project, start: Start) -> 
     assert client.request("textDocument/hover", params)["result"] is None
 
 
+def test_a_client_says_how_it_shows_a_hover_and_actions_say_what_they_do(project: Project, start: Start) -> None:
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root, capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}})
+    client.open(root / "train.py", FLAG)
+    params = {"textDocument": {"uri": (root / "train.py").as_uri()}, "position": {"line": 2, "character": 1}}
+    contents = client.request("textDocument/hover", params)["result"]["contents"]
+    assert contents["kind"] == "plaintext"
+    assert contents["value"].startswith("TRL201 cudnn-benchmark\n\n")
+    found = [(one["title"], one["kind"], one.get("isPreferred")) for one in actions(client, root / "train.py")]
+    (fix, *others) = found
+    assert fix[0].endswith(" (unsafe)")
+    assert fix[1:] == ("quickfix", None)
+    assert others == [("Ignore TRL201 here", "quickfix", None)]
+
+
 def test_malformed_messages_do_not_end_the_server(project: Project, start: Start) -> None:
     root = project({"train.py": FLAG, "pyproject.toml": ""})
     client = start(root)
