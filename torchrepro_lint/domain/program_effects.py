@@ -9,6 +9,7 @@ only launches it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +21,7 @@ from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.seeders import seeding_functions
-from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, union
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
@@ -94,6 +95,27 @@ class Database(TraceTables):
         self.callee_effects: CalleeEffectTable = MemoTable(reads)
         # The summary of each program of such entry points, which outlives the program's trace.
         self.reached: MemoTable[tuple[Entry, ...], tuple[ProgramSummary, ...]] = MemoTable(reads)
+        # The programs that reach a function, or any function of a file, with the dependencies of the answer; and those of the
+        # revision before, until they are compared.
+        self.reaching: dict[str, tuple[tuple[ProgramReference, ...], int]] = {}
+        self.uncompared: dict[str, tuple[tuple[ProgramReference, ...], int]] = {}
+        # Whether what depends on which programs reach something is compared after a change. It needs all programs at once,
+        # which pays where all files are checked after a change.
+        self.compares_programs = False
+        # The findings of each file that was checked.
+        self.reports = NamedMemoTable(reads)
+
+    def replace(self, path: str, facts: SyntaxTree) -> bool:
+        """Replace the tree of a changed file; see ``IndexTables``."""
+        if self.compares_programs:
+            self.uncompared.update(self.reaching)
+        self.reaching.clear()
+        return super().replace(path, facts)
+
+    def invalidate(self, changed: int, words: AbstractSet[str] = frozenset()) -> None:
+        """Drop the results that depend on anything that has changed; see ``IndexTables``."""
+        super().invalidate(changed, words)
+        self.reports.invalidate(changed, words)
 
     def _tables(self) -> Iterator[Table]:
         yield from super()._tables()
@@ -121,7 +143,12 @@ def _contains_accelerator_call(_start: int, trace_events: Sequence[TraceEvent]) 
     )
 
 
-class _ProgramReference(NamedTuple):
+# Before a path: the programs that run any code of the file.
+_IN = "in "
+_REACHING = "reaching"
+
+
+class ProgramReference(NamedTuple):
     """A program by its file and its index there, and whether it may run on an accelerator."""
 
     path: str
@@ -170,10 +197,8 @@ class ProgramEffects(Traces):
         self._worker_traces: dict[tuple[str, ...], WorkerTrace] = {}
         self._flag_writes: dict[str, tuple[FlagWrite, ...]] = {}
         self._state_effects_by_run: dict[int, tuple[StateEffect, ...]] = {}
-        # The programs that reach a function, or any function of a file, with the dependencies of the answer.
-        self._reaching: dict[str, tuple[tuple[_ProgramReference, ...], int]] = {}
 
-    def _with_tracking(self) -> Self:
+    def with_tracking(self) -> Self:
         """A project on the same database without answers of its own, so that all dependencies of an answer are
         recorded.
 
@@ -211,31 +236,50 @@ class ProgramEffects(Traces):
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
         """The programs that run any code of a file."""
-        return self._resolve_references(self._programs_where(f"in {path}", lambda each: path in each.paths))
+        return self._resolve_references(self._programs_reaching(f"{_IN}{path}"))
 
     def reaching(self, function: str) -> tuple[Program, ...]:
         """The programs that reach a function (``path:`` is a module's top level)."""
-        return self._resolve_references(self._programs_where(function, lambda each: function in each.functions))
+        return self._resolve_references(self._programs_reaching(function))
 
-    def _resolve_references(self, places: tuple[_ProgramReference, ...]) -> tuple[Program, ...]:
+    def _resolve_references(self, places: tuple[ProgramReference, ...]) -> tuple[Program, ...]:
         return tuple(self.programs_of(each.path)[each.number] for each in places)
 
-    def _programs_where(self, what: str, wanted: Callable[[ProgramSummary], bool]) -> tuple[_ProgramReference, ...]:
-        """The programs whose summary satisfies a predicate; programs of other entry points are not traced for it."""
-        reads = self.resolver.modules.reads
-        if what not in self._reaching:
+    def _programs_reaching(self, what: str) -> tuple[ProgramReference, ...]:
+        """The programs that reach a function, or a file (see ``_IN``); programs of other entry points are not traced for it.
+
+        The answer may be under early cutoff (see ``compare_reaching``): most edits leave it as it is.
+        """
+        if self.database.uncompared:
+            self.compare_reaching()
+        reads, known = self.resolver.modules.reads, self.database.reaching
+        if what not in known:
             outer, reads.dependencies = reads.dependencies, 0
-            found = tuple(
-                _ProgramReference(entries[0].path, number, each.accelerated)
-                for entries in self.entries_by_file
-                for number, each in enumerate(self._program_summaries(entries))
-                if wanted(each)
-            )
-            self._reaching[what] = found, reads.dependencies
-            reads.dependencies |= outer
-        found, seen = self._reaching[what]
-        reads.dependencies |= seen
-        return found
+            found = tuple(self._find_reaching(what))
+            bit = reads.answer((_REACHING, what)) if self.database.compares_programs else reads.dependencies
+            known[what] = found, bit
+            reads.dependencies = outer
+        reads.dependencies |= known[what][1]
+        return known[what][0]
+
+    def _find_reaching(self, what: str) -> Iterator[ProgramReference]:
+        path = what.removeprefix(_IN) if what.startswith(_IN) else None
+        for entries in self.entries_by_file:
+            for number, each in enumerate(self._program_summaries(entries)):
+                if what in each.functions if path is None else path in each.paths:
+                    yield ProgramReference(entries[0].path, number, each.accelerated)
+
+    def compare_reaching(self) -> None:
+        """After a change: drop what depends on which programs reach something, where that has changed."""
+        left, self.database.uncompared = self.database.uncompared, {}
+        try:
+            with self.resolver.modules.reads.untracked():
+                for what, (old, _) in [*left.items()]:
+                    if tuple(self._find_reaching(what)) == old:
+                        self.database.reaching[what] = left.pop(what)
+        finally:
+            if left:
+                self.database.invalidate(union(bit for _, bit in left.values()))
 
     def _program_summaries(self, entries: tuple[Entry, ...]) -> tuple[ProgramSummary, ...]:
         return self.database.reached.of(entries, lambda: tuple(map(self._summarise, self.programs_of(entries[0].path))))
@@ -308,7 +352,7 @@ class ProgramEffects(Traces):
         """
         found = self._seeding_files
         for path in found.paths:
-            if behind in self.resolver.modules.behind(path):
+            if self.resolver.imports(path, behind):
                 yield from self._seeding_in(path, found.words)
 
     @property
@@ -354,7 +398,7 @@ class ProgramEffects(Traces):
         """
         if self._settings.device != "auto":
             return self._settings.device != "cpu"
-        reached = self._programs_where(function, lambda each: function in each.functions)
+        reached = self._programs_reaching(function)
         return not reached or any(each.accelerated for each in reached)
 
 

@@ -65,7 +65,7 @@ class Project(LoaderQueries):
             self._program_summaries(entries)
         seeding = self._seeding_files
         for path in seeding.paths:
-            self.resolver.modules.behind(path)
+            self.resolver.imports(path, path)
             self._seeding_in(path, seeding.words)
 
     def initialises_from_outside(self, word: str) -> bool:
@@ -110,13 +110,13 @@ class Project(LoaderQueries):
 
     @property
     def _worker_seeds(self) -> tuple[WorkerSeedSpan, ...]:
-        return self.of_all("worker seeds", lambda: tuple(worker_seeds(self._with_tracking(), self._catalogue)))
+        return self.of_all("worker seeds", lambda: tuple(worker_seeds(self.with_tracking(), self._catalogue)))
 
     @property
     def worker_functions(self) -> frozenset[str]:
         """The functions of the project that are passed as ``worker_init_fn``."""
         return self.of_all(
-            "worker functions", lambda: frozenset(each.function for each in worker_functions(self._with_tracking()))
+            "worker functions", lambda: frozenset(each.function for each in worker_functions(self.with_tracking()))
         )
 
     def passed_seed(self, trace_event: TraceEvent) -> Expression | None:

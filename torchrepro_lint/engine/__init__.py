@@ -6,6 +6,8 @@
 - ``read_tree``, ``ReadOptions`` of ``read_project``: all files of a project, parsed or from the cache
 - ``parse_bytes``, ``ParsedFile`` of ``parsed_file``: one file, parsed
 - ``Partition``, ``check_tree`` of ``partition``: the connected components of a project, and the scheduler that checks them
+- ``RepeatedRun`` of ``repeated_run``: a run that is repeated in memory after each change
+- ``LinkedProject`` of ``incremental_project``: a project under edit, analysed incrementally
 - ``make_checker``, ``check``, ``Checker``, ``CheckResult`` of ``checker``: the rules on one file
 - ``fix_tree``, ``FixResult`` of ``fixer``: the fix loop and fix verification
 - ``write_all``, ``write_atomically``, ``FileChange`` of ``writing``: atomic file writes

@@ -109,14 +109,16 @@ def link_project(
     lines: dict[str, Lines] = {}
 
     def position(path: str, offset: int) -> Position:
+        record_read(path)
         if path not in lines:
             lines[path] = files[path].lines
         return lines[path].place(offset)
 
     def text(path: str) -> str:
+        record_read(path)
         return files[path].text
 
-    return Project(
+    project = Project(
         facts,
         checker.tree.root.settings,
         checker.catalogue,
@@ -127,6 +129,9 @@ def link_project(
         checker.manifest.libraries,
         before,
     )
+    record_read = project.resolver.modules.reads.record_read
+    guarded(project.compare_reaching)  # a rule that asks the same fails again, and says so
+    return project
 
 
 def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> CheckResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -14,7 +14,7 @@ from torchrepro_lint.checks.rule import Finding, Rule, why_unfixed
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.target import Target, substitution_warning, target_of
 from torchrepro_lint.engine.baseline import Baseline
-from torchrepro_lint.engine.checker import Checker, make_checker
+from torchrepro_lint.engine.checker import Checker, CheckResult, make_checker
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.fix_completion import completed_fix
 from torchrepro_lint.engine.fixer import FixResult, ReportFilter, fix_tree
@@ -55,8 +55,13 @@ def run_with_states(
     seen: dict[str, tuple[FileSignature, str]] = {}
     with gc_disabled():
         outcomes = [_run_tree(checker, fix, advance, options, seen, baseline) for checker, _ in prepared]
-    notes = [note for _, target in prepared if (note := substitution_warning(target))]
-    outcome = RunOutcome(
+    return merged_outcome(plan, outcomes, [target for _, target in prepared]), seen
+
+
+def merged_outcome(plan: Plan, outcomes: Sequence[RunOutcome], targets: Sequence[Target]) -> RunOutcome:
+    """The outcome of a run from those of its projects."""
+    notes = [note for target in targets if (note := substitution_warning(target))]
+    return RunOutcome(
         tuple(sorted((one for outcome in outcomes for one in outcome.diagnostics), key=report_order)),
         sum(outcome.files for outcome in outcomes),
         tuple(change for outcome in outcomes for change in outcome.changes),
@@ -64,7 +69,6 @@ def run_with_states(
         tuple(dict.fromkeys(notes)),
         (*plan.errors, *(error for outcome in outcomes for error in outcome.errors)),
     )
-    return outcome, seen
 
 
 def prepare(tree: ProjectTree, honour_comments: bool) -> tuple[Checker, Target]:
@@ -128,7 +132,11 @@ class TreeReport(NamedTuple):
 
 def report_on(checker: Checker, partition: Partition, jobs: int = 1) -> TreeReport:
     """Run the rules on the files to lint; ``partition`` is that of all files of the project."""
-    checks, files = check_tree(checker, partition, jobs), partition.files
+    return reported(checker, partition.files, check_tree(checker, partition, jobs))
+
+
+def reported(checker: Checker, files: Mapping[str, ParsedFile], checks: Mapping[str, CheckResult]) -> TreeReport:
+    """The report of a project from the result of each file."""
     rules = {rule.code: rule for rule in RULES}
     hidden: dict[str, int] = {}
     diagnostics: list[Diagnostic] = []

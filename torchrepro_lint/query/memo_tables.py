@@ -42,7 +42,7 @@ def clear_interned() -> None:
 
 
 # The number of bits for words, and for answers. Two that share a bit count as changing together.
-_WORD_BITS = 1024
+_WORD_BITS = 8192
 _ANSWER_BITS = 4096
 
 
@@ -214,6 +214,14 @@ class NamedMemoTable:
         """Take over one of the ``entries`` of an earlier run on the same files."""
         self._known.setdefault(name, (answer, depends_on, words))
 
+    def put(self, name: str, answer: Any, depends_on: int, words: frozenset[str]) -> None:
+        """Remember an answer in place of any other."""
+        self._known[name] = answer, depends_on, words
+
+    def get(self, name: str) -> Any:
+        """An answer that is known, else None; it becomes no dependency of the running query."""
+        return self._known.get(name, (None,))[0]
+
     def invalidate(self, changed: int, words: AbstractSet[str]) -> None:
         """Drop the answers that depend on anything that has changed: files, or which files mention one of the words."""
         for name in [
@@ -349,14 +357,14 @@ def changed_answers(again: list[RevalidatedAnswer], known: Collection[CutoffAnsw
         left = [each for each in again if each.dependencies & doubtful]
         if len(left) == len(again):
             return changed | doubtful
-        changed |= _union(each.bit for each in again if not (each.same or each.dependencies & doubtful))
+        changed |= union(each.bit for each in again if not (each.same or each.dependencies & doubtful))
         again = left
     return changed
 
 
 def _dependents(some: Iterable[int], known: Collection[CutoffAnswer]) -> int:
     """The bits of some answers and of all that depend on them, directly or not."""
-    before, bits = 0, _union(some)
+    before, bits = 0, union(some)
     while bits != before:
         before = bits
         for each in known:
@@ -365,7 +373,8 @@ def _dependents(some: Iterable[int], known: Collection[CutoffAnswer]) -> int:
     return bits
 
 
-def _union(bits: Iterable[int]) -> int:
+def union(bits: Iterable[int]) -> int:
+    """All of some bits."""
     found = 0
     for each in bits:
         found |= each

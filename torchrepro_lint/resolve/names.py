@@ -6,9 +6,11 @@ values are named; an unknown value has no name.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
+from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ObjectSources
 from torchrepro_lint.resolve.search_path import places_of
 from torchrepro_lint.syntax.nodes import (
@@ -107,6 +109,16 @@ class Names(ObjectSources):
         for table in (self.modules, self._memo, self._ancestries, self.above, self._behind, self.call_graph):
             table.invalidate(changed)
         self.registry.invalidate(changed)
+
+    def imports(self, path: str, other: str) -> bool:
+        """Whether a file is another, or imports it, directly or not; under early cutoff, since few edits change imports."""
+        behind = self._memo.solve(("behind", path), lambda: self.modules.behind(path), early_cutoff=True)
+        at = bisect_left(behind, other)
+        return behind[at : at + 1] == (other,)
+
+    def torch_modules(self) -> frozenset[str]:
+        """The modules that import torch, and those that such a module imports; under early cutoff."""
+        return frozenset(self._memo.solve(("torch",), lambda: torch_modules(self.modules), early_cutoff=True))
 
     # --- expressions -------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -188,10 +189,14 @@ class IndexTables:
         if changed is None:
             return False
         self.changed |= changed
+        self.invalidate(changed, changed_identifiers(before, facts.summary))
+        return True
+
+    def invalidate(self, changed: int, words: AbstractSet[str] = frozenset()) -> None:
+        """Drop the results that depend on anything that has changed: files, answers, or which files mention one of the words."""
         for table in self._tables():
             table.invalidate(changed)
-        self.answers.invalidate(changed, changed_identifiers(before, facts.summary))
-        return True
+        self.answers.invalidate(changed, words)
 
     def _tables(self) -> Iterator[Table]:
         """The memo tables that a change invalidates."""
@@ -355,4 +360,7 @@ class ProgramIndex:
     @property
     def torch_modules(self) -> frozenset[str]:
         """The modules that import torch, and those that such a module imports."""
-        return self.of_all("torch", lambda: torch_modules(self.resolver.modules))
+        modules = self.resolver.modules
+        if modules.reads.early_cutoff:
+            return self.resolver.torch_modules()
+        return self.of_all("torch", lambda: torch_modules(modules))

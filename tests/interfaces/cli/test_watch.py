@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
     def batches(*folders: str, **options: object) -> Iterator[object]:
         asked.extend(folders)
         assert options["raise_interrupt"] is False
-        yield from ("first", "second")
+        yield from ({"first"}, {"second"})
 
     assert watch(run, lambda: ["/b", "/a", "/b"], batches) == 0
     assert asked == ["/a", "/b"]
@@ -40,6 +41,48 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
         "torchrepro-lint: settings are broken",
         *["Watching for changes; press Ctrl-C to stop"] * 2,
     ]
+
+
+def test_while_nothing_changes_the_next_run_is_prepared() -> None:
+    did: list[str] = []
+
+    def batches(*_folders: str, **_options: object) -> Iterator[object]:
+        yield from (set(), {"change"}, set(), set())
+
+    def idle() -> None:
+        did.append("idle")
+        raise UsageError("settings are broken")
+
+    def run() -> int:
+        did.append("run")
+        return 0
+
+    assert watch(run, lambda: ["/a"], batches, idle) == 0
+    assert did == ["run", "idle", "run", "idle", "idle"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends it with a signal")
+@pytest.mark.parametrize("options", [[], ["--no-cache"], ["--ignore-noqa"]])
+def test_a_later_run_prints_what_a_first_one_prints(project: Maker, lint: Lint, options: list[str]) -> None:
+    """The later runs are worked out in memory."""
+    pytest.importorskip("watchfiles")
+    flag = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"
+    folder = project({"pyproject.toml": "", "a.py": flag, "b.py": "x = 1\n"})
+    command = [sys.executable, "-u", "-m", "torchrepro_lint", "--watch", "-q", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert process.stderr.readline().startswith("Watching")
+            for number in range(1, 600):
+                (folder / "b.py").write_text(f"{flag}# {number} noqa\n", encoding="utf-8")
+                if _readable(process, 1.0, process.stderr):
+                    break
+        finally:
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+    last = lint("-q", *options).out
+    assert re.sub(r"\d+ noqa", "", out).endswith(re.sub(r"\d+ noqa", "", last))
+    assert last.count("benchmark") >= 2
 
 
 @pytest.mark.parametrize(
@@ -89,7 +132,7 @@ def test_with_watchfiles_itself(project: Maker) -> None:
             process.communicate(timeout=60)
 
 
-def _readable(process: subprocess.Popen[str], seconds: float) -> bool:
+def _readable(process: subprocess.Popen[str], seconds: float, stream: object = None) -> bool:
     import select
 
-    return bool(select.select([process.stdout], [], [], seconds)[0])
+    return bool(select.select([stream or process.stdout], [], [], seconds)[0])

@@ -116,11 +116,11 @@ def test_actions_stay_in_the_cells_that_they_concern(book: Book) -> None:
     book.wait(b=["TRL201"], d=["TRL204"])
     found = {one["title"]: one["edit"]["changes"] for one in book.actions("d", 1)}
     assert {tuple(changes) for changes in found.values()} == {("cell:d",)}
-    hiding = next(changes for title, changes in found.items() if title.startswith("Suppress"))
+    hiding = next(changes for title, changes in found.items() if title.startswith("Ignore"))
     (edit,) = hiding["cell:d"]
     assert edit["range"]["start"] == {"line": 1, "character": len("torch.use_deterministic_algorithms(")}
     assert edit["newText"] == "  # noqa: TRL204"
-    assert any(title.startswith("Fix all") for title in found)
+    assert any(title.startswith("Apply all safe") for title in found)
     assert all(list(one["edit"]["changes"]) == ["cell:b"] for one in book.actions("b", 0) if one["kind"] == "quickfix")
     assert book.actions("c", 0)[:-1] == []
 

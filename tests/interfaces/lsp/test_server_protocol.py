@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ import pytest
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from benchmarks.language_client import PATIENCE, Client
-from torchrepro_lint.checks import RULES
-from torchrepro_lint.interfaces.lsp.messages import rule_page
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 Start = Callable[..., Client]
@@ -227,23 +224,8 @@ def test_positions_with_emoji(encoding: str, columns: tuple[int, int, int], proj
     hover = client.request(
         "textDocument/hover", {"textDocument": {"uri": (root / "train.py").as_uri()}, "position": inside}
     )
-    assert hover["result"]["contents"]["value"].startswith("# TRL201 cudnn-benchmark")
+    assert hover["result"]["contents"]["value"].startswith("**TRL201 cudnn-benchmark**")
     assert client.stop() == 0
-
-
-def test_a_page_is_shown_without_what_it_tells_tests() -> None:
-    """Editors do not take a fence with more words than one for code."""
-    for rule in RULES:
-        shown = rule_page(rule.code)
-        assert shown is not None
-        assert re.findall(r"^```\w+ .*$", shown, re.MULTILINE) == []
-        assert "# error:" not in shown
-    shown = rule_page("TRL102")
-    assert shown is not None
-    assert "`data.py`:\n\n```python\n" in shown
-    assert "  # TRL102\n" in shown
-    assert "`train.py`, fixed (unsafe):\n\n```python\n" in shown
-    assert rule_page("TRL998") is None
 
 
 def test_a_large_file_of_the_project_is_read_in_the_servers_own_process(project: Project, start: Start) -> None:
@@ -262,6 +244,21 @@ def test_hover_says_nothing_where_nothing_is(project: Project, start: Start) -> 
     client.open(root / "train.py", FLAG)
     params = {"textDocument": {"uri": (root / "train.py").as_uri()}, "position": {"line": 0, "character": 1}}
     assert client.request("textDocument/hover", params)["result"] is None
+
+
+def test_a_client_says_how_it_shows_a_hover_and_actions_say_what_they_do(project: Project, start: Start) -> None:
+    root = project({"train.py": FLAG, "pyproject.toml": ""})
+    client = start(root, capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}})
+    client.open(root / "train.py", FLAG)
+    params = {"textDocument": {"uri": (root / "train.py").as_uri()}, "position": {"line": 2, "character": 1}}
+    contents = client.request("textDocument/hover", params)["result"]["contents"]
+    assert contents["kind"] == "plaintext"
+    assert contents["value"].startswith("TRL201 cudnn-benchmark\n\n")
+    found = [(one["title"], one["kind"], one.get("isPreferred")) for one in actions(client, root / "train.py")]
+    (fix, *others) = found
+    assert fix[0].endswith(" (unsafe)")
+    assert fix[1:] == ("quickfix", None)
+    assert others == [("Ignore TRL201 here", "quickfix", None)]
 
 
 def test_malformed_messages_do_not_end_the_server(project: Project, start: Start) -> None:
@@ -313,7 +310,7 @@ def test_a_cancelled_request_is_answered_and_the_next_one_too(project: Project, 
     answers = [client.answer(number) for number in numbers]
     assert "result" in answers[0]
     assert answers[1]["error"]["code"] == -32800
-    assert answers[2]["result"]["contents"]["value"].startswith("# TRL201")
+    assert answers[2]["result"]["contents"]["value"].startswith("**TRL201 ")
 
 
 def test_an_edit_is_not_lost_with_a_request_that_is_cancelled(project: Project, start: Start) -> None:

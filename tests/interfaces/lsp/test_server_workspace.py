@@ -12,10 +12,10 @@ import pytest
 
 from benchmarks.keystrokes import keystrokes
 from torchrepro_lint.domain.project import Project as AnalysedProject
+from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.client_settings import Preferences, preferences
 from torchrepro_lint.interfaces.lsp.documents import CellText, Document, encode_text, notebook_data
-from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.syntax.nodes import SyntaxTree
 
@@ -247,7 +247,7 @@ def test_while_settings_are_wrong_those_before_stay_in_force(project: Project) -
         assert opened.codes("train") == ["TRL204"]
     assert len(opened.complaints) == 1
     assert opened.complaints[0].startswith(str(root / "pyproject.toml"))
-    assert opened.complaints[0].endswith("what it said before stays in force")
+    assert opened.complaints[0].endswith("the earlier settings stay in force")
     opened.show(train=TRAIN)
     assert opened.codes("train") == ["TRL101"]
     (root / "model.py").write_text(MODEL.replace("torch.randn(3)", "torch.ones(3)"))

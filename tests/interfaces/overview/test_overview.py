@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -57,10 +58,10 @@ def test_which_command_fixes_how_many(project: Project) -> None:
     assert (safe, unsafe) == (1, 4)
     assert (
         fix_commands(overview)
-        == "torchrepro-lint --fix mends 1 of them, torchrepro-lint --fix --unsafe-fixes mends 4 more."
+        == "torchrepro-lint --fix fixes 1 of them, torchrepro-lint --fix --unsafe-fixes fixes 4 more."
     )
     kept = overview._replace(findings=tuple(item for item in overview.findings if not (item.fix and item.fix.safe)))
-    assert fix_commands(kept) == "torchrepro-lint --fix --unsafe-fixes mends 4 of them."
+    assert fix_commands(kept) == "torchrepro-lint --fix --unsafe-fixes fixes 4 of them."
     assert fix_commands(overview._replace(findings=())) == ""
 
 
@@ -139,7 +140,9 @@ def test_calls_of_what_is_not_known_are_told(project: Project) -> None:
     text = "import torch\nfrom lib import apply\n\ndef run(step, size):\n    step(torch.rand(size))\n    size.go()\n\n"
     text += "apply(run)\n\ndef known():\n    pass\n\nalias = known\nalias()\n"
     found = [gap for gap in overview_of(project({"run.py": text})).gaps if gap.kind == "call"]
-    assert [(gap.what, gap.why) for gap in found] == [("run.py:5", "step(...) may call anything; 1 run comes by here")]
+    assert [(gap.what, gap.why) for gap in found] == [
+        ("run.py", "what step(torch.rand(...)) (run.py:5) runs is not known; it may be code of this project")
+    ]
 
 
 def test_no_entry_point_is_said(project: Project) -> None:
@@ -181,3 +184,12 @@ def test_a_run_that_breaks_the_tool_breaks_no_more(project: Project, monkeypatch
     (gap,) = (gap for gap in found.overview.gaps if gap.kind == "fault")
     assert (gap.what, "KeyError: 'lost'" in gap.why) == ("train.py", True)
     assert found.errors == (f"{gap.what}: {gap.why}",)
+
+
+def test_findings_of_a_notebook_come_in_the_order_of_its_cells(project: Project) -> None:
+    flag = "torch.backends.cudnn.benchmark = True"
+    sources = ["import torch", f"# first\n\n{flag}", flag]
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": each} for each in sources]
+    book = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    found = overview_of(project({"a.ipynb": book})).findings
+    assert [str(each.place) for each in found if each.code == "TRL201"] == ["a.ipynb:cell 2:3", "a.ipynb:cell 3:1"]

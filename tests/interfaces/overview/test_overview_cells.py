@@ -9,6 +9,7 @@ import pytest
 
 from overview_projects import STEADY, STUDY, TRAIN, cells_of, overview_of
 from torchrepro_lint.checks import RULES
+from torchrepro_lint.interfaces.overview.cells import NOT_KNOWN
 from torchrepro_lint.interfaces.overview.comparison import verdict
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SHORT_MESSAGES, TITLES
 
@@ -31,12 +32,12 @@ def test_each_control_of_a_program_with_flaws(project: Project) -> None:
         "cuda": ("good", "seeded"),
         "events": ("good", "seeds come first"),
         "cudnn": ("bad", "benchmark is on"),
-        "algorithms": ("bad", "not turned on"),
+        "algorithms": ("bad", "not enabled"),
         "workspace": ("unused", "not needed"),
         "loaders": ("risk", "global generator shuffles"),
-        "workers": ("risk", "seeds of workers not fixed"),
+        "workers": ("risk", "random numbers are not seeded"),
         "operations": ("bad", "no deterministic version"),
-        "order": ("bad", "order of a listing is used"),
+        "order": ("bad", "a listing's order decides"),
     }
 
 
@@ -45,9 +46,9 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
     states = {key: cell.state for key, cell in cells_of(overview, "steady.py").items()}
     assert {key for key, state in states.items() if state == "unused"} == {"workspace", "loaders", "workers"}
     assert {state for state in states.values() if state != "unused"} == {"good"}
-    assert verdict(overview) == "1 of 2 entry points has something to mend."
+    assert verdict(overview) == "1 of 2 entry points has something to fix."
     assert (
-        verdict(overview_of(project({"steady.py": STEADY}) / "steady.py")) == "The one entry point has nothing to mend."
+        verdict(overview_of(project({"steady.py": STEADY}) / "steady.py")) == "The one entry point has nothing to fix."
     )
 
 
@@ -60,20 +61,20 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         (("torch.manual_seed(0)\n", "torch.seed()\n"), "torch", ("bad", "new seed in each run")),
         (("torch.manual_seed(0)\n", "from lib import set_seed; set_seed(0)\n"), "torch", ("unknown", "perhaps seeded")),
         (("np.random.seed(0)\n", ""), "numpy", ("bad", "never seeded")),
-        (("np.random.seed(0)\n", "if A:\n    np.random.seed(0)\n"), "numpy", ("risk", "seeded on a condition")),
+        (("np.random.seed(0)\n", "if A:\n    np.random.seed(0)\n"), "numpy", ("risk", "seeded under a condition")),
         (("random.seed(0)\nnp", "np"), "python", ("bad", "never seeded")),
         (("* random.random()", "* random.Random().random()"), "python", ("bad", "generator without a seed")),
-        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "python", ("risk", "seeded, but late")),
-        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "events", ("bad", "drawn before it is seeded")),
+        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "python", ("risk", "seeded too late")),
+        (("random.seed(0)\nnp", "random.random()\nrandom.seed(0)\nnp"), "events", ("bad", "draws before the seed")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "algorithms", ("good", "not needed")),
         (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = True"), "cudnn", ("good", "kernels fixed")),
-        (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "not turned on")),
-        (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = A"), "cudnn", ("risk", "left to an option")),
+        (("torch.use_deterministic_algorithms(True)\n", ""), "algorithms", ("bad", "not enabled")),
+        (("use_deterministic_algorithms(True)", "backends.cudnn.deterministic = A"), "cudnn", ("risk", "depends on an option")),
         (("torch.use_deterministic_algorithms(True)\n", ""), "cudnn", ("bad", "kernels may vary")),
-        (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "not really turned on")),
-        (("(True)", "(A)"), "algorithms", ("risk", "left to an option")),
-        (("torch.use", "if A: torch.use"), "algorithms", ("risk", "on, on a condition")),
-        (("torch.use", "torch.backends.cudnn.benchmark = A; torch.use"), "cudnn", ("unknown", "benchmark is left open")),
+        (("(True)", "(True, warn_only=True)"), "algorithms", ("bad", "enabled without effect")),
+        (("(True)", "(A)"), "algorithms", ("risk", "depends on an option")),
+        (("torch.use", "if A: torch.use"), "algorithms", ("risk", "on under a condition")),
+        (("torch.use", "torch.backends.cudnn.benchmark = A; torch.use"), "cudnn", ("unknown", "benchmark depends on the run")),
         (("torch.use", "torch.backends.cudnn.benchmark = True  # noqa\ntorch.use"), "cudnn", ("risk", "benchmark is on")),
         (("torch.use", "if A: torch.backends.cudnn.benchmark = True\nelse: torch.backends.cudnn.benchmark = False\ntorch.use"), "cudnn", ("risk", "benchmark is on")),
         (("nn.Conv2d(3, 8, 3)", "nn.Linear(8, 8)"), "cudnn", ("unused", "no convolution found")),
@@ -82,7 +83,7 @@ def test_a_settled_program_has_nothing_to_mend(project: Project) -> None:
         ((".cuda()", ""), "workspace", ("unused", "no CUDA")),
         (("random.random()", "1"), "python", ("good", "seeded")),
         (("nn.Conv2d(3, 8, 3)", "nn.AdaptiveMaxPool2d(3)"), "operations", ("bad", "no deterministic version")),
-        (('"model.pt")', '"model.pt", list({"a", str(A)}))'), "order", ("bad", "order of a set is used")),
+        (('"model.pt")', '"model.pt", list({"a", str(A)}))'), "order", ("bad", "a set's order decides")),
     ],
 )  # fmt: skip
 def test_a_control_when_something_changes(
@@ -105,12 +106,12 @@ def test_a_control_when_something_changes(
             ("good", "no workers"),
         ),
         ("shuffle=True", ("risk", "global generator shuffles"), ("good", "no workers")),
-        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "seeds of workers not fixed")),
+        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "random numbers are not seeded")),
         ("**options()", ("unknown", "arguments not known"), ("unknown", "arguments not known")),
         (
             "in_order=False, num_workers=2, generator=torch.Generator()",
             ("bad", "batches out of order"),
-            ("good", "nothing left open"),
+            ("good", "workers draw nothing unseeded"),
         ),
     ],
 )
@@ -163,11 +164,45 @@ def test_no_cell_is_good_across_a_gap(project: Project) -> None:
     overview = overview_of(project({"train.py": _BEHIND_A_GAP}))
     found = cells_of(overview, "train.py")
     for key in ("operations", "algorithms"):
-        assert (found[key].state, found[key].says) == ("unknown", "not all is followed")
+        assert (found[key].state, found[key].says) == ("unknown", NOT_KNOWN)
         assert found[key].because.startswith("What self.model(x) (train.py:11) runs is not known, so ")
     assert [(gap.what, gap.why) for gap in overview.gaps if gap.kind == "call"] == [
-        ("train.py:11", "self.model(...) may call anything; 1 run comes by here")
+        ("train.py", "what self.model(x) (train.py:11) runs is not known; it may be code of this project")
     ]
     plain = _BEHIND_A_GAP.replace("wrap(model)", "model").replace("from other import wrap\n", "")
     followed = cells_of(overview_of(project({"train.py": plain})), "train.py")
-    assert (followed["operations"].says, followed["algorithms"].says) == ("none raises", "not needed")
+    assert (followed["operations"].says, followed["algorithms"].says) == (
+        "all have a deterministic version",
+        "not needed",
+    )
+
+
+def test_what_a_gap_may_hide_is_not_known(project: Project) -> None:
+    """A seed that comes before it holds; what was not found may be behind it."""
+    overview = overview_of(project({"train.py": _BEHIND_A_GAP}))
+    found = cells_of(overview, "train.py")
+    assert {key: cell.says for key, cell in found.items() if cell.state != "unknown"} == {
+        "torch": "seeded",
+        "cuda": "seeded",
+        "events": "seeds come first",
+        "cudnn": "kernels fixed",
+        "workspace": "not needed",
+    }
+    assert {cell.says for cell in found.values() if cell.state == "unknown"} == {NOT_KNOWN}
+    assert found["numpy"].because == (
+        "What self.model(x) (train.py:11) runs is not known. "
+        "In what is followed: Nothing in this run draws from numpy's global generator."
+    )
+
+
+def test_a_seed_after_a_gap_may_be_late(project: Project) -> None:
+    text = "import torch\nimport lib\n\n\ndef main(step):\n    step()\n    torch.manual_seed(0)\n    step()\n"
+    late = f"{text}    torch.save(torch.rand(2), 'x')\n\n\nif __name__ == '__main__':\n    lib.apply(main)\n"
+    found = cells_of(overview_of(project({"late.py": late})), "late.py")
+    assert [found[key].state for key in ("torch", "events")] == ["unknown", "unknown"]
+    assert found["torch"].because.startswith(
+        "What step() (late.py:6) runs is not known, and 1 more call is not followed."
+    )
+    early = late.replace("    step()\n    torch.manual_seed", "    torch.manual_seed")
+    found = cells_of(overview_of(project({"late.py": early})), "late.py")
+    assert [found[key].state for key in ("torch", "events", "numpy")] == ["good", "good", "unknown"]

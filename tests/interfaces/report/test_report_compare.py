@@ -84,8 +84,10 @@ def test_lines_that_move_are_the_same_findings(project: Project, lint: Lint) -> 
     found = json.loads(lint("report", "--compare", "old.json", "--output-format", "json").out)
     nothing = {"cells": [], "new_entries": [], "gone_entries": [], "new_findings": [], "gone_findings": [], "notes": []}
     assert found["comparison"] == nothing
-    assert "Nothing: entry points" in lint("report", "--compare", "old.json").out
-    assert "Nothing: entry points" in lint("report", "--compare", "old.json", "--output-format", "markdown").out
+    assert "Nothing changed in entry points" in lint("report", "--compare", "old.json").out
+    assert (
+        "Nothing changed in entry points" in lint("report", "--compare", "old.json", "--output-format", "markdown").out
+    )
 
 
 def test_of_equal_findings_as_many_as_there_are_more(project: Project, lint: Lint) -> None:

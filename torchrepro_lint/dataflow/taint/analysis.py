@@ -40,10 +40,7 @@ class TaintAnalysis:
         self.arguments = ArgumentTaint(self)
         self.loops = LoopTaint(self)
         self.returns = ReturnTaint(self)
-        files = project.files
-        self.dynamic_calls = DynamicCalls(
-            self.uses, tuple(path for path in sorted(files) if "getattr" in files[path].summary.calls)
-        )
+        self.dynamic_calls = DynamicCalls(self.uses, self.names.call_graph)
 
     def first_sink(self, start: Iterable[TaintedValue | Sink]) -> Sink | None:
         """The first sink that one of the tainted values reaches; None if no sink is known."""

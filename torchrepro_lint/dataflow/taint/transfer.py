@@ -27,6 +27,7 @@ from torchrepro_lint.syntax.visitor import expressions, operands_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.uses import DefUse
+    from torchrepro_lint.resolve.call_graph import CallGraph
 
 
 class OrderTaint(NamedTuple):
@@ -257,8 +258,8 @@ _LEAST_LETTERS = 4
 class DynamicCalls:
     """Calls of methods by computed name, through ``getattr``."""
 
-    def __init__(self, uses: DefUse, files: tuple[str, ...]) -> None:
-        self._uses, self._files = uses, files
+    def __init__(self, uses: DefUse, call_graph: CallGraph) -> None:
+        self._uses, self._call_graph = uses, call_graph
 
     def calls(self, word: str) -> list[tuple[str, Call]]:
         """The calls whose computed name may be this one, each with its file."""
@@ -267,13 +268,12 @@ class DynamicCalls:
     @cached_property
     def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
         found = []
-        for path in self._files:
-            # A callee without a name (the empty word) is the result of another call.
-            if {"getattr", ""} <= set(self._uses.summary(path).calls):
-                for call in _called_results(self._uses.facts(path)):
-                    pattern = _pattern(call.func)
-                    if pattern is not None:
-                        found.append((pattern, path, call))
+        # A callee without a name (the empty word) is the result of another call.
+        for path in sorted(self._call_graph.paths(["getattr"]) & self._call_graph.paths([""])):
+            for call in _called_results(self._uses.facts(path)):
+                pattern = _pattern(call.func)
+                if pattern is not None:
+                    found.append((pattern, path, call))
         return found
 
 

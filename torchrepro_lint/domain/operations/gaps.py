@@ -64,6 +64,34 @@ def gaps_to_loss(project: ProgramEffects, program: Program) -> tuple[Gap, ...]:
     return known[id(program.run)]
 
 
+# Names that IPython defines in every notebook.
+_OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
+
+
+def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[tuple[int, Gap], ...]:
+    """All gaps of a run that may hide code of the project, each with its order in the trace: those on the way to the loss,
+    and calls that cannot be resolved.
+    """
+    unknown, to_loss = UnknownCalls(project), {id(each.trace_event): each for each in gaps_to_loss(project, program)}
+    found: dict[tuple[str, int], tuple[int, Gap]] = {}
+    for order, each in enumerate(program.run.trace_events):
+        call = each.event.value
+        if each.event.kind != "call" or not isinstance(call, Call):
+            continue
+        gap = to_loss.get(id(each))
+        if gap is None and not each.names and not _is_of_notebooks(call.func):
+            far = isinstance(call.func, Attribute) or (isinstance(call.func, Ref) and len(call.func.path) > 1)
+            hides = not far and unknown.may_be_project_code(each.path, each.function, call.func)
+            gap = Gap(_text(call), "runs", each) if hides else None
+        if gap is not None:
+            found.setdefault((each.path, call.start), (order, gap))
+    return tuple(found.values())
+
+
+def _is_of_notebooks(func: Expression) -> bool:
+    return isinstance(func, Ref) and not func.path and not _OF_NOTEBOOKS.isdisjoint(func.roots)
+
+
 def first_gap(project: ProgramEffects, program: Program) -> str:
     """What is not followed first, and where, for a message; empty without a gap."""
     found = gaps_to_loss(project, program)

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions
@@ -30,6 +32,7 @@ from torchrepro_lint.source.errors import UsageError, escaped_path
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.baseline import Baseline
+    from torchrepro_lint.engine.repeated_run import RepeatedRun
 
 
 STDIN = "-"
@@ -45,7 +48,12 @@ def run_check(arguments: Arguments) -> int:
     if _reads_stdin(arguments):
         raise UsageError("--watch cannot be combined with standard input")
 
-    return watch(lambda: _run(arguments), lambda: (each for tree in _plan(arguments).trees for each in _watched(tree)))
+    repeated = _Repeated(arguments)
+    return watch(
+        lambda: _run(arguments, repeated.outcome),
+        lambda: (each for tree in _plan(arguments).trees for each in _watched(tree)),
+        idle=repeated.prepare,
+    )
 
 
 def _watched(tree: ProjectTree) -> tuple[str, ...]:
@@ -53,7 +61,50 @@ def _watched(tree: ProjectTree) -> tuple[str, ...]:
     return tuple(map(tree.place, tree.files)) if tree.partial else (tree.root.top,)
 
 
-def _run(arguments: Arguments) -> int:
+class _Repeated:
+    """The runs of ``--watch``: the first one as any other; the next ones are worked out in memory, from what has changed."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        self._known: RepeatedRun | None = None
+        self._is_first = True
+        self._is_settled = True
+
+    def outcome(self, planned: Plan, baseline: Baseline | None) -> RunOutcome:
+        """The outcome of the next run."""
+        if self._is_first or _changes_files(self._arguments):
+            self._is_first = False
+            return _outcome(self._arguments, planned, baseline)
+        self._is_settled = False
+        return self._run().outcome(planned)
+
+    def prepare(self) -> None:
+        """Prepare for the next change, for a tenth of a second or so."""
+        if _changes_files(self._arguments):
+            return
+        if self._known is None:
+            self._run().outcome(_plan(self._arguments))
+        elif not self._is_settled:
+            self._known.settle()
+            self._is_settled = True
+        else:
+            self._known.narrow(_SLICE)
+
+    def _run(self) -> RepeatedRun:
+        if self._known is None:
+            from torchrepro_lint.engine.repeated_run import RepeatedRun  # imports all rules
+
+            gc.disable()  # see ``RepeatedRun.settle``
+            means = ReadOptions(0, not self._arguments.no_cache, self._arguments.cache_dir)
+            self._known = RepeatedRun(not self._arguments.ignore_noqa, means)
+        return self._known
+
+
+def _changes_files(arguments: Arguments) -> bool:
+    return arguments.fix or arguments.fix_only or arguments.diff
+
+
+def _run(arguments: Arguments, run: Callable[[Plan, Baseline | None], RunOutcome] | None = None) -> int:
     planned = _plan(arguments)
     for note in () if arguments.quiet else planned.notes:
         terminal.note(note)
@@ -68,7 +119,7 @@ def _run(arguments: Arguments) -> int:
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
         return _print_errors(planned.errors)
     baseline = adopt.read_baseline(arguments, _reads_stdin(arguments))
-    outcome = _outcome(arguments, planned, baseline)
+    outcome = run(planned, baseline) if run else _outcome(arguments, planned, baseline)
     if arguments.write_baseline:
         return _adopt(arguments, outcome)
     if baseline:
@@ -91,7 +142,7 @@ def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> 
     """The outcome of a run, recalled from the cache where nothing has changed; findings of the baseline are not fixed."""
     means = ReadOptions(arguments.jobs or cores(), not arguments.no_cache, arguments.cache_dir)
     honour_comments = not arguments.ignore_noqa
-    changing = arguments.fix or arguments.fix_only or arguments.diff
+    changing = _changes_files(arguments)
     record = None if changing else run_record(planned, honour_comments, means)
     if record and (known := load_outcome(record)) is not None:
         return known
@@ -234,27 +285,43 @@ def _print_errors(errors: tuple[str, ...] | list[str]) -> int:
 # Files of Python, of settings, and those that decide the target torch.
 _SUFFIXES = (".py", ".ipynb", ".toml", ".txt", ".lock", ".yml", ".yaml", ".cfg", ".in")
 _CLEAR = "\033[2J\033[H"
+# Milliseconds without a change after which those before it are taken to be all.
+_STEP = 20
+# Milliseconds without a change after which there is time to prepare for the next one; seconds of that work.
+_IDLE = 200
+_SLICE = 0.1
 Batches = Iterable[object]
 
 
 def watch(
-    run: Callable[[], int], folders: Callable[[], Iterable[str]], batches: Callable[..., Batches] | None = None
+    run: Callable[[], int],
+    folders: Callable[[], Iterable[str]],
+    batches: Callable[..., Batches] | None = None,
+    idle: Callable[[], None] = lambda: None,
 ) -> int:
     """Run, then again after each batch of changes below the folders, until interrupted; the status of the last run.
 
-    A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
+    ``idle`` is called again and again while nothing changes. A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
     """
     changes = batches or _watchfiles()
     status = _run_once(run)
     try:
-        for _ in changes(*_folders(folders), watch_filter=_may_change_report, raise_interrupt=False):
+        for batch in changes(*_folders(folders), **_OPTIONS):
             settings_table.cache_clear()
+            if not batch:
+                _guarded(idle)
+                continue
             if sys.stdout.isatty():
                 terminal.out(_CLEAR)
             status = _run_once(run)
     except KeyboardInterrupt:
         pass
     return status
+
+
+def _guarded(work: Callable[[], None]) -> None:
+    with contextlib.suppress(UsageError):  # the next run says so
+        work()
 
 
 def _run_once(run: Callable[[], int]) -> int:
@@ -279,6 +346,15 @@ def _may_change_report(_change: object, path: str) -> bool:
     """Whether a changed file may change the report: it has a relevant suffix and lies in no hidden folder."""
     hidden = any(part.startswith(".") and part not in (".", "..") for part in os.path.relpath(path).split(os.sep))
     return path.endswith(_SUFFIXES) and not hidden
+
+
+_OPTIONS: dict[str, Any] = {
+    "watch_filter": _may_change_report,
+    "raise_interrupt": False,
+    "step": _STEP,
+    "rust_timeout": _IDLE,
+    "yield_on_timeout": True,
+}
 
 
 def _watchfiles() -> Callable[..., Batches]:

@@ -4,8 +4,8 @@ It speaks the Language Server Protocol (LSP) through pygls. The public function 
 
 - ``Server`` of ``server``: the state of one connection; hands document changes to the workspace, publishes diagnostics.
 - ``Workspace`` of ``workspace``: the open documents and their projects, without a word of the protocol.
-- ``LinkedProject`` of ``incremental_project``: a project analysed incrementally; reads again only what changed.
 - ``LanguageFeatures`` of ``language_features``: diagnostics, hover and code actions of a document, as LSP types.
+- ``hover_text`` of ``hover``: the text of a hover.
 - ``Client`` of ``client``: the editor's capabilities, and requests and notifications to it.
 - ``OpenTexts``, ``PositionMapper`` of ``text_documents``: texts as the editor has them, and offsets as LSP positions.
 """

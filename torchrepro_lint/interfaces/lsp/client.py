@@ -57,6 +57,11 @@ class Client:
         properties = self._capability("text_document.code_action.resolve_support.properties")
         return "edit" in (properties or ()) and self.supports("text_document.code_action.data_support")
 
+    def shows_markdown(self) -> bool:
+        """Whether the client shows Markdown in a hover; one that says nothing of it does."""
+        formats = self._capability("text_document.hover.content_format")
+        return not formats or types.MarkupKind.Markdown in formats
+
     async def settings(self, uris: Sequence[str]) -> list[Any] | None:
         """The settings for some folders, then those for files in none; None where the client does not provide them."""
         items = [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in uris]

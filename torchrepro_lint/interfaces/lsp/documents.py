@@ -1,4 +1,4 @@
-"""Document contents: open documents as the bytes that saving them would write, and files on disk, reread when changed.
+"""Document contents: open documents as the bytes that saving them would write.
 
 An open document goes through the same reader as a file. Columns are converted between code points and the LSP position
 encodings: UTF-8 bytes, UTF-16 code units, UTF-32.
@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import tokenize
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from torchrepro_lint.config.discovery import ProjectTree
-from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes, too_large
-from torchrepro_lint.engine.read_project import ReadOptions, read_tree
-from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, is_notebook, read_program
 from torchrepro_lint.source.text import Lines
 
 _UTF8 = ("utf-8", "utf-8-sig")
@@ -70,65 +65,6 @@ def _cell(cell: CellText) -> dict[str, Any]:
         return {"cell_type": "markdown", "metadata": {}, "source": cell.text}
     metadata = {} if cell.language == "python" else {"vscode": {"languageId": cell.language}}
     return {"cell_type": "code", "metadata": metadata, "outputs": [], "source": cell.text}
-
-
-# No worker processes: the server has threads, which must not be forked.
-_MEANS = ReadOptions(jobs=0, cached=True)
-
-
-class DiskFiles:
-    """The parsed files of a project on disk. ``files`` is by path from the root, as of the last look at each."""
-
-    def __init__(self, tree: ProjectTree) -> None:
-        self._root = tree.root.path
-        self._parser = tree.root.settings.parser
-        readings = read_tree(tree, options=_MEANS)
-        readings.store()
-        self.files = readings.files
-        places = {path: self.absolute_path(path) for path in self.files}
-        self._states = {path: readings.seen[place][0] for path, place in places.items() if place in readings.seen}
-
-    def absolute_path(self, path: str) -> str:
-        """The absolute path of a file."""
-        return os.path.join(self._root, *path.split("/"))
-
-    def is_current(self, path: str) -> bool:
-        """Whether a file on disk is unchanged since it was parsed."""
-        return path in self.files and self._states.get(path) == self._state(path)
-
-    def reread_if_changed(self, path: str, opened: tuple[bytes, ParsedFile] | None = None) -> bool:
-        """Parse a file again if it has changed; whether it has. ``opened`` is a content that was parsed already."""
-        seen = self._state(path)
-        if seen is not None and path in self.files and self._states.get(path) == seen:
-            return False
-        known = self.files.pop(path, None)
-        self._states.pop(path, None)
-        try:
-            self.files[path] = self._read(path, opened)
-        except OSError:
-            return known is not None
-        if seen is not None:
-            self._states[path] = seen
-        return True
-
-    def _read(self, path: str, opened: tuple[bytes, ParsedFile] | None) -> ParsedFile:
-        try:
-            data = read_program(self.absolute_path(path))
-        except TooLarge as error:
-            return too_large(error)
-        return opened[1] if opened and opened[0] == data else parse_bytes(data, is_notebook(path), self._parser)
-
-    def keep_only(self, paths: Collection[str]) -> set[str]:
-        """Drop all files but these; the paths of the dropped ones."""
-        gone = self.files.keys() - set(paths)
-        self.files = {path: self.files[path] for path in sorted(self.files.keys() - gone)}
-        return gone
-
-    def _state(self, path: str) -> FileSignature | None:
-        try:
-            return file_signature(self.absolute_path(path))
-        except OSError:
-            return None
 
 
 ENCODINGS = ("utf-8", "utf-16", "utf-32")

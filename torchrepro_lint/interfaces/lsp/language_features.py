@@ -12,18 +12,20 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
+from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp import messages
-from torchrepro_lint.interfaces.lsp import messages as hovering
 from torchrepro_lint.interfaces.lsp.documents import Document, offset
-from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
+from torchrepro_lint.interfaces.lsp.hover import hover_text
 from torchrepro_lint.interfaces.lsp.messages import TextChange, fix_all_changes, quick_fixes
 from torchrepro_lint.interfaces.lsp.text_documents import PositionMapper
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
 from torchrepro_lint.source.text import Span
 
 _CODE = re.compile(r"TRL\d{3}")
-_FIX_ALL_TITLE = "Fix all that torchrepro-lint can fix safely in this file"
+_FIX_ALL_TITLE = "Apply all safe fixes of torchrepro-lint in this file"
+# Where the settings ask for unsafe fixes.
+_FIX_ALL_UNSAFE_TITLE = "Apply all fixes of torchrepro-lint in this file (unsafe)"
 
 
 class FileDiagnostics(NamedTuple):
@@ -44,13 +46,14 @@ class LanguageFeatures(NamedTuple):
     """Answers requests about one document at a time.
 
     ``versioned`` says whether the editor takes edits with versions, ``resolves`` whether it asks for the edit of a code
-    action when the user chooses one.
+    action when the user chooses one, ``markdown`` whether it shows Markdown.
     """
 
     workspace: Workspace
     positions: PositionMapper
     versioned: bool
     resolves: bool
+    markdown: bool = True
 
     def diagnostics(self, path: str) -> FileDiagnostics:
         """The diagnostics of an open file."""
@@ -68,8 +71,11 @@ class LanguageFeatures(NamedTuple):
         wanted = _kind_filter(context.only)
         spans = self._spans(target, uri, where, context)
         found = list(self._quick(target, spans)) if wanted(types.CodeActionKind.QuickFix.value) else []
-        if wanted(messages.FIX_ALL) and any(one.fix and one.fix.safe for one in target.report.checked.findings):
-            found += self._all(target, uri)
+        unsafe = target.linked.tree.root.settings.unsafe_fixes
+        fixes = [one.fix for one in target.report.checked.findings if one.fix and (one.fix.safe or unsafe)]
+        if fixes and wanted(messages.FIX_ALL):
+            title = _FIX_ALL_TITLE if all(each.safe for each in fixes) else _FIX_ALL_UNSAFE_TITLE
+            found += self._all(target, uri, title)
         return found
 
     def resolve(self, action: types.CodeAction) -> types.CodeAction:
@@ -80,18 +86,15 @@ class LanguageFeatures(NamedTuple):
         return action
 
     def hover(self, uri: str, where: types.Position) -> types.Hover | None:
-        """Why findings at a position have no fix, and the pages of their rules and of codes that are written there."""
+        """What there is to say of the findings at a position, and of codes that are written there."""
         target = self._target(uri)
         if target is None:
             return None
         at = self._offset(target, uri, where)
         touched = [one for one in target.report.checked.findings if one.span.start <= at <= one.span.end]
-        codes = [*(one.code for one in touched), *_codes_in_line(target.report.reading, at)]
-        pages = [page for code in dict.fromkeys(codes) if (page := hovering.rule_page(code))]
-        pages = [*dict.fromkeys(reason for one in touched if (reason := hovering.no_fix(one))), *pages]
-        if not pages:
-            return None
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)))
+        text = hover_text(touched, _codes_in_line(target.report.reading, at), self.markdown)
+        kind = types.MarkupKind.Markdown if self.markdown else types.MarkupKind.PlainText
+        return types.Hover(types.MarkupContent(kind, text)) if text else None
 
     def _spans(
         self, target: _RequestTarget, uri: str, where: types.Range, context: types.CodeActionContext
@@ -107,12 +110,12 @@ class LanguageFeatures(NamedTuple):
             settled = messages.diagnostic(target.linked, action.finding, start, end, self.positions)
             yield messages.code_action(action, self._edit(action.changes), settled)
 
-    def _all(self, target: _RequestTarget, uri: str) -> Iterator[types.CodeAction]:
+    def _all(self, target: _RequestTarget, uri: str, title: str) -> Iterator[types.CodeAction]:
         """All fixes of a file take several analyses, so they are computed only when chosen, where the client allows it."""
         if self.resolves:
-            yield types.CodeAction(title=_FIX_ALL_TITLE, kind=messages.FIX_ALL, data=uri)
+            yield types.CodeAction(title=title, kind=messages.FIX_ALL, data=uri)
         elif changes := fix_all_changes(target.linked, target.name, self.positions):
-            yield types.CodeAction(title=_FIX_ALL_TITLE, kind=messages.FIX_ALL, edit=self._edit(changes))
+            yield types.CodeAction(title=title, kind=messages.FIX_ALL, edit=self._edit(changes))
 
     def _edit(self, changes: Sequence[TextChange]) -> types.WorkspaceEdit:
         versions = {each.uri: each.version for each in self.workspace.documents.values() if each.cells is None}

@@ -1,4 +1,4 @@
-"""Findings and fixes as LSP messages: diagnostics, quick fixes, the edits behind them, and rule pages for hover.
+"""Findings and fixes as LSP messages: diagnostics, quick fixes and the edits behind them.
 
 A quick fix applies the fix of one finding, or suppresses it by a comment; another action applies all fixes of a file.
 """
@@ -8,62 +8,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from lsprotocol import types
 
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.checks.pages import find, url
-from torchrepro_lint.checks.rule import Finding, why_unfixed
+from torchrepro_lint.checks.pages import url
+from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.engine.checker import SYNTAX_ERROR
 from torchrepro_lint.engine.fix_completion import completed_edits
+from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
-from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.text_documents import EditorPosition, PositionMapper
-from torchrepro_lint.interfaces.report.markdown import escaped
 from torchrepro_lint.source.decoding import Source
 from torchrepro_lint.source.suppressions import joined_rows, suppressions
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, apply_edits
-
-_FENCE = re.compile(r"^```(?P<language>\w+) (?P<words>.+)$", re.MULTILINE)
-_MARKS = re.compile(r"(?<![ \t])[ \t]*# error: \[TRL\d{3}\].*$", re.MULTILINE)
-_MARKED = re.compile(r"# error: \[(TRL\d{3})\]")
-
-
-@cache
-def rule_page(code: str) -> str | None:
-    """The page of a rule in Markdown for hover, with its URL; test markers in its examples become captions."""
-    found = find(code)
-    if found is None:
-        return None
-    text = _MARKS.sub(_expected_codes, _FENCE.sub(_fence_opening, found.text.rstrip()))
-    return f"{text}\n\n[{found.code} on the web]({url(found.code, found.name)})\n"
-
-
-def no_fix(finding: Finding) -> str:
-    """Why a finding has no fix, as a line of Markdown for hover; empty where it has one."""
-    rule = next((each for each in RULES if each.code == finding.code), None)
-    reason = why_unfixed(finding, rule) if rule else ""
-    return f"{finding.code} has no fix here: {escaped(reason)}\n" if reason else ""
-
-
-def _fence_opening(fence: re.Match[str]) -> str:
-    """A fence without the options that only the tests read; they become a caption."""
-    words = fence["words"].split()
-    options = dict(word.partition("=")[::2] for word in words if "=" in word)
-    said = [f"`{options['path']}`"] if "path" in options else []
-    said += ["fixed (unsafe)" if "unsafe" in words else "fixed"] if "fixed" in words else []
-    said += [f"with torch {options['torch']}"] if "torch" in options else []
-    said += [f"on {options['device']}"] if "device" in options else []
-    caption = ", ".join(said)
-    opening = f"```{fence['language']}"
-    return f"{caption[0].upper()}{caption[1:]}:\n\n{opening}" if caption else opening
-
-
-def _expected_codes(marks: re.Match[str]) -> str:
-    return f"  # {', '.join(_MARKED.findall(marks[0]))}"
-
 
 _NOQA_COMMENT = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]+)*[A-Z]+[0-9]+", re.IGNORECASE)
 
@@ -161,7 +120,7 @@ def _suppression(
     if edit is None:
         return None
     changes = tuple(_text_changes(path, reading, [edit], positions))
-    return QuickFix(f"Suppress {finding.code} on this line", "hide", changes, True, finding)
+    return QuickFix(f"Ignore {finding.code} here", "hide", changes, True, finding)
 
 
 def _text_changes(

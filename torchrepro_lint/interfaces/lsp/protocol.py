@@ -37,7 +37,7 @@ class ServerProtocol(LanguageServerProtocol):
         try:
             message = super().structure_message(data)
             if "method" in data and "id" in data and not hasattr(message, "id"):
-                raise JsonRpcInvalidRequest(f"{data['method']} is a notification, and not answered")
+                raise JsonRpcInvalidRequest(f"{data['method']} is a notification, which gets no answer")
             return message
         except JsonRpcException as error:
             if "method" in data and isinstance(data.get("id"), (int, str)):

@@ -98,7 +98,8 @@ class Server(LanguageServer):
         await self._configured.wait()
         self._flush_changes()
         versioned = self._client.supports("workspace.workspace_edit.document_changes")
-        answers = LanguageFeatures(self._work, self._placer(), versioned, self._client.resolves_edits())
+        resolves, markdown = self._client.resolves_edits(), self._client.shows_markdown()
+        answers = LanguageFeatures(self._work, self._placer(), versioned, resolves, markdown)
         try:
             return await self._in_thread(lambda: question(answers))
         finally:

@@ -16,9 +16,9 @@ from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relat
 from torchrepro_lint.config.roots import FallbackRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import settings_table
 from torchrepro_lint.engine.import_closure import with_imported_files
+from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.interfaces.lsp.client_settings import Preferences
 from torchrepro_lint.interfaces.lsp.documents import Document
-from torchrepro_lint.interfaces.lsp.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.source.errors import UsageError
 
 
@@ -207,7 +207,7 @@ class Workspace:
             self._broken_settings.add(place)
             if place not in self._reported:
                 self._reported.add(place)
-                self._complain(f"{error}; what it said before stays in force" if before else str(error))
+                self._complain(f"{error}; the earlier settings stay in force" if before else str(error))
             return before
 
 

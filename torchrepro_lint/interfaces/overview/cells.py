@@ -7,13 +7,13 @@ cuBLAS workspace), loaders and operations. Findings can only make a state worse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.operations.gaps import first_gap
+from torchrepro_lint.domain.operations.gaps import first_gap, gaps_of_run, told
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,
     operations_needing_mode,
@@ -66,15 +66,11 @@ def _loaders(context: Context, program: Program) -> Iterator[tuple[str, Loader]]
 def _loader_order(found: Sequence[Loader]) -> Cell:
     shuffled = sum(each.shuffles for each in found)
     if not shuffled:
-        return Cell(
-            "loaders", "good", "nothing is shuffled", f"{_counted(len(found))}, none of which shuffles by itself."
-        )
+        return Cell("loaders", "good", "nothing is shuffled", f"{_counted(len(found))}. None of them shuffles.")
     if any(each.shuffles and not each.passes("generator") for each in found):
-        because = (
-            f"{_counted(len(found))}, of which {shuffled} may shuffle; their order is drawn from torch's generator."
-        )
+        because = f"{_counted(len(found))}, of which {shuffled} may shuffle; they draw their order from torch's global generator."
         return Cell("loaders", "risk", "global generator shuffles", because)
-    because = f"{_counted(len(found))}; those that shuffle ({shuffled}) have a generator of their own."
+    because = f"{_counted(len(found))}; those that shuffle ({shuffled}) have their own generator."
     return Cell("loaders", "good", "own generators", because)
 
 
@@ -82,8 +78,8 @@ def _workers(found: Sequence[Loader]) -> Cell:
     working = sum(each.has_workers for each in found)
     if not working:
         return Cell("workers", "good", "no workers", f"{_counted(len(found))}, all in the main process.")
-    because = f"{_counted(len(found))}, {working} with workers: what they draw is fixed, or they draw nothing."
-    return Cell("workers", "good", "nothing left open", because)
+    because = f"{_counted(len(found))}, {working} with workers. The workers are seeded, or they draw nothing."
+    return Cell("workers", "good", "workers draw nothing unseeded", because)
 
 
 def _counted(number: int) -> str:
@@ -96,7 +92,7 @@ def _place(context: Context, path: str, loader: Loader) -> str:
 
 # Where something is missing, but no finding of this entry point reports it.
 NOT_REPORTED = (
-    "No finding says so here: it is reported with the entry point whose function this run calls, or it is hidden."
+    "There is no finding here: the entry point whose function this run calls has it, or a comment or setting hides it."
 )
 _ASKS = {"torch": "torch.manual_seed", "numpy": "np.random.seed", "python": "random.seed"}
 
@@ -133,14 +129,14 @@ def _generator(program: Program, timeline: Timeline, family: Family, reported: b
         return _seeded(key, seeds, draws)
     if state == "late":
         because = f"{first}, and {seeds[0].text} comes after it ({location(seeds[0])})."
-        return Cell(key, "risk", "seeded, but late", because)
+        return Cell(key, "risk", "seeded too late", because)
     if state == "entropy":
         anew = _moments(timeline, key, "entropy")[0]
         return Cell(key, "bad", "new seed in each run", f"{anew.text} ({location(anew)}) seeds it anew in each run.")
     if state == "unknown":
-        return Cell(key, "unknown", "perhaps seeded", f"{first}; a call that is not followed may seed it.")
+        return Cell(key, "unknown", "perhaps seeded", f"{first}. A call that is not followed may seed it.")
     if not (program.effects.matters and program.effects.acts):
-        because = f"{first}, and nothing seeds it. No rule reports that: the run saves and measures nothing."
+        because = f"{first}, and nothing seeds it. No rule reports it, because the run saves and measures nothing."
         return Cell(key, "risk", "never seeded", because)
     told = "" if reported else f" {NOT_REPORTED}"
     return Cell(key, "risk", "never seeded", f"{first}, and nothing seeds it: {_ASKS[key]}(...).{told}")
@@ -155,7 +151,7 @@ def _seeded(key: str, seeds: Sequence[TimelineEvent], draws: Sequence[TimelineEv
         return Cell(key, "good", "seeded", f"{plain.text} at {location(plain)}{then}")
     seed = seeds[0]
     says = f"{seed.text} at {location(seed)}, but only {' and '.join(dict.fromkeys(seed.conditions))}."
-    return Cell(key, "risk", "seeded on a condition", says)
+    return Cell(key, "risk", "seeded under a condition", says)
 
 
 def _cuda(timeline: Timeline, torch: Cell, reported: Sequence[FindingRecord]) -> Cell:
@@ -179,9 +175,7 @@ def _seed_order(timeline: Timeline) -> Cell:
     late = [family for family in FAMILIES if states[family.key] == "late"]
     if late:
         owners = " and ".join(family.owner for family in late)
-        return Cell(
-            "events", "risk", "drawn before it is seeded", f"There are draws from {owners} before it is seeded."
-        )
+        return Cell("events", "risk", "draws before the seed", f"There are draws from {owners} before it is seeded.")
     drawn = {each.what for each in timeline.moments if each.kind == "draw"}
     if not drawn & set(states):
         return Cell(
@@ -191,10 +185,14 @@ def _seed_order(timeline: Timeline) -> Cell:
     if settled:
         return Cell("events", "good", "seeds come first", f"Seeded before the first draw: {', '.join(settled)}.")
     return Cell(
-        "events", "unused", "nothing is seeded", "What is drawn from is never seeded, so there is no order to keep."
+        "events",
+        "unused",
+        "nothing is seeded",
+        "The generators that the run draws from are never seeded, so their order does not matter.",
     )
 
 
+_NOT_NEEDED = "not needed"
 _ELSEWHERE = "Nothing that this run reaches names a CUDA device."
 
 
@@ -219,21 +217,21 @@ def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Seq
         return Cell(
             "cudnn",
             "unknown",
-            "benchmark is left open",
-            f"{timed.text} at {location(timed)}: what that is depends on the run.",
+            "benchmark depends on the run",
+            f"{timed.text} at {location(timed)}: its value is known only at run time.",
         )
     if not any(is_convolution(each.row) for each in operations_needing_mode(context, program)):
         return Cell(
             "cudnn", "unused", "no convolution found", "No convolution was found whose backward needs cuDNN's switch."
         )
     if sets_flag(context.project, program):
-        return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are asked for, which includes cuDNN's.")
+        return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are enabled, and they include cuDNN's.")
     fixed = [each for each in flag_writes_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
     if fixed:
         said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
         told = f"{said.text} at {location(said)}" if said else "A library sets it"
         if all(each.value is UNKNOWN_VALUE for each in fixed):
-            return Cell("cudnn", "risk", "left to an option", f"{told}: whether that is on depends on the run.")
+            return Cell("cudnn", "risk", "depends on an option", f"{told}: the value is known only at run time.")
         return Cell("cudnn", "good", "kernels fixed", f"{told}.")
     because = "The backward of convolutions may take nondeterministic algorithms: neither cudnn.deterministic nor deterministic mode is on."
     return Cell(
@@ -257,19 +255,17 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
     waiting = sorted({each.row.operation for each in reached if not (cudnn and is_convolution(each.row))})
     if waiting:
         told = "" if reported else f" {NOT_REPORTED}"
-        who = f"{waiting[0]} waits" if len(waiting) == 1 else f"{len(waiting)} operations, first {waiting[0]}, wait"
-        return Cell("algorithms", "risk", "not turned on", f"{who} for torch.use_deterministic_algorithms(True).{told}")
+        who = f"{waiting[0]} needs" if len(waiting) == 1 else f"{len(waiting)} operations, first {waiting[0]}, need"
+        return Cell("algorithms", "risk", "not enabled", f"{who} torch.use_deterministic_algorithms(True).{told}")
     gap = first_gap(context.project, program)
     if gap:
-        because = (
-            f"{gap[:1].upper()}{gap[1:]}, so operations may wait there for torch.use_deterministic_algorithms(True)."
-        )
-        return Cell("algorithms", "unknown", "not all is followed", because)
+        because = f"{gap[:1].upper()}{gap[1:]}, so operations there may need torch.use_deterministic_algorithms(True)."
+        return Cell("algorithms", "unknown", NOT_KNOWN, because)
     if reached:
         return Cell(
             "algorithms",
             "good",
-            "not needed",
+            _NOT_NEEDED,
             "Only convolutions would need it, and cudnn.deterministic is set for them.",
         )
     return Cell(
@@ -280,14 +276,16 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
 def _algorithms_on(value: object, said: Sequence[TimelineEvent]) -> Cell:
     """The cell where deterministic algorithms are requested: always, on a condition, or for warnings only."""
     moment = said[0] if said else None
-    place = f"{moment.text} at {location(moment)}" if moment else "A library asks for them"
+    place = f"{moment.text} at {location(moment)}" if moment else "A library enables them"
     if value == WARN:
-        return Cell("algorithms", "risk", "only warns", f"{place}: what has no deterministic kernel only warns.")
+        return Cell(
+            "algorithms", "risk", "only warns", f"{place}: an operation without a deterministic kernel only warns."
+        )
     if value is UNKNOWN_VALUE:
-        return Cell("algorithms", "risk", "left to an option", f"{place}: whether that is on depends on the run.")
+        return Cell("algorithms", "risk", "depends on an option", f"{place}: the value is known only at run time.")
     if moment and moment.conditions:
         only = " and ".join(dict.fromkeys(moment.conditions))
-        return Cell("algorithms", "risk", "on, on a condition", f"{place}, but only {only}.")
+        return Cell("algorithms", "risk", "on under a condition", f"{place}, but only {only}.")
     return Cell("algorithms", "good", "on", f"{place}.")
 
 
@@ -297,7 +295,7 @@ def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
     if release(context.catalogue.version) >= CUBLAS_NOT_NEEDED_SINCE:
         first = ".".join(map(str, CUBLAS_NOT_NEEDED_SINCE))
         return Cell(
-            "workspace", "unused", "not needed", f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
+            "workspace", "unused", _NOT_NEEDED, f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
         )
     said = [each for each in _settings(timeline, CUBLAS_VARIABLE) if not each.trouble]
     if said:
@@ -306,11 +304,59 @@ def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
         return Cell(
             "workspace",
             "unused",
-            "matters with the mode only",
-            "It matters once deterministic algorithms are asked for.",
+            "mode is not enabled",
+            "It matters only where deterministic algorithms are enabled.",
         )
     return Cell(
-        "workspace", "risk", "not set", f"Deterministic algorithms are asked for, and nothing sets {CUBLAS_VARIABLE}."
+        "workspace", "risk", "not set", f"Deterministic algorithms are enabled, and nothing sets {CUBLAS_VARIABLE}."
+    )
+
+
+class _FirstGap(NamedTuple):
+    """The first place at which a run leads into code that is not followed: its order in the run, and a sentence on it."""
+
+    order: int
+    sentence: str
+
+
+def _first_gap(context: Context, program: Program) -> _FirstGap | None:
+    found = gaps_of_run(context.project, program)
+    if not found:
+        return None
+    order, gap = found[0]
+    more = f", and {len(found) - 1} more calls are not followed" if len(found) > 2 else ""
+    more = ", and 1 more call is not followed" if len(found) == 2 else more
+    text = told(context.project, gap)
+    return _FirstGap(order, f"{text[:1].upper()}{text[1:]}{more}.")
+
+
+NOT_KNOWN = "not known: a call is not followed"
+
+
+def _across_gap(cell: Cell, program: Program, gap: _FirstGap | None) -> Cell:
+    """A cell that says that nothing is to mend, as unknown where the run leads into code that is not followed.
+
+    A generator that is seeded before that code runs stays seeded there.
+    """
+    if gap is None or STATES[cell.state].rank < STATES["good"].rank or _holds_across(cell, program, gap):
+        return cell
+    return cell._replace(state="unknown", says=NOT_KNOWN, because=f"{gap.sentence} In what is followed: {cell.because}")
+
+
+def _holds_across(cell: Cell, program: Program, gap: _FirstGap) -> bool:
+    """Whether a state holds whatever the code does that is not followed: a setting that was found, a seed that comes before."""
+    if cell.control == "workspace":
+        return cell.state == "good" or cell.says == _NOT_NEEDED
+    if cell.control in ("cudnn", "algorithms"):
+        return cell.state == "good" and cell.says != _NOT_NEEDED
+    first = {key: min(each.order for each in seeds) for key, seeds in program.effects.seeds.items() if seeds}
+    wanted = {"cuda": ("torch",), "events": tuple(key for key in SEEDS if key in first)}.get(
+        cell.control, (cell.control,)
+    )
+    return (
+        cell.state == "good"
+        and cell.control in (*SEEDS, "cuda", "events")
+        and all(first.get(key, gap.order) < gap.order for key in wanted)
     )
 
 
@@ -332,7 +378,8 @@ def cells(
     found = {
         each.control: _with_trouble(each, timeline) for each in _computed_cells(context, program, timeline, by_control)
     }
-    checked = (_unknown_without_rules(found[each.key], off) for each in CONTROLS)
+    gap = _first_gap(context, program)
+    checked = (_across_gap(_unknown_without_rules(found[each.key], off), program, gap) for each in CONTROLS)
     return tuple(_with_findings(cell, by_control.get(cell.control, ())) for cell in checked)
 
 
@@ -347,7 +394,7 @@ def _computed_cells(
         "order",
         "good",
         "none found",
-        "No order of a set, a directory or a hash was found to decide anything.",
+        "Nothing was found that depends on the order of a set, a directory or a hash.",
     )
 
 
@@ -359,15 +406,13 @@ def _operations(context: Context, program: Program) -> Cell:
     gap = first_gap(context.project, program)
     if gap:
         because = f"{gap[:1].upper()}{gap[1:]}, so deterministic mode may stop there."
-        return Cell("operations", "unknown", "not all is followed", because)
+        return Cell("operations", "unknown", NOT_KNOWN, because)
     waiting = {each.row.operation for each in operations_needing_mode(context, program)}
     if waiting:
         count = "1 operation has" if len(waiting) == 1 else f"{len(waiting)} operations have"
-        told = f"{count} a deterministic implementation, which deterministic mode asks for; none lacks one."
-        return Cell("operations", "good", "none raises", told)
-    return Cell(
-        "operations", "unused", "none of the listed", "No operation was found that torch has trouble repeating."
-    )
+        told = f"{count} a deterministic implementation, which deterministic mode selects; none lacks one."
+        return Cell("operations", "good", "all have a deterministic version", told)
+    return Cell("operations", "unused", "none found", "No nondeterministic operation of torch was found.")
 
 
 def _with_trouble(cell: Cell, timeline: Timeline) -> Cell:
@@ -375,7 +420,7 @@ def _with_trouble(cell: Cell, timeline: Timeline) -> Cell:
     for each in timeline.moments:
         wrong = each.trouble is not None and each.kind == "set" and lane_key(each) == cell.control
         if wrong and each.trouble and STATES[cell.state].rank > STATES["risk"].rank:
-            told = f"{each.text} at {location(each)} {each.trouble.text}. No finding says so: a test decides it, or it is hidden."
+            told = f"{each.text} at {location(each)} {each.trouble.text}. There is no finding: a test in the code decides it, or a comment or setting hides it."
             return Cell(cell.control, "risk", SHORT_MESSAGES[each.trouble.code], told)
     return cell
 
@@ -384,7 +429,9 @@ def _unknown_without_rules(cell: Cell, off: Collection[str]) -> Cell:
     """The cell as unknown, if only rules decide it and one of them did not run."""
     missing = sorted(code for code in off if CONTROL_OF.get(code) == cell.control)
     if missing and cell.control in _BY_RULES and cell.state == "good":
-        return Cell(cell.control, "unknown", "not checked", f"Rules that would tell did not run: {', '.join(missing)}.")
+        return Cell(
+            cell.control, "unknown", "not checked", f"The rules that check this did not run: {', '.join(missing)}."
+        )
     return cell
 
 

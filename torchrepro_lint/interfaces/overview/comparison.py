@@ -169,17 +169,17 @@ def _repeats_torch_cell(entry: EntryRecord, cell: Cell) -> bool:
 
 
 def verdict(overview: Overview) -> str:
-    """One sentence on how many entry points have something to mend."""
+    """One sentence on how many entry points have something to fix."""
     mattering = [entry for entry in overview.entries if entry.matters]
     bad = sum(any(cell.state == "bad" for cell in entry.cells) for entry in mattering)
     if not mattering:
         return "No entry point was found whose run saves or measures anything."
     if not bad:
         only = "The one entry point has" if len(mattering) == 1 else f"None of the {len(mattering)} entry points has"
-        return f"{only} {'nothing' if len(mattering) == 1 else 'anything'} to mend."
+        return f"{only} {'nothing' if len(mattering) == 1 else 'anything'} to fix."
     if len(mattering) == 1:
-        return "The one entry point has something to mend."
-    return f"{bad} of {len(mattering)} entry points {'has' if bad == 1 else 'have'} something to mend."
+        return "The one entry point has something to fix."
+    return f"{bad} of {len(mattering)} entry points {'has' if bad == 1 else 'have'} something to fix."
 
 
 def why_no_entry_points(overview: Overview) -> str:
@@ -197,8 +197,8 @@ def fix_commands(overview: Overview) -> str:
     unsafe = sum(item.fix is not None and not item.fix.safe for item in overview.findings)
     if not safe + unsafe:
         return ""
-    first = f"torchrepro-lint --fix mends {safe} of them" if safe else ""
-    more = f"torchrepro-lint --fix --unsafe-fixes mends {unsafe}{' more' if safe else ' of them'}"
+    first = f"torchrepro-lint --fix fixes {safe} of them" if safe else ""
+    more = f"torchrepro-lint --fix --unsafe-fixes fixes {unsafe}{' more' if safe else ' of them'}"
     return f"{first}{', ' if safe and unsafe else ''}{more if unsafe else ''}."
 
 

@@ -17,8 +17,7 @@ from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import Exclusion, relative_path
 from torchrepro_lint.config.target import console_scripts
-from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.operations.gaps import gaps_to_loss
+from torchrepro_lint.domain.operations.gaps import gaps_of_run, told
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, SHORT_MESSAGES, concerns_program
 from torchrepro_lint.interfaces.overview.records import (
     CallPathRecord,
@@ -32,7 +31,7 @@ from torchrepro_lint.interfaces.overview.records import (
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.source.message import with_paths
-from torchrepro_lint.syntax.nodes import Call, Ref, Subscript
+from torchrepro_lint.syntax.visitor import split_name
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
@@ -52,9 +51,9 @@ GAP_KINDS: Mapping[str, str] = {
     "unreadable": "Files that cannot be read",
     "syntax": "Files that cannot be parsed",
     "entry": "Entry points that were not found",
-    "call": "Calls that could not be followed",
-    "idle": "Entry points in which nothing was found to happen",
-    "excluded": "Left out by the settings or by git",
+    "call": "Calls that are not followed, by entry point",
+    "idle": "Entry points without an event",
+    "excluded": "Excluded by the settings or by git",
     "hidden": "Findings that comments hide",
     "ignored": "Findings that the settings ignore",
     "rule": "Rules that did not run",
@@ -65,8 +64,6 @@ _VERSION_DEPENDENT_MODULES = frozenset(
     {"asynchat", "asyncore", "distutils", "imp", "smtpd", "tomllib", "annotationlib", "compression"}
 )
 _MOST_NAMED = 5
-# Names that IPython defines in every notebook.
-_OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 # Folders of tools, which need no mention.
 _TOOLS = ("__pycache__", "node_modules")
 
@@ -98,7 +95,7 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     for script in console_scripts(Path(tree.root.path)):
         word = f":{script.partition(':')[2].partition('.')[0]}"
         if not any(name.endswith(word) for name in known):
-            yield Gap("entry", script, "pyproject.toml names it as a command, and it was not found")
+            yield Gap("entry", script, "pyproject.toml names it as a command, but the function was not found")
     started = {entry.path for entry in entries}
     given = dict(tree.given)
     if not started & set(given):
@@ -111,34 +108,19 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     if tests:
         named = ", ".join(prefix + path for path in tests[:_MOST_NAMED])
         more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
-        yield Gap("entry", f"{named}{more}", "tests are no entry points: their runs are not followed")
+        yield Gap("entry", f"{named}{more}", "tests are not entry points, so their runs are not followed")
 
 
 def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
-    """Call sites whose callee is an unresolved variable, element or result, and those on the way to a loss; other
-    unresolved methods are not listed.
-    """
-    given, found = dict(tree.given), dict[Location, tuple[str, int]]()
+    """The calls of each entry point that are not followed, and may run code of the project."""
+    given = dict(tree.given)
     for project, program in ((each, program) for each in parts.all() for program in each.programs):
         if program.entry.path in given:
-            to_loss = [each.trace_event for each in gaps_to_loss(project, program)]
-            trained = {id(each.event.value) for each in to_loss}
-            open_calls = [each for each in program.run.trace_events if each.event.kind == "call" and not each.names]
-            unnamed = {id(each.event.value) for each in open_calls}
-            for trace_event in (*open_calls, *(each for each in to_loss if id(each.event.value) not in unnamed)):
-                call = trace_event.event.value
-                if isinstance(call, Call) and (id(call) in trained or _is_called_itself(call)):
-                    place = Location(prefix + trace_event.path, *project.position(trace_event.path, call.start))
-                    found[place] = (describe(call.func), found.get(place, ("", 0))[1] + 1)
-    for place, (name, count) in sorted(found.items()):
-        runs = "1 run comes" if count == 1 else f"{count} runs come"
-        yield Gap("call", str(place), f"{name}(...) may call anything; {runs} by here")
-
-
-def _is_called_itself(call: Call) -> bool:
-    if isinstance(call.func, Ref):
-        return not call.func.path and _OF_NOTEBOOKS.isdisjoint(call.func.roots)
-    return isinstance(call.func, Subscript | Call)
+            name = split_name(program.entry.function or "")[2]
+            entry = f"{prefix}{program.entry.path}{':' * bool(name)}{name}"
+            for _, gap in gaps_of_run(project, program):
+                text = with_paths(told(project, gap), lambda path: prefix + path)
+                yield Gap("call", entry, f"{text}; it may be code of this project")
 
 
 def _excluded(tree: ProjectTree) -> Iterator[tuple[str, str]]:
@@ -180,7 +162,7 @@ def _packages(tree: ProjectTree, parts: Partition) -> Iterator[Gap]:
             files.update({each.partition(".")[0] for each in modules} - own - standard)
     if files:
         named = ", ".join(f"{name} ({files[name]})" for name in sorted(files))
-        why = "only what the tool's tables say of them is known; in brackets, how many files import them"
+        why = "only the tool's tables describe them; the number of files that import each one is in brackets"
         yield Gap("package", named, why)
 
 
@@ -189,7 +171,7 @@ def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Ga
     running = {rule.code for rule in checker.rules}
     off = [f"{code} {name}" for code, name in every if code not in running]
     if off:
-        yield Gap("rule", ", ".join(off), "they are off by default, or by the settings")
+        yield Gap("rule", ", ".join(off), "they are off by default or by the settings")
 
 
 # Rules about a program as a whole: a finding concerns the entry points of its own file.

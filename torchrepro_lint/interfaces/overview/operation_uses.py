@@ -97,7 +97,8 @@ def _use(
 ) -> OperationUse:
     lines = {context.path: context.lines for context in contexts}
     every = documented_versions()
-    places = sorted(Location(prefix + call.path, *lines[call.path].place(call.start)) for call in calls)
+    found = (Location(prefix + call.path, *lines[call.path].place(call.start)) for call in calls)
+    places = sorted(found, key=lambda place: place.reading_order)
     return OperationUse(
         operation, target, behaviours[every.index(target)], tuple(zip(every, behaviours, strict=True)), tuple(places)
     )

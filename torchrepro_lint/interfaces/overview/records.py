@@ -19,6 +19,11 @@ class Location(NamedTuple):
     column: int
     cell: int = 0
 
+    @property
+    def reading_order(self) -> tuple[str, int, int, int]:
+        """The sort key of locations: in a notebook by cell, then by row."""
+        return self.path, self.cell, self.row, self.column
+
     def __str__(self) -> str:
         """``train.py:12``, ``train.ipynb:cell 3:2``."""
         return f"{self.path}:cell {self.cell}:{self.row}" if self.cell else f"{self.path}:{self.row}"

@@ -58,7 +58,7 @@ def entry_records(
         elif entry.timeline.moments or own:
             entries.append(entry)
         else:
-            beside.append(Gap("idle", entry.name, "it touches no generator, flag, variable or device that is known"))
+            beside.append(Gap("idle", entry.name, "it uses no known generator, flag, variable or device"))
     return tuple(entries), tuple(beside)
 
 
@@ -138,7 +138,12 @@ def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, me
         tuple(part.aim for part in parts),
         sum(part.files for part in parts),
         tuple(sorted((each for part in parts for each in part.entries), key=_worst_first)),
-        tuple(sorted((each for part in parts for each in part.findings), key=lambda each: (each.place, each.code))),
+        tuple(
+            sorted(
+                (each for part in parts for each in part.findings),
+                key=lambda each: (each.place.reading_order, each.code),
+            )
+        ),
         tuple(each for part in parts for each in part.uses),
         tuple(each for part in parts for each in part.shifts),
         tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(GAP_KINDS).index(gap.kind))),

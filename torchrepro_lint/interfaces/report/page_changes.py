@@ -29,7 +29,7 @@ def changes(overview: Overview) -> str:
         _list("Entry points that are gone", "−", "", map(html_code, found.gone_entries)),  # noqa: RUF001
     )
     notes = "".join(f"<p>{html_text(note)}</p>" for note in found.notes)
-    body = "".join(parts) or "<p>Nothing: entry points, controls and findings are as they were.</p>\n"
+    body = "".join(parts) or "<p>Nothing changed in entry points, controls or findings.</p>\n"
     return f"""<section id="changes" aria-labelledby="changes-head">
 <h2 id="changes-head">What changed since the older report</h2>
 <p class="facts">{counted(len(better), "control")} better, {len(worse)} worse; {counted(len(found.gone_findings), "finding")} gone, {len(found.new_findings)} new.</p>

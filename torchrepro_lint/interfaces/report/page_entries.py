@@ -32,7 +32,7 @@ def _section(entry: EntryRecord, items: Mapping[str, FindingRecord], found: int,
     counts = "".join(_count(entry, state) for state in ("bad", "risk", "unknown", "good"))
     open_, settled = _halves(entry)
     controls = _controls("cards", entry, open_, items) + _controls("rows", entry, settled, items)
-    matters = "" if entry.matters else " It saves and measures nothing, so rules about whole runs pass it over."
+    matters = "" if entry.matters else " It saves and measures nothing, so rules about whole runs do not check it."
     listed = f' <a class="filter" href="#findings" data-entry="{entry.id}">{counted(found, "finding")} in this run</a>'
     return f"""<section class="entry" id="{entry.id}" tabindex="-1" aria-labelledby="{entry.id}-name">
 <details{opened}><summary><h3 id="{entry.id}-name">{entry_name(entry)}</h3> <span class="counts">{counts}</span></summary>

@@ -21,7 +21,7 @@ _SIGNS = {"error": "✗", "warning": "!", "note": "i"}
 def findings(overview: Overview) -> str:
     """The filter, which the script shows, and all findings by location."""
     if not overview.findings:
-        return '<p class="empty">✓ No findings. Silence is no proof: see what was not analysed.</p>\n'
+        return '<p class="empty">✓ No findings. This is no proof: see what was not analysed.</p>\n'
     entries = {entry.id: entry for entry in overview.entries}
     opened = " open" if len(overview.findings) <= _MOST_OPEN else ""
     new = frozenset(overview.comparison.new_findings if overview.comparison else ())
@@ -45,7 +45,7 @@ def _filter(overview: Overview, entries: Mapping[str, EntryRecord]) -> str:
 <button type="reset">Reset</button>
 <p id="count" role="status" aria-live="polite">{count} of {counted(count, "finding")}</p>
 </form>
-<p id="none" hidden>No finding fits. Reset the filter to see all.</p>
+<p id="none" hidden>No finding matches. Reset the filter to see all.</p>
 """
 
 
@@ -69,7 +69,7 @@ def _article(item: FindingRecord, entries: Mapping[str, EntryRecord], opened: st
 
 def _summary(item: FindingRecord) -> str:
     """The title of the details: source, and call path and fix where there are any."""
-    parts = ["Source", *(["way"] if item.way else []), *(["fix"] if item.fix else [])]
+    parts = ["Source", *(["call path"] if item.way else []), *(["fix"] if item.fix else [])]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
@@ -83,7 +83,7 @@ def _reached(item: FindingRecord, entries: Mapping[str, EntryRecord]) -> str:
         return ""
     if links:
         return f'<p class="reach">In the run of {links}{more}</p>\n'
-    return '<p class="reach">In the run of no entry point that is looked at here</p>\n'
+    return '<p class="reach">No analysed entry point reaches it</p>\n'
 
 
 def _source(item: FindingRecord) -> str:
@@ -99,11 +99,11 @@ def _source(item: FindingRecord) -> str:
 
 def _call_path(item: FindingRecord) -> str:
     steps = "".join(f"<li>{html_location(step.place)} {html_text(step.text)}</li>" for step in item.way)
-    return f'<p class="head">The way there</p><ol class="way">{steps}</ol>\n' if steps else ""
+    return f'<p class="head">Call path</p><ol class="way">{steps}</ol>\n' if steps else ""
 
 
 def _fix(fix: FixRecord) -> str:
-    safe = "keeps the meaning" if fix.safe else "unsafe: it may change speed or numbers"
+    safe = "safe: the program means the same" if fix.safe else "unsafe: it may change speed or numbers"
     lines = []
     where = ""
     width = max((len(str(line.number)) for line in fix.changes), default=1)

@@ -21,8 +21,8 @@ def gaps(overview: Overview) -> str:
 
 
 _LIMITS = (
-    "A name that is made up at run time, or comes from a configuration file, is unknown, and what is unknown makes no "
-    "finding. Shapes and dtypes count where the source says them. Silence is no proof."
+    "A name that the program makes at run time, or reads from a configuration file, is unknown, and an unknown name makes no "
+    "finding. Shapes and dtypes are known only where the source states them. No finding is no proof."
 )
 
 

@@ -54,12 +54,12 @@ def _facts(overview: Overview) -> str:
         counts = ", ".join(counted(number, name) for name, number in severities(overview))
         fixes = sum(item.fix is not None for item in overview.findings)
         parts.append(f"{counted(len(overview.findings), 'finding')} ({counts})")
-        parts.append(f"{counted(fixes, 'fix', 'fixes')} at hand")
+        parts.append(f"{counted(fixes, 'fix', 'fixes')} available")
     return " · ".join(parts)
 
 
 def _first(overview: Overview) -> str:
-    """The list "Mend first": the most frequent causes."""
+    """The list "Fix first": the most frequent causes."""
     several = sum(entry.matters for entry in overview.entries) > 1
     rows = "".join(
         f'<li><a href="#{each.entries[0].id}-{each.control}"><b>{html_text(each.title)}</b> {html_text(each.says)}</a>'
@@ -67,7 +67,7 @@ def _first(overview: Overview) -> str:
         for each in causes(overview)
     )
     return (
-        f'<section class="first" aria-labelledby="first"><h2 id="first">Mend first</h2><ol>{rows}</ol></section>'
+        f'<section class="first" aria-labelledby="first"><h2 id="first">Fix first</h2><ol>{rows}</ol></section>'
         if rows
         else ""
     )

@@ -49,7 +49,7 @@ def _lines(overview: Overview) -> Iterator[str]:
 def _first(overview: Overview) -> Iterator[str]:
     found = causes(overview)
     if found:
-        yield from ("", "Mend first:", "")
+        yield from ("", "Fix first:", "")
     for number, each in enumerate(found, 1):
         yield f"{number}. {each.title}: {escaped(each.says)}, in {counted(len(each.entries), 'entry point')}"
 
@@ -114,7 +114,7 @@ def _use(use: OperationUse) -> Sequence[str]:
 
 def _gaps(overview: Overview) -> Iterator[str]:
     yield from ("", "## What was not analysed, and why", "")
-    yield f"{counted(overview.files, 'file was', 'files were')} analysed. Silence is no proof."
+    yield f"{counted(overview.files, 'file was', 'files were')} analysed. No finding is no proof."
     kind = ""
     for gap in overview.gaps:
         if gap.kind != kind:
@@ -146,4 +146,4 @@ def _changes(overview: Overview, found: Comparison) -> Iterator[str]:
     yield from (f"- new entry point: {code_span(entries[each].name)}" for each in found.new_entries)
     yield from (f"- entry point gone: {code_span(each)}" for each in found.gone_entries)
     if not (found.cells or found.new_findings or found.gone_findings or found.new_entries or found.gone_entries):
-        yield "Nothing: entry points, controls and findings are as they were."
+        yield "Nothing changed in entry points, controls or findings."

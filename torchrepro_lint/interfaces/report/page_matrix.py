@@ -27,7 +27,7 @@ def matrix(overview: Overview) -> str:
     main = _table("Entry points and controls", shown, changes) if shown else ""
     return (
         main
-        + _folded(f"{counted(len(more), 'more entry point')} with less to mend", more, changes)
+        + _folded(f"{counted(len(more), 'more entry point')} with less to fix", more, changes)
         + _folded(
             f"{counted(len(others), 'entry point')} whose run saves and measures nothing", others, changes, not shown
         )
@@ -52,8 +52,7 @@ def _folded(
 
 def _table(caption: str, entries: Iterable[EntryRecord], changes: Mapping[tuple[str, str], CellChange]) -> str:
     heads = "".join(
-        f'<th scope="col" role="columnheader" title="{html_text(each.meaning)}">{_breakable(each.title)}</th>'
-        for each in CONTROLS
+        f'<th scope="col" role="columnheader" title="{html_text(each.meaning)}">{each.title}</th>' for each in CONTROLS
     )
     rows = "\n".join(_row(entry, changes) for entry in entries)
     return f"""<table class="matrix" role="table">
@@ -79,11 +78,6 @@ def _cell(entry: EntryRecord, cell: Cell, change: CellChange | None) -> str:
         f'<span class="k">{TITLES[cell.control]}</span>'
         f'<span class="v">{state_mark(cell.state)}{html_text(cell.says)}{changed}</span></a></td>'
     )
-
-
-def _breakable(title: str) -> str:
-    """A title with a soft hyphen: a column is narrower than its longest word."""
-    return title.replace("Deterministic", "Determin&shy;istic")
 
 
 _ARROWS = {"better": "▲", "worse": "▼"}

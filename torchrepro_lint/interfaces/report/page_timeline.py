@@ -72,8 +72,8 @@ def legend() -> str:
         f'<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark">{_SHAPES[kind]}</g></svg> {said}</li>'
         for kind, said in LEGEND
     )
-    wrong = f'<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark wrong">{_CROSS}</g></svg> wrong, or missing</li>'
-    only = '<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark only"><rect x="-6.5" y="-6.5" width="13" height="13"/></g></svg> dashed: on a condition</li>'
+    wrong = f'<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark wrong">{_CROSS}</g></svg> wrong or missing</li>'
+    only = '<li><svg viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true"><g class="mark only"><rect x="-6.5" y="-6.5" width="13" height="13"/></g></svg> dashed: under a condition</li>'
     return f'<ul class="marks" aria-label="Marks of the timelines">{items}{only}{wrong}</ul>\n'
 
 
@@ -89,7 +89,7 @@ def _name(lane: DrawnLane) -> str:
     state = STATES.get(lane.state)
     sign = f'<span class="m" aria-hidden="true">{state.mark}</span>' if state else ""
     says = f'<small class="t {lane.state}">{sign} {html_text(lane.says)}</small>' if state else ""
-    return f"<div><b>{lane.title.replace('Deterministic', 'Determin&shy;istic')}</b>{says}</div>"
+    return f"<div><b>{lane.title}</b>{says}</div>"
 
 
 def _lane(lane: DrawnLane, row: int, step: int, width: int) -> str:

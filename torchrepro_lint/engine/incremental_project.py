@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import time
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree
@@ -13,27 +15,94 @@ from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
 from torchrepro_lint.engine.fixer import FixResult, fix_tree
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
-from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
+from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes, too_large
 from torchrepro_lint.engine.partition import Partition, unchecked
 from torchrepro_lint.engine.process_pool import WorkerFailure
+from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare
-from torchrepro_lint.interfaces.lsp.documents import DiskFiles
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
-from torchrepro_lint.source.files import is_notebook
+from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, is_notebook, read_program
 
 if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.syntax.nodes import SyntaxTree
+
+
+# No worker processes: who edits has threads, which must not be forked.
+CACHED = ReadOptions(jobs=0, cached=True)
+
+
+class DiskFiles:
+    """The parsed files of a project on disk. ``files`` is by path from the root, as of the last look at each."""
+
+    def __init__(self, tree: ProjectTree, options: ReadOptions) -> None:
+        self._root = tree.root.path
+        self._parser = tree.root.settings.parser
+        readings = read_tree(tree, options=options)
+        readings.store()
+        self.files = readings.files
+        self.errors: dict[str, str] = {}
+        places = {path: self.absolute_path(path) for path in self.files}
+        self._states = {path: readings.seen[place][0] for path, place in places.items() if place in readings.seen}
+        for path in tree.files:
+            if path not in self.files:
+                self.reread_if_changed(path)
+
+    def absolute_path(self, path: str) -> str:
+        """The absolute path of a file."""
+        return os.path.join(self._root, *path.split("/"))
+
+    def is_current(self, path: str) -> bool:
+        """Whether a file on disk is unchanged since it was parsed."""
+        return path in self.files and self._states.get(path) == self._state(path)
+
+    def reread_if_changed(self, path: str, opened: tuple[bytes, ParsedFile] | None = None) -> bool:
+        """Parse a file again if it has changed; whether it has. ``opened`` is a content that was parsed already."""
+        seen = self._state(path)
+        if seen is not None and path in self.files and self._states.get(path) == seen:
+            return False
+        known = self.files.pop(path, None)
+        self._states.pop(path, None)
+        try:
+            self.files[path] = self._read(path, opened)
+        except OSError as error:
+            self.errors[path] = error.strerror or str(error)
+            return known is not None
+        self.errors.pop(path, None)
+        if seen is not None:
+            self._states[path] = seen
+        return True
+
+    def _read(self, path: str, opened: tuple[bytes, ParsedFile] | None) -> ParsedFile:
+        try:
+            data = read_program(self.absolute_path(path))
+        except TooLarge as error:
+            return too_large(error)
+        return opened[1] if opened and opened[0] == data else parse_bytes(data, is_notebook(path), self._parser)
+
+    def keep_only(self, paths: Collection[str]) -> set[str]:
+        """Drop all files but these; the paths of the dropped ones."""
+        gone = self.files.keys() - set(paths)
+        self.files = {path: self.files[path] for path in sorted(self.files.keys() - gone)}
+        return gone
+
+    def _state(self, path: str) -> FileSignature | None:
+        try:
+            return file_signature(self.absolute_path(path))
+        except OSError:
+            return None
 
 
 class LinkCache:
     """Keeps the query database of each part of a project, and updates it when files of the part change.
 
-    ``dropped`` counts the files of databases that could not be updated.
+    ``dropped`` counts the files of databases that could not be updated; ``whole`` says that all files are checked after a change.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool) -> None:
         self.dropped = 0
+        self._whole = whole
         self._known: dict[Sequence[str], Database] = {}
         self._checker: Checker | None = None
         self._parts: Partition | None = None
@@ -56,9 +125,9 @@ class LinkCache:
         known = self._known.get(paths)
         if known is None or not known.revise(facts):
             self._drop(paths)
-            known = self._known[paths] = Database(
-                facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True
-            )
+            version = self._checker.catalogue.version
+            known = self._known[paths] = Database(facts, tree, version, incremental=True, early_cutoff=True)
+            known.compares_programs = self._whole
         return known
 
     def leave(self, paths: Sequence[str]) -> None:
@@ -90,21 +159,29 @@ class FileReport(NamedTuple):
 class LinkedProject:
     """A project under edit: its files on disk, overlaid by the texts of open documents; paths are from its root.
 
+    ``whole`` says that all files are checked after a change, and not just those that are open.
     An open file that does not parse is analysed as it was when it last did.
     """
 
     _parts: Partition | None
     _reports: dict[str, FileReport]
+    # By project: the dependencies and words of all that it was asked in this revision.
+    _asked: dict[int, tuple[int, frozenset[str]]]
     _fixed: dict[str, FixResult]
 
-    def __init__(self, tree: ProjectTree) -> None:
+    def __init__(
+        self, tree: ProjectTree, honour_comments: bool = True, options: ReadOptions = CACHED, whole: bool = False
+    ) -> None:
+        self._honour_comments, self._options = honour_comments, options
         self._open: dict[str, tuple[bytes, ParsedFile]] = {}
         self._last_parsed: dict[str, ParsedFile] = {}
-        self._links = LinkCache()
+        self._links = LinkCache(whole)
         self._dropped_files = 0
+        # The files whose findings seem to depend on more than they do.
+        self._vague: set[str] = set()
         self._invalidate()
         self.checker = self._checker(tree)
-        self._disk = DiskFiles(tree)
+        self._disk = DiskFiles(tree, self._options)
 
     @property
     def dropped(self) -> int:
@@ -139,7 +216,7 @@ class LinkedProject:
     def _reread(self, tree: ProjectTree) -> None:
         """Parse everything again: the settings chose another parser."""
         shown, gone = self._open, len(self._disk.files)
-        self.checker, self._disk = self._checker(tree), DiskFiles(tree)
+        self.checker, self._disk = self._checker(tree), DiskFiles(tree, self._options)
         self._dropped_files += gone
         self._links.clear()
         self._invalidate()
@@ -180,6 +257,7 @@ class LinkedProject:
     def release(self) -> None:
         """Drop the partition; the next report makes another. Reports stay."""
         self._parts = None
+        self._asked = {}
         self._links.release()
 
     def report(self, path: str) -> FileReport | None:
@@ -195,11 +273,52 @@ class LinkedProject:
     def _checked(self, path: str, reading: ParsedFile) -> CheckResult:
         try:
             with deadline(len(self._disk.files)):
-                return check(self.checker, path, reading, self._partition().of(path))
+                project = self._partition().of(path)
+                if reading.facts is None or path not in project.files:
+                    return check(self.checker, path, reading, project)
+                known: CheckResult | None = project.database.reports.get(path)
+                return known or self._check_in(project, path, reading)
         except DeadlineExceededError as late:  # what was being worked out is broken off
-            self._links.clear()
-            self._parts = None
+            self._drop_links()
             return unchecked(self.checker, WorkerFailure(late.reason))
+
+    def _check_in(self, project: Project, path: str, reading: ParsedFile) -> CheckResult:
+        """Check a file, and remember what its findings depend on: all that the files before it have asked the project, too."""
+        reads = project.resolver.modules.reads
+        before = self._asked.get(id(project), (0, frozenset()))
+        reads.dependencies, reads.words = before[0], set(before[1])
+        checked = check(self.checker, path, reading, project)
+        asked = self._asked[id(project)] = reads.dependencies, frozenset(reads.words)
+        project.database.reports.put(path, checked, *asked)
+        self._vague.add(path)
+        return checked
+
+    def narrow(self, seconds: float) -> bool:
+        """Find what findings depend on, file by file, for at most so long: then fewer are worked out again after a change.
+
+        Returns false where there is nothing to do. Files that were checked in one project share its answers, so that each seems to depend
+        on whatever the others have asked.
+        """
+        end = time.monotonic() + seconds
+        while self._vague and time.monotonic() < end:
+            path = min(self._vague)
+            self._vague.discard(path)
+            self._narrow(path)
+        return bool(self._vague)
+
+    def _narrow(self, path: str) -> None:
+        reading = self.readings.get(path)
+        if reading is None or reading.facts is None:
+            return
+        try:
+            with gc_disabled(), deadline(len(self._disk.files)):
+                project = self._partition().of(path).with_tracking()
+                reads = project.resolver.modules.reads
+                reads.dependencies, reads.words = 0, set()
+                checked = check(self.checker, path, reading, project)
+                project.database.reports.put(path, checked, reads.dependencies, frozenset(reads.words))
+        except DeadlineExceededError:
+            self._drop_links()
 
     def fixed(self, path: str) -> FixResult:
         """The result of all fixes that ``--fix`` would apply to one file."""
@@ -227,18 +346,29 @@ class LinkedProject:
             self._parts = self._links.parts(self.checker, self.readings)
         return self._parts
 
+    def _drop_links(self) -> None:
+        self._links.clear()
+        self._parts = None
+        self._asked = {}
+
     def _checker(self, tree: ProjectTree) -> Checker:
-        return prepare(tree, honour_comments=True)[0]
+        return prepare(tree, self._honour_comments)[0]
 
     def _invalidate(self) -> None:
         """Drop all results."""
         self._parts = None
+        self._asked = {}
         self._reports = {}
         self._fixed = {}
 
     def absolute_path(self, path: str) -> str:
         """The absolute path of a file."""
         return self._disk.absolute_path(path)
+
+    def unreadable(self, path: str, display: str) -> str:
+        """The error of a file that cannot be read, under the name that is shown; empty for any other."""
+        error = self._disk.errors.get(path)
+        return f"{display}: cannot be read: {error}" if error is not None else ""
 
 
 def _is_same_as_saved(saved: ParsedFile, opened: Source | SourceProblem) -> bool:

@@ -1,0 +1,141 @@
+"""A run that is repeated in memory finds what a run from nothing finds, and checks only what a change affects."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from torchrepro_lint.config.discovery import plan
+from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.config.settings import settings_table
+from torchrepro_lint.engine import incremental_project
+from torchrepro_lint.engine.diagnostic import RunOutcome
+from torchrepro_lint.engine.repeated_run import RepeatedRun
+from torchrepro_lint.engine.run import run
+
+Project = Callable[[Mapping[str, str | bytes]], Path]
+
+MODEL = "import torch\n\n\ndef draw():\n    return torch.randn(3)\n\n\ndef steady():\n    return 3\n"
+SEEDING = "import torch\n\n\ndef seed(value):\n    torch.manual_seed(value)\n"
+TRAIN = (
+    "import torch\nfrom model import draw\n\n\ndef main():\n    torch.save(draw(), 'x.pt')\n\n\n"
+    "if __name__ == '__main__':\n    main()\n"
+)
+OTHER = "import torch\n\ntorch.backends.cudnn.benchmark = True\n"
+FILES = {
+    "pyproject.toml": "",
+    "model.py": MODEL,
+    "seeding.py": SEEDING,
+    "train.py": TRAIN,
+    "other.py": OTHER,
+    "plain.py": "LIMIT = 3\n",
+}
+
+
+class Watched:
+    """A project on disk with a run that is repeated; ``checked`` are the files that its last outcome was worked out for."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.run = RepeatedRun(honour_comments=True)
+        self.checked: list[str] = []
+        checks = incremental_project.check
+
+        def noted(checker: object, path: str, *rest: object) -> object:
+            self.checked.append(path)
+            return checks(checker, path, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(incremental_project, "check", noted)
+
+    def outcome(self, **written: str | None) -> list[str]:
+        """The findings after files were written or removed; those of a run from nothing are the same."""
+        for name, text in written.items():
+            path = self.root / f"{name}.py"
+            path.unlink() if text is None else path.write_text(text, encoding="utf-8")
+        settings_table.cache_clear()
+        planned = plan([str(self.root)], ConfigOptions(None, False, lambda settings: settings))
+        self.checked.clear()
+        found = self.run.outcome(planned)
+        anew = run(planned, fix=False, honour_comments=True, progress=lambda _: lambda: None)
+        assert plain(found) == plain(anew)
+        self.checked.sort()
+        return [f"{Path(one.filename).name}:{one.start.row} {one.code}" for one in found.diagnostics]
+
+    def rest(self) -> None:
+        """All that is prepared while nothing changes."""
+        self.run.settle()
+        while self.run.narrow(1.0):
+            pass
+
+
+def plain(outcome: RunOutcome) -> object:
+    """An outcome without the lines of files, which are equal only if they are the same."""
+    found = [
+        (one.display, one.start, one.end, one.code, one.message, one.severity, one.fix, one.steps, one.unfixed)
+        for one in outcome.diagnostics
+    ]
+    return found, outcome.files, outcome.notes, outcome.errors
+
+
+@pytest.fixture
+def watched(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    yield Watched(project(FILES), monkeypatch)
+    gc.unfreeze()
+
+
+def test_only_what_a_change_affects_is_checked_again(watched: Watched) -> None:
+    assert watched.outcome() == ["other.py:3 TRL201", "train.py:6 TRL101"]
+    assert watched.checked == ["model.py", "other.py", "plain.py", "seeding.py", "train.py"]
+    watched.rest()
+    assert watched.outcome() == ["other.py:3 TRL201", "train.py:6 TRL101"]
+    assert watched.checked == []
+    watched.outcome(plain="LIMIT = 4\n")
+    assert {"model.py", "other.py", "seeding.py"}.isdisjoint(watched.checked)
+    watched.rest()
+    seeded = MODEL.replace("    return torch", "    torch.manual_seed(0)\n    return torch")
+    assert watched.outcome(model=seeded) == ["other.py:3 TRL201"]
+    assert "train.py" in watched.checked
+
+
+def test_a_message_follows_the_lines_of_another_file(watched: Watched) -> None:
+    watched.outcome()
+    watched.rest()
+    assert watched.outcome(model=f"# one line more\n{MODEL}") == ["other.py:3 TRL201", "train.py:6 TRL101"]
+
+
+def test_which_programs_reach_a_function_is_compared_after_a_change(watched: Watched) -> None:
+    """Whether an operation counts depends on the programs that reach it: here one of another file, which is edited."""
+    helper = "import torch\n\n\ndef pick(x, i):\n    return x.index_select(0, i)\n\n\nLIMIT = 3\n"
+    start = "import torch\nfrom helper import pick\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+    step = "    x = torch.ones(3, requires_grad=True)\n    pick(x, torch.tensor([0])).sum().backward()\n"
+    on_cpu = f"{start}{step}"
+    on_cuda = f"{start}    device = torch.device('cuda')\n{step}"
+    assert "helper.py:5 TRL401" not in watched.outcome(helper=helper, start=on_cpu)
+    watched.rest()
+    assert "helper.py:5 TRL401" in watched.outcome(start=on_cuda)
+    watched.rest()
+    assert "helper.py:5 TRL401" not in watched.outcome(start=on_cpu)
+
+
+def test_files_come_go_and_break(watched: Watched) -> None:
+    watched.outcome()
+    watched.rest()
+    assert "new.py:3 TRL201" in watched.outcome(new=OTHER)
+    watched.rest()
+    assert watched.outcome(new="def f(:\n")[0] == "new.py:1 TRL001"
+    watched.rest()
+    assert watched.outcome(new=None, model=None) == ["other.py:3 TRL201"]
+    (watched.root / "pyproject.toml").write_text('[tool.torchrepro-lint]\nignore = ["TRL201"]\n', encoding="utf-8")
+    assert watched.outcome(model=MODEL) == ["train.py:6 TRL101"]
+
+
+def test_preparing_changes_nothing(watched: Watched) -> None:
+    """Also where it is interrupted by a change."""
+    watched.outcome()
+    watched.run.narrow(0.0)
+    assert watched.outcome(seeding=f"{SEEDING}\n\nLIMIT = 3\n") == ["other.py:3 TRL201", "train.py:6 TRL101"]
+    watched.run.narrow(0.0)
+    assert watched.outcome(train=TRAIN.replace("'x.pt'", "'y.pt'")) == ["other.py:3 TRL201", "train.py:6 TRL101"]
