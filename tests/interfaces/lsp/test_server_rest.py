@@ -20,6 +20,7 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     monkeypatch.setattr(Workspace, "release", lambda _: found.append(None))
     monkeypatch.setattr(Client, "supports", lambda _, __: False)
     monkeypatch.setattr(Client, "resolves_edits", lambda _: False)
+    monkeypatch.setattr(Client, "shows_markdown", lambda _: True)
     return found
 
 
