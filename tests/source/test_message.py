@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
-from torchrepro_lint.source.message import Message, Reference, with_paths
+from torchrepro_lint.source.text import Message, Reference, with_paths
 
 TOLD = Message("os.listdir decides `names` (", Reference("data/files.py", "12"), "), see ", Message(Reference("a.py")))
 

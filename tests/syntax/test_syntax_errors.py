@@ -6,7 +6,7 @@ import pytest
 
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.parse import ParseError, parse_module, parse_with_ast, parse_with_libcst, read_as_names
-from torchrepro_lint.syntax.reserved_names import with_stand_in
+from torchrepro_lint.syntax.syntax_errors import with_stand_in
 
 LOST = "; nothing else in this file was analysed"
 OLD = "this is Python 2: "

@@ -399,3 +399,20 @@ def _devices_overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def _in_range(since: str, until: str | None, version: str) -> bool:
     return release(since) <= release(version) and (until is None or release(version) <= release(until))
+
+
+# The tables that name callables of packages, each with the key of its rows.
+_TABLES = (
+    ("consumers.toml", "consumer"),
+    ("seeders.toml", "seeder"),
+    ("frameworks.toml", "framework"),
+    ("module_wrappers.toml", "wrapper"),
+    ("third_party.toml", "operation"),
+)
+
+
+@lru_cache(maxsize=1)
+def described_packages() -> frozenset[str]:
+    """The top-level packages of which some table of the catalogue says what they do."""
+    rows = (row for file, key in _TABLES for row in read_table(file)[key])
+    return frozenset(name.partition(".")[0] for row in rows for name in row.get("packages", row["names"]))

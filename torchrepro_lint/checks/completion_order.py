@@ -10,7 +10,7 @@ from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import completions
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION
-from torchrepro_lint.source.message import Message
+from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:

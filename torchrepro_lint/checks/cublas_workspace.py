@@ -17,8 +17,7 @@ from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import device_of
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.message import Message
-from torchrepro_lint.source.text import NoFix
+from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.trace.call_paths import first_line, place_of
 

@@ -10,8 +10,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import Listing, listings
-from torchrepro_lint.source.message import Message
-from torchrepro_lint.source.text import Fix, NoFix
+from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:

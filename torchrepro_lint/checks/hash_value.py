@@ -10,8 +10,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers, has_stable_hash
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
-from torchrepro_lint.source.message import Message, Reference
-from torchrepro_lint.source.text import Fix, NoFix
+from torchrepro_lint.source.text import Fix, Message, NoFix, Reference
 from torchrepro_lint.syntax.nodes import Call, span
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
-from torchrepro_lint.syntax.reserved_names import ASYNC
+from torchrepro_lint.syntax.syntax_errors import ASYNC
 from torchrepro_lint.syntax.visitor import callee_identifier
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from torchrepro_lint.checks.fixes.ordering import SortFixes
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import set_orders
-from torchrepro_lint.source.message import Message
+from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from torchrepro_lint.checks.fixes.seeding import fix_program
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
-from torchrepro_lint.source.message import Message
-from torchrepro_lint.source.text import NoFix
+from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
 
 if TYPE_CHECKING:

@@ -2,22 +2,27 @@
 gone.
 
 Fixes that fail verification are dropped and reported, and the loop starts again without them.
+
+Imports that the edits of a file leave unused are removed with them, unless another file of the project takes the name from there. This
+is done for all edits of a round together: two fixes may each take one of the last two uses of an import, and one may use what
+another leaves.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from torchrepro_lint.checks.fixes.unused_imports import edits_of_unused_imports, names_dropped
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import FileAliases
 from torchrepro_lint.engine.checker import Checker
-from torchrepro_lint.engine.fix_completion import completed_edits
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_decoded
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.writing import FileChange
-from torchrepro_lint.source.decoding import with_edits
+from torchrepro_lint.source.decoding import fit_to_cells, with_edits
 from torchrepro_lint.source.text import Edit, Fix, Lines, changed_files, map_offset, merge
 
 # Rows and columns in messages change with edits above them, so numbers are not compared.
@@ -321,3 +326,37 @@ def _result(
             changes[path] = FileChange(given, before, after, places, codes)
     settled = tuple(code for _, code in state.settled)
     return FixResult(dict(state.files), changes, settled, tuple(errors), state.rounds, state.partition)
+
+
+def completed_fix(files: Mapping[str, ParsedFile], path: str, fix: Fix) -> Fix:
+    """A fix of a finding in a file, together with the imports that it alone leaves unused."""
+    others = tuple((other, completed_edits(files, other, edits)) for other, edits in fix.elsewhere)
+    return fix._replace(edits=completed_edits(files, path, fix.edits), elsewhere=others)
+
+
+def completed_edits(files: Mapping[str, ParsedFile], path: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """The edits of a file, together with those that drop the imports that they leave unused."""
+    parsed = files[path]
+    if parsed.facts is None or not edits or posixpath.basename(path) == "__init__.py":
+        return tuple(edits)
+    names = names_dropped(parsed.facts, parsed.text, edits)
+    if not names or any(_takes_from(files[other].text, path, names) for other in sorted(files) if other != path):
+        return tuple(edits)
+    lines = zip(parsed.text.splitlines(), parsed.written.text.splitlines(), strict=False)
+    hidden = "\n".join(own for program, own in lines if program != own)
+    found = edits_of_unused_imports(parsed.facts, parsed.text, edits, hidden)
+    if parsed.source is None or parsed.source.notebook is None:
+        return found
+    fitting = fit_to_cells(parsed.source.notebook, Fix("", found, safe=False))
+    return fitting.edits if fitting else tuple(edits)
+
+
+def _takes_from(text: str, path: str, names: frozenset[str]) -> bool:
+    """Whether a file may take one of some names from the module of another: by a ``from`` import, a star or an attribute."""
+    module = re.escape(posixpath.basename(path).removesuffix(".py").removesuffix(".ipynb"))
+    if not re.search(rf"\b{module}\b", text):
+        return False
+    listed = re.findall(rf"^[ \t]*from[ \t]+[\w.]*\b{module}[ \t]+import\b[ \t]*(\([^)]*\)|[^\n]*)", text, re.MULTILINE)
+    taken = {word for each in listed for word in re.findall(r"\w+|\*", each)}
+    attributes = set(re.findall(rf"\b{module}\.(\w+)", text))
+    return "*" in taken or not names.isdisjoint(taken | attributes)

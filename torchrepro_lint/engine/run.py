@@ -16,8 +16,7 @@ from torchrepro_lint.config.target import Target, substitution_warning, target_o
 from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import Checker, CheckResult, make_checker
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
-from torchrepro_lint.engine.fix_completion import completed_fix
-from torchrepro_lint.engine.fixer import FixResult, ReportFilter, fix_tree
+from torchrepro_lint.engine.fixer import FixResult, ReportFilter, completed_fix, fix_tree
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.read_project import ONE_PROCESS, ParsedProject, ReadOptions, read_tree

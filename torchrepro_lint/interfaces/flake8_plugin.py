@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint import __version__
 from torchrepro_lint.source.errors import escaped, escaped_message
-from torchrepro_lint.source.message import with_paths
+from torchrepro_lint.source.text import with_paths
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.session import Session

@@ -3,7 +3,7 @@
 - ``decode``, ``encode``, ``with_edits``, ``Source``, ``SourceProblem`` of ``decoding``: bytes to text and back
 - ``Span``, ``Position``, ``Cell``, ``Edit``, ``Fix``, ``Lines``, ``lines_of`` of ``text``: places in a text, and changes to it
 - ``apply_edits``, ``merge``, ``join_insertions``, ``map_offset``, ``changed_files`` of ``text``: how edits combine
-- ``Message``, ``Reference``, ``with_paths`` of ``message``: texts for people that know which lines of files they name
+- ``Message``, ``Reference``, ``with_paths`` of ``text``: texts for people that know which lines of files they name
 - ``read_notebook``, ``fit_to_cells``, ``notebook_with_edits``, ``Notebook`` of ``decoding``: a notebook as one program
 - ``read_cells``, ``replace_sources``, ``NotebookError`` of ``notebook_json``: code cells in a notebook's JSON
 - ``parse``, ``literal`` of ``text``: Python's own parser, without its warnings

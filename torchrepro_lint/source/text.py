@@ -1,6 +1,7 @@
 """Spans, line index and edits of a text: offsets to rows and columns, which fixes fit together, and where an offset lies after them.
 
-Also here: Python's own parser without the warnings that it gives about the code it reads.
+Also here: messages, which know the places that they name, so that each report can show those paths in its own way; and Python's own
+parser without the warnings that it gives about the code it reads.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -266,3 +267,49 @@ def _is_filter_first() -> bool:
     """Whether the filter is in place, before all others: other code may reset the filters."""
     first = warnings.filters[0] if warnings.filters else None
     return first is not None and first[3] is not None and getattr(first[3], "pattern", "") == _NAME
+
+
+class Reference(NamedTuple):
+    """A line of a file: its path from the project's root, and ``12``, in a notebook ``cell 3:12``. No line stands for the file."""
+
+    path: str
+    line: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+
+class Message(str):
+    """A text in parts, some of which are references. As a string it has their paths from the project's root.
+
+    It is made of strings, references and other messages. An f-string of a message is a plain string: it lost the references.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Reference, ...]
+
+    def __new__(cls, *parts: str | Reference) -> Message:  # noqa: PYI034  typing has Self from Python 3.11 on
+        flat = tuple(_flattened(parts))
+        made = super().__new__(cls, "".join(map(str, flat)))
+        made.parts = flat
+        return made
+
+    def __getnewargs__(self) -> tuple[str | Reference, ...]:  # type: ignore[override]  # what __new__ takes
+        return self.parts
+
+
+def with_paths(text: str, display: Callable[[str], str]) -> str:
+    """A text as a report shows it: ``display`` gives the path to show for one from the project's root."""
+    if not isinstance(text, Message):
+        return text
+    return "".join(
+        str(part._replace(path=display(part.path))) if isinstance(part, Reference) else part for part in text.parts
+    )
+
+
+def _flattened(parts: Iterable[str | Reference]) -> Iterator[str | Reference]:
+    for part in parts:
+        if isinstance(part, Message):
+            yield from part.parts
+        elif part:
+            yield part

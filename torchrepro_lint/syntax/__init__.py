@@ -1,7 +1,7 @@
 """The syntax of one file: parsing, lowering to our own syntax tree, scopes, definitions, use-def, control flow, events.
 
 - ``parse_module``, ``ParseError`` of ``parse``: the syntax tree of a text
-- ``read_as_names`` of ``parse``, ``with_stand_in`` of ``reserved_names``: ``async`` as a name
+- ``read_as_names`` of ``parse``, ``with_stand_in`` of ``syntax_errors``: ``async`` as a name
 - ``SyntaxTree``, ``ModuleSummary``, ``Expression``, ``Statement``, ``Function``, ``Class`` and the nodes of ``nodes``: the tree
 - ``span`` of ``nodes``: the offsets of a node
 - ``split_name``, ``path_of``, ``takes_receiver``, ``is_classmethod``, ``bound_arguments`` of ``visitor``: qualified names, parameters

@@ -14,7 +14,6 @@ from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
 from torchrepro_lint.syntax.libcst_positions import locate
 from torchrepro_lint.syntax.nodes import Arg
-from torchrepro_lint.syntax.reserved_names import ASYNC, with_stand_in
 from torchrepro_lint.syntax.scopes import (
     ComprehensionClause,
     Imported,
@@ -25,6 +24,7 @@ from torchrepro_lint.syntax.scopes import (
     Scope,
     by_node_type,
 )
+from torchrepro_lint.syntax.syntax_errors import ASYNC, with_stand_in
 from torchrepro_lint.syntax.tokens import has_unnormalised_names
 
 _STATEMENTS = by_node_type(cst, lowering_rules.STATEMENTS)

@@ -18,7 +18,6 @@ from torchrepro_lint.syntax import scopes
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other
 from torchrepro_lint.syntax.lowering import TreeLowering
 from torchrepro_lint.syntax.nodes import Arg, SimpleStatement, Statement, SyntaxTree
-from torchrepro_lint.syntax.reserved_names import ASYNC, reserved_names, with_stand_in
 from torchrepro_lint.syntax.scopes import (
     ComprehensionClause,
     Convert,
@@ -32,6 +31,7 @@ from torchrepro_lint.syntax.scopes import (
     UnreliableTree,
     by_node_type,
 )
+from torchrepro_lint.syntax.syntax_errors import ASYNC, reserved_names, with_stand_in
 from torchrepro_lint.syntax.tokens import (
     HIDDEN,
     Columns,

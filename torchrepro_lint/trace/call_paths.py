@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.source.message import Message, Reference
-from torchrepro_lint.source.text import Lines, Position, Span
+from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
 from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:

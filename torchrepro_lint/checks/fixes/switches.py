@@ -31,8 +31,7 @@ from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.message import Message, Reference
-from torchrepro_lint.source.text import Edit, Fix, NoFix, Span, join_insertions, lines_of
+from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
 from torchrepro_lint.syntax.visitor import split_name, statements

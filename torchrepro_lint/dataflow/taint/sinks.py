@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.source.message import Message, Reference
+from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Ref, Subscript
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
-from torchrepro_lint.source.message import Message
+from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,

@@ -9,7 +9,7 @@ from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import operations_needing_mode, operations_raising
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop
-from torchrepro_lint.source.message import Message
+from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.packages import described_packages
+from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.dataflow.types.transfer_functions import METHODS, SHARED
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.nodes import (

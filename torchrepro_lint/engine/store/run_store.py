@@ -20,8 +20,7 @@ from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, digest, file_signature, is_notebook, read_program, unchanged
-from torchrepro_lint.source.message import Message, Reference
-from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Position, Span
+from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Message, Position, Reference, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import url
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.engine.checker import SYNTAX_ERROR
-from torchrepro_lint.engine.fix_completion import completed_edits
+from torchrepro_lint.engine.fixer import completed_edits
 from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.text_documents import EditorPosition, PositionMapper

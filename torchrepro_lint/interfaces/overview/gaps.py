@@ -30,7 +30,7 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
-from torchrepro_lint.source.message import with_paths
+from torchrepro_lint.source.text import with_paths
 from torchrepro_lint.syntax.visitor import split_name
 from torchrepro_lint.trace.entry_points import is_test
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.source.errors import escaped_path
-from torchrepro_lint.source.message import with_paths
+from torchrepro_lint.source.text import with_paths
 
 
 class View(NamedTuple):
