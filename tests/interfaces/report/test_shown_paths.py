@@ -80,6 +80,20 @@ def test_steps_titles_and_reasons_name_files_in_the_same_way(project: Maker, lin
     assert found[0]["steps"][0]["message"] == "imports sub/model.py"
 
 
+def test_a_fix_of_another_file_names_it_in_the_same_way(project: Maker, lint: Lint) -> None:
+    project(
+        {
+            "sub/pyproject.toml": "",
+            "sub/seeding.py": "import torch\n\n\ndef seed_all(seed):\n    torch.manual_seed(seed)\n",
+            "sub/train.py": "import numpy as np\nimport torch\nfrom seeding import seed_all\n\nseed_all(0)\n"
+            "net = torch.nn.Linear(3, 1)\nnet(torch.tensor(np.random.rand(3))).sum().backward()\n",
+        }
+    )
+    out = lint("--output-format", "full", "--select", "TRL102", "./sub/train.py").out
+    _, fix = out.split("  fix  ")
+    assert fix.splitlines()[1].strip() == "sub/seeding.py"
+
+
 def test_a_cell_is_named_with_its_notebook(project: Maker, lint: Lint) -> None:
     cells = ("import torch\nnet = torch.nn.Linear(3, 1)", "net(net.weight).sum().backward()", "torch.manual_seed(0)")
     project({"sub/pyproject.toml": "", "sub/train.ipynb": notebook(*cells)})

@@ -9,7 +9,7 @@ from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.colours import BOLD, GREEN, GUTTER, RED, SEVERITIES, paint
 from torchrepro_lint.interfaces.report.excerpt import WIDEST, changes, excerpt, log_characters, terminal_text
 from torchrepro_lint.interfaces.report.flake8 import step_location
-from torchrepro_lint.interfaces.report.view import View
+from torchrepro_lint.interfaces.report.view import View, shown_paths
 from torchrepro_lint.source.errors import escaped_line, escaped_message, escaped_path, without_workflow_commands
 
 # Narrower than that, lines are not wrapped or cut any more.
@@ -106,6 +106,6 @@ def _diff(one: Diagnostic, colour: bool) -> Iterator[str]:
     for line in lines:
         if line.where != where:
             where = line.where
-            yield f"{'':{_INDENT}}{escaped_path(where)}"
+            yield f"{'':{_INDENT}}{shown_paths(one.display, one.filename, one.root)(where)}"
         text = f"{line.number:>{width}} {line.sign} {without_workflow_commands(line.text)}".rstrip()
         yield " " * _INDENT + paint(text, RED if line.sign == "-" else GREEN, colour)
