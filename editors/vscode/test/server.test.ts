@@ -140,7 +140,7 @@ test("problems, fixes, all fixes, and an orderly end", { timeout: 60_000 }, asyn
     }) as Promise<CodeAction[]>;
   const quick = await ask("quickfix");
   assert.ok(quick.some((each) => textEdits(each).includes("False")));
-  assert.ok(quick.some((each) => each.title === "Suppress TRL201 on this line"));
+  assert.ok(quick.some((each) => each.title === "Ignore TRL201 here"));
   const [all] = await ask(FIX_ALL);
   assert.equal(all?.kind, FIX_ALL);
   const resolved = await connection.sendRequest(CodeActionResolveRequest.type, all);
