@@ -252,11 +252,14 @@ def test_the_project_is_analysed_once(act: Callable[..., Ran]) -> None:
 @needs_bash
 @pytest.mark.slow
 def test_the_installation(tmp_path: Path) -> None:
+    """It runs in the folder of the project, and runs none of its modules."""
+    for name in ("argparse.py", "ensurepip.py", "pip.py", "venv.py"):
+        (tmp_path / name).write_text("raise SystemExit('a module of the project ran')\n", encoding="utf-8")
     environment = {"PYTHON": sys.executable, "RUNNER_TEMP": str(tmp_path), "GITHUB_ENV": str(tmp_path / "env")}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[1]["run"]]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     environment = {**inherited, **environment, "GITHUB_ACTION_PATH": str(TOP)}
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     if "No matching distribution" in ran.stderr:
         pytest.skip("pip cannot reach a package index")
     assert ran.returncode == 0, ran.stderr

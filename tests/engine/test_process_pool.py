@@ -131,3 +131,25 @@ def test_no_worker_outlives_a_parent_that_is_killed() -> None:
     assert parent.stdout.read(3) == b"..."
     parent.kill()
     assert parent.communicate(timeout=120)[0] == b""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no safe path yet")
+def test_a_worker_that_is_not_forked_runs_no_module_of_the_working_directory(tmp_path: Path) -> None:
+    for name in ("multiprocessing.py", "tempfile.py"):
+        (tmp_path / name).write_text("open('ran', 'w').close()\n", encoding="utf-8")
+    program = (
+        "import operator, os, sys\nsys.path.pop(0)\nfrom torchrepro_lint.engine import process_pool\n"
+        "process_pool.FORKS = False\nprint(sorted(process_pool.run_tasks(operator.neg, [1, 2], 2)))\n"
+        "print('PYTHONSAFEPATH' in os.environ)\n"
+    )
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**outside, "PYTHONPATH": str(TOP)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not (tmp_path / "ran").exists()
+    assert ran.stdout == "[(0, -1), (1, -2)]\nFalse\n"

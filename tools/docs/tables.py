@@ -18,7 +18,10 @@ _PART = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 FAMILIES = {
-    "TRL0": ("The tool itself", "What the tool says about its own work: files that it cannot read."),
+    "TRL0": (
+        "The tool itself",
+        "What the tool says about its own work: files that it cannot read, and comments that hide no finding.",
+    ),
     "TRL1": (
         "Seeds",
         "Random numbers that are drawn without a seed, before it, or with a seed that changes between runs.",

@@ -131,7 +131,8 @@ class _Pool(Generic[_Task, _Result]):
             # A forked worker inherits the other end, too, and would wait for ever for a parent that is killed.
             given = (theirs, self._work, ours if FORKS else None)
             process = self._context.Process(target=_serve, args=given, daemon=True)  # type: ignore[attr-defined]
-            process.start()
+            with contextlib.nullcontext() if FORKS else _safe_path():
+                process.start()
             theirs.close()
             self._assign(process, ours, number, lane)
 
@@ -184,6 +185,23 @@ class _Pool(Generic[_Task, _Result]):
 def _context() -> BaseContext:
     """Fork where that is safe, because it is fastest: this process has no threads."""
     return multiprocessing.get_context("fork" if FORKS else "spawn")
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """A Python that is started inside looks for no modules in the working directory, whose code is only read: it is started with
+    ``-c``. Before 3.11 Python has no such option.
+    """
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _serve(pipe: Connection, work: Callable[[_Task], _Result], other: Connection | None) -> None:
