@@ -152,6 +152,9 @@ CONNECTED = {
     "one_line.py": "x = 1; import seeded",
     "by_string.py": "import importlib\nname = 'one_line'\nimportlib.import_module(name)\n",
     "split.py": "from \\\n    by_string import name\n",
+    "semicolon.py": "import torch; from split import name; import os\n",
+    "nested/relative.py": "if True: from \\\n  ..lib import (parts, # one; two\n  net)\n",
+    "of_torch.py": "from torchvision import lib, train\nimport torch.seeded as split, torch.lib; from os import (\n    one_line)\n",
     "alone.py": "import os\n# train, net\nx = 'lib'\n",
     "apart/net2.py": "import apart.other",
     "apart/other.py": "",
@@ -160,9 +163,10 @@ CONNECTED = {
 
 def test_only_what_imports_may_connect_is_parsed_where_much_was_not_given(project: Maker) -> None:
     project({**CONNECTED, **{f"other_{number}.py": "import os" for number in range(110)}})
-    connected = sorted(CONNECTED.keys() - {"alone.py", "apart/net2.py", "apart/other.py"})
+    connected = sorted(CONNECTED.keys() - {"alone.py", "of_torch.py", "apart/net2.py", "apart/other.py"})
     assert read("train.py") == connected
     assert read("lib/more.py") == connected
+    assert read("of_torch.py") == ["of_torch.py"]
     assert read("apart/other.py") == ["apart/net2.py", "apart/other.py"]
     assert read("alone.py", "apart/net2.py") == ["alone.py", "apart/net2.py", "apart/other.py"]
     assert len(read(".")) == len(CONNECTED) + 110

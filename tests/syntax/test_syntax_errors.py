@@ -133,6 +133,29 @@ def test_a_keyword_and_a_text_are_no_names(text: str) -> None:
     assert read_as_names(text) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("class A:\n    def f(self, async):\n        self.async = async\n\n    def g(self): pass\n", 3),
+        ("x = async\r\nfor i in x: pass\r\n", 1),
+        ("x = async  # why\nwith x: pass\n", 1),
+        ("@async\ndef f(x): pass\n", 1),
+        ("f(\n    x.async\n)\nfor async in x: pass\n", 2),
+        ("async def f(x): return [(y, x.async) async\n    for y in x if async]\n", 2),
+    ],
+)
+def test_a_name_at_the_end_of_a_line_is_no_keyword_of_the_next(text: str, names: int) -> None:
+    assert parse_with_ast(text) is not None
+    assert len(read_as_names(text)) == names
+
+
+def test_a_string_in_an_f_string_has_what_was_written() -> None:
+    """Where quotes of one kind nest, what stands between them looks like code."""
+    text = 'x.cuda(async=True)\ny = f"{x["async"]}"\n'
+    word = (with_stand_in(text) or ("", ""))[1]
+    assert word not in repr(parse_with_libcst(text))
+
+
 def test_the_stand_in_is_no_word_of_the_text() -> None:
     text = "a_000 = async = a_001\n"
     assert with_stand_in(text) == ("a_000 = a_002 = a_001\n", "a_002")

@@ -37,10 +37,11 @@ def worker_init(context: Context) -> Iterator[Finding]:
         if found is not None:
             loader, draws = found
             severity = "note" if programs_seed_torch(context, loader.site.function) else ""
-            message = _message(loader, before=before, owns="own" in draws)
-            if severity:
+            owns = "own" in draws
+            message = _message(loader, before=before, owns=owns)
+            if severity and not (owns or before):  # there the workers repeat one another, whatever is seeded before
                 message += "; as it is, the draws repeat only while every earlier draw stays the same"
-            fix = _fix(context, loader, before=before, owns="own" in draws)
+            fix = _fix(context, loader, before=before, owns=owns)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
 
 

@@ -96,6 +96,7 @@ def _catalogued_seeder_fault(
 
 
 def _changing_seed_message(name: str, source: str) -> str:
+    source = source.removeprefix("builtins.")
     return f"{display_name(name)} takes its seed from {source}, which changes between runs; pass a constant"
 
 

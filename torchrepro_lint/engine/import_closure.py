@@ -141,6 +141,7 @@ def _has_modules(folder: str, levels: int = _MAX_LEVELS) -> bool:
 # Import statements, with what parentheses hold; a comment or a string may be taken for one.
 _IMPORT = re.compile(rb"(?:^|[:;])[ \t]*(?:from|import)\b(?:[^\n(\\]|\\\r?\n|\([^)]*)*", re.MULTILINE)
 _NAME = re.compile(rb"[^\W\d]\w*")
+_KEYWORD = re.compile(rb"\b(?:from|import)\b")
 # Where a file may import by a string, or is a notebook with quoted lines, each word counts.
 _BY_STRING = re.compile(
     rb"\b(?:import_module|__import__|spec_from_file_location|run_path|run_module|locate|instantiate|exec)\b"
@@ -154,12 +155,13 @@ def _narrowed(tree: ProjectTree) -> ProjectTree:
     from torchrepro_lint.query.fixpoint import UnionFind  # few projects need it
 
     given, every = [path for path, _ in tree.given], frozenset(tree.files)
+    local = frozenset(word for path in tree.files for word in (_own_name(path), *os.fsencode(path).split(b"/")))
     by_name: dict[bytes, list[str]] = {}
     for path in tree.files:
         by_name.setdefault(_own_name(path), []).append(path)
     groups = UnionFind(tree.files)
     for path in tree.files:
-        for name in sorted(_named(tree, path) & by_name.keys()):
+        for name in sorted(_named(tree, path, local) & by_name.keys()):
             for other in by_name[name]:
                 groups.join(path, other)
             by_name[name] = by_name[name][:1]  # from now on they are one group
@@ -177,8 +179,8 @@ def _own_name(path: str) -> bytes:
     return stem.rpartition("/")[2].encode("utf-8", "surrogateescape")
 
 
-def _named(tree: ProjectTree, path: str) -> set[bytes]:
-    """The words of modules that a file may import."""
+def _named(tree: ProjectTree, path: str, local: frozenset[bytes]) -> set[bytes]:
+    """The words of modules that a file may import, where ``local`` are the names of all files and folders."""
     given = dict(tree.given).get(path)
     try:
         data = read_program(tree.place(path)) if given is None or given.data is None else given.data
@@ -186,4 +188,16 @@ def _named(tree: ProjectTree, path: str) -> set[bytes]:
         return set()
     if is_notebook(path) or _BY_STRING.search(data):
         return set(_NAME.findall(data))
-    return {word for found in _IMPORT.findall(data) for word in _NAME.findall(found)}
+    statements = (statement for line in _IMPORT.findall(data) for statement in line.split(b";"))
+    return {word for statement in statements for word in _imported(statement, local)}
+
+
+def _imported(statement: bytes, local: frozenset[bytes]) -> Iterator[bytes]:
+    """The words of an import statement; none of ``from torch import nn`` where no file or folder is called torch."""
+    keyword = _KEYWORD.search(statement)
+    rest = statement[keyword.end() :] if keyword else statement
+    for part in rest.split(b",") if keyword and keyword[0] == b"import" else (rest,):
+        words = _NAME.findall(part)
+        relative = part.lstrip(b" \t\r\n\\").startswith(b".")
+        if relative or keyword is None or (words[:1] and words[0] in local):
+            yield from words

@@ -174,8 +174,8 @@ class LibcstTree(ParserTree):
 def _put_back(module: cst.Module, word: str) -> None:
     """Write ``async`` again where a stand-in is in the tree; the spans are known already."""
     for node in _all_nodes(module):
-        if isinstance(node, cst.Name) and node.value == word:
-            object.__setattr__(node, "value", ASYNC)
+        if isinstance(node, (cst.Name, cst.SimpleString)) and word in node.value:
+            object.__setattr__(node, "value", node.value.replace(word, ASYNC))
 
 
 def _normalise_names(module: cst.Module) -> None:

@@ -143,8 +143,11 @@ def _unexpected(text: str, offset: int) -> str:
 
 
 ASYNC = "async"
-# As a keyword it stands before one of three others.
-_RESERVED = re.compile(rf"(?P<hidden>{HIDDEN})|\basync\b(?!(?:\s|\\|#[^\r\n]*[\r\n])+(?:def|for|with)\b)")
+# As a keyword it stands before one of three others: on the same line, or in brackets, which only a comprehension can have it in.
+_RESERVED = re.compile(
+    rf"(?P<hidden>{HIDDEN})|(?P<opens>[\[({{])|(?P<closes>[\])}}])"
+    r"|\basync\b(?!(?:[^\S\r\n]|\\(?:\r\n?|\n))+(?:def|for|with)\b)(?P<clause>(?=(?:\s|\\|#[^\r\n]*[\r\n])+for\b))?"
+)
 # Words of the same length; a text that has all of them is not read.
 _STAND_INS = tuple(f"a_{number:03}" for number in range(20))
 
@@ -155,8 +158,13 @@ def reserved_names(text: str) -> tuple[int, ...]:
 
 
 def _reserved_names(text: str) -> Iterator[int]:
+    depth = 0
     for match in _RESERVED.finditer(text):
-        if match["hidden"] is None:
+        if match["opens"]:
+            depth += 1
+        elif match["closes"]:
+            depth = max(depth - 1, 0)
+        elif match["hidden"] is None and not (depth and match["clause"] is not None):
             yield match.start()
 
 

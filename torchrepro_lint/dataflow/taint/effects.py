@@ -7,6 +7,7 @@ order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -135,6 +136,8 @@ def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> boo
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
 _TRAINING = frozenset({"backward", "train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
+# The same of torch itself, where inference knows what the loss or the optimizer is.
+_TORCH_TRAINS = re.compile(r"torch\.(?:.*\.backward|optim\.(?!lr_scheduler\.).*\.step)$")
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
@@ -300,20 +303,18 @@ class _LoopBody:
     # --- calls ---------------------------------------------------------------------------------------------------
 
     def _called(self, call: Call) -> Iterator[TaintStep]:
-        word = last_identifier(call.func)
+        word, names = last_identifier(call.func), self.analysis.names.names(self.path, call.func)
         varies = any(self._varies(arg.value) for arg in call.args)
         if word in _APPENDING and varies:
             yield from self._grown(call)
         elif word in _WRITING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
             yield Sink(self.path, call, "written")
-        elif word in _TRAINING and not self.analysis.names.names(self.path, call.func):
+        elif (word in _TRAINING and not names) or any(map(_TORCH_TRAINS.match, names)):
             yield Sink(self.path, call, "trained with")
-        else:
-            names = self.analysis.names.names(self.path, call.func)
-            if self._draws(names):
-                yield Sink(self.path, call, "drawn for")
-            elif varies:
-                yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
+        elif self._draws(names):
+            yield Sink(self.path, call, "drawn for")
+        elif varies:
+            yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 
     def _spot_of(self, call: Call) -> ExpressionPosition:
         return self.spots.of(call) or self.inside
