@@ -20,7 +20,7 @@ from torchrepro_lint.interfaces.cli.app import FORMATS
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.interfaces.report.formats import renderer
 from torchrepro_lint.interfaces.report.view import View
-from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
+from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Position, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -487,6 +487,20 @@ def test_a_fix_of_several_places_and_files() -> None:
     ]
     (fixes,) = json.loads(renderer("sarif")([one], View(base="/x")))["runs"][0]["results"][0]["fixes"]
     assert [change["artifactLocation"]["uri"] for change in fixes["artifactChanges"]][1:] == ["b/o.py"]
+
+
+def test_the_rows_of_a_fix_in_several_cells_count_from_the_start_of_each() -> None:
+    lines = Lines("a = 1\nb = 2\nc = 3\n", (Cell(1, 0, 11), Cell(2, 12, 17)))
+    fix = Fix("t", (Edit(Span(0, 0), "import a\nimport b\n"), Edit(Span(12, 17), "d = 4")), True)
+    one = NASTY._replace(fix=fix, lines=lines, written=lines, span=Span(0, 5), start=lines.place(0))
+    assert renderer("full")([one], View()).split("  fix  t\n")[1].splitlines() == [
+        "       1 + import a",
+        "       2 + import b",
+        "       cell 2",
+        "       1 - c = 3",
+        "       1 + d = 4",
+        "",
+    ]
 
 
 def test_fingerprints_stay_when_lines_move() -> None:

@@ -100,6 +100,18 @@ def test_a_cell_is_named_with_its_notebook(project: Maker, lint: Lint) -> None:
     assert "before torch.manual_seed (sub/train.ipynb:cell 3:1) seeds it" in lint("-q", "sub").out
 
 
+def test_the_diff_of_a_fix_names_a_cell_that_is_not_that_of_the_finding(project: Maker, lint: Lint) -> None:
+    cells = (
+        "import numpy as np\nimport torch",
+        "x = torch.tensor(np.random.rand(3))\nnet = torch.nn.Linear(3, 1)",
+        "net(x).sum().backward()\ntorch.manual_seed(0)",
+    )
+    project({"a.ipynb": notebook(*cells)})
+    first, second = lint("--output-format", "full", "--select", "TRL1", "a.ipynb").out.split("  fix  ")[1:]
+    assert first.splitlines()[1:4] == ["       cell 1", "       3 +", "       4 + np.random.seed(0)"]
+    assert second.splitlines()[1] == "       2 + torch.manual_seed(0)", "the cell of the finding itself"
+
+
 def test_each_place_in_the_messages_of_the_example_exists(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[3])
     places = re.findall(r"\(([^() ]+\.py):(\d+)[,)]", lint("-q", "examples").out)

@@ -26,12 +26,16 @@ class ExcerptLine(NamedTuple):
 
 
 class DiffLine(NamedTuple):
-    """A line that a fix removes (``-``) or adds (``+``); ``where`` is the file, empty for the diagnostic's own."""
+    """A line that a fix removes (``-``) or adds (``+``).
+
+    ``where`` is the file, empty for the diagnostic's own, and ``cell`` the cell of a notebook, 0 elsewhere.
+    """
 
     sign: str
     number: int
     text: str
     where: str = ""
+    cell: int = 0
 
 
 def excerpt(one: Diagnostic, letters: Characters | None = None, widest: int = WIDEST) -> Iterator[ExcerptLine]:
@@ -132,7 +136,7 @@ def _columns(letter: str) -> int:
 
 
 def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[DiffLine]:
-    grown = 0
+    grown, within = 0, 0
     for group in _groups(lines, sorted(edits)):
         first = lines.position(group[0].span.start).row
         start, end = lines.offset(first), max(edit.span.end for edit in group)
@@ -140,11 +144,16 @@ def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[DiffLi
         moved = [Edit(Span(edit.span.start - start, edit.span.end - start), edit.text) for edit in group]
         old = _rows(lines.text[start:end])
         new = _rows(apply_edits(lines.text[start:end], moved))
-        number = lines.place(start).row
+        place = lines.place(start)
+        number, cell = place.row, place.cell
+        # The rows of each cell are counted from its start.
+        grown, within = grown if cell == within else 0, cell
         for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag != "equal":
-                yield from (DiffLine("-", number + at, terminal_text(old[at]), where) for at in range(a, b))
-                yield from (DiffLine("+", number + at + grown, terminal_text(new[at]), where) for at in range(c, d))
+                yield from (DiffLine("-", number + at, terminal_text(old[at]), where, cell) for at in range(a, b))
+                yield from (
+                    DiffLine("+", number + at + grown, terminal_text(new[at]), where, cell) for at in range(c, d)
+                )
         grown += len(new) - len(old)
 
 

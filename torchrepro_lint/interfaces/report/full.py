@@ -102,10 +102,12 @@ def _code(group: Sequence[Diagnostic], view: View) -> Iterator[str]:
 def _diff(one: Diagnostic, colour: bool) -> Iterator[str]:
     lines = list(changes(one))
     width = max((len(str(line.number)) for line in lines), default=0)
-    where = ""
+    shown = shown_paths(one.display, one.filename, one.root)
+    where = ("", one.start.cell)
     for line in lines:
-        if line.where != where:
-            where = line.where
-            yield f"{'':{_INDENT}}{shown_paths(one.display, one.filename, one.root)(where)}"
+        if (line.where, line.cell) != where:
+            where = (line.where, line.cell)
+            parts = (line.where and shown(line.where), f"cell {line.cell}" if line.cell else "")
+            yield f"{'':{_INDENT}}{':'.join(part for part in parts if part)}"
         text = f"{line.number:>{width}} {line.sign} {without_workflow_commands(line.text)}".rstrip()
         yield " " * _INDENT + paint(text, RED if line.sign == "-" else GREEN, colour)
