@@ -148,6 +148,32 @@ def test_what_is_given_and_may_not_be_read_is_one_line(
     assert f"torchrepro-lint: {arguments[0]}: cannot be read: Permission denied\n" in ran.err
 
 
+@pytest.mark.parametrize(("is_listed", "said"), [(False, "shut"), (True, "shut/c.py")])
+def test_a_directory_that_may_not_be_searched_is_one_line(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch, is_listed: bool, said: str
+) -> None:
+    """As a user who is not root sees it: no file in it can be asked about."""
+    project({"a.py": SOUND, "shut/c.py": SOUND})
+    status, scanned = os.stat, os.scandir
+
+    def asked(path: object, *rest: object, **more: object) -> os.stat_result:
+        if os.path.basename(os.path.dirname(str(path))) == "shut":
+            raise PermissionError(13, "Permission denied", path)
+        return status(path, *rest, **more)  # type: ignore[arg-type]
+
+    def listed(path: str = ".") -> object:
+        if os.path.basename(path) == "shut" and not is_listed:
+            raise PermissionError(13, "Permission denied", path)
+        return scanned(path)
+
+    monkeypatch.setattr(os, "stat", asked)
+    monkeypatch.setattr(os, "scandir", listed)
+    ran = lint("--select", "TRL201", "--no-cache", "shut", "a.py")
+    assert ran.out.startswith("a.py:3:1: TRL201 ")
+    assert ran.status == 2
+    assert f"torchrepro-lint: {said}: cannot be read: Permission denied\n" in ran.err
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_what_a_paper_says_that_cannot_be_is_not_heard(project: Maker, lint: Lint, name: str) -> None:
     project({"a.py": SOUND, name: PAPERS[name]})

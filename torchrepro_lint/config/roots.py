@@ -204,10 +204,11 @@ class RootFinder:
     def _config(self, directory: str) -> Path | None:
         """The settings file in a directory."""
         own, shared = Path(directory, OWN_FILE), Path(directory, PYPROJECT)
-        if own.is_file():
+        # Unlike the method of ``Path``, this raises nothing in a directory that may not be searched.
+        if os.path.isfile(own):
             return own
         # Files that are overridden are not opened, so that errors in them do not matter.
-        if self._options.isolated or self._options.config or not shared.is_file():
+        if self._options.isolated or self._options.config or not os.path.isfile(shared):
             return None
         return shared if settings_table(shared) is not None else None
 
