@@ -95,6 +95,12 @@ def test_a_page_begins_with_a_short_summary(file: Path) -> None:
     assert not summary.startswith(("#", "`" * 3))
 
 
+def test_the_summary_says_which_rules_are_off() -> None:
+    """``torchrepro-lint rule`` lists the summaries alone."""
+    said = {found.code for found in map(page, RULE_PAGES) if found.summary.endswith(" Off by default.")}
+    assert said == {rule.code for rule in RULES if not rule.default}
+
+
 def test_a_page_whose_title_differs_from_its_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "TRL999-other-name.md"
     file.write_text("# TRL999 a-name\n\nSummary.\n", encoding="utf-8")
