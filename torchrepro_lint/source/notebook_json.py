@@ -51,9 +51,9 @@ def read_cells(raw: str) -> RawNotebook:
         data = json.loads(raw, parse_int=float)  # no number is asked for, and one may have too many digits
     except json.JSONDecodeError as error:
         reason = error.msg.strip().removesuffix(" starting at")
-        raise NotebookError(f"no notebook, which is JSON: {reason[:1].lower()}{reason[1:]}", error.pos) from None
+        raise NotebookError(f"not a notebook: invalid JSON ({reason[:1].lower()}{reason[1:]})", error.pos) from None
     except RecursionError:
-        raise NotebookError("no notebook: nested too deeply") from None
+        raise NotebookError("not a notebook: nested too deeply") from None
     where, cells = _find_cells(data)
     if not _is_python(data.get("metadata")):
         return RawNotebook((), False)
@@ -73,7 +73,7 @@ def _find_cells(data: Any) -> tuple[tuple[str | int, ...], list[Any]]:
             cells = cells[step] if known and (step in cells if isinstance(step, str) else cells) else None
         if isinstance(cells, list):
             return path, cells
-    raise NotebookError("no notebook: there is no list of cells")
+    raise NotebookError("not a notebook: there is no list of cells")
 
 
 def _code(cells: list[Any]) -> list[tuple[int, str]]:
@@ -86,7 +86,7 @@ def _code(cells: list[Any]) -> list[tuple[int, str]]:
         source = cell.get(key)
         lines = [source] if isinstance(source, str) else source
         if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-            raise NotebookError(f"no notebook: cell {index + 1} has no source")
+            raise NotebookError(f"not a notebook: cell {index + 1} has no source")
         found.append((index, key))
     return found
 
