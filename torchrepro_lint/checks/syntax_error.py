@@ -45,7 +45,7 @@ def _renamed(context: Context, site: CallSite) -> Iterator[int]:
 
 
 def _fix(offsets: tuple[int, ...]) -> Fix:
-    return Fix(f"rename {ASYNC} to {_NEW}", tuple(Edit(_span(offset), _NEW) for offset in offsets), safe=True)
+    return Fix(f"Rename {ASYNC} to {_NEW}", tuple(Edit(_span(offset), _NEW) for offset in offsets), safe=True)
 
 
 def _span(offset: int) -> Span:

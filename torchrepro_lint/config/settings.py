@@ -87,6 +87,8 @@ def abbreviated(value: object) -> str:
 ALL_RULES = "ALL"
 COMMAND_LINE = "the command line"
 _EXACT = 1000
+# Words that are spelt like another one than they mean.
+_SYNONYMS = {"gpu": "cuda"}
 
 
 class Selectable(Protocol):
@@ -165,6 +167,8 @@ def did_you_mean(wanted: str, names: Iterable[str]) -> str:
 def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The most similar name without regard to case; None where none is similar enough (0 to 1)."""
     by_lower = {name.lower(): name for name in names}
+    if (synonym := _SYNONYMS.get(wanted.lower())) in by_lower:
+        return by_lower[synonym]
     found = difflib.get_close_matches(wanted.lower(), by_lower, 1, cutoff)
     return by_lower[found[0]] if found else None
 

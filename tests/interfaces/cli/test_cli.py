@@ -191,7 +191,7 @@ def test_diff_shows_and_writes_nothing(project: Maker, lint: Lint) -> None:
         "Would fix 1 finding: 1 TRL901; 1 more with --unsafe-fixes\n",
     )
     assert (folder / "a.py").read_bytes() == b"x = 1\r\nBAD = 1"
-    assert lint("--diff", "b.py") == Ran(0, "", "Nothing to fix; 1 more with --unsafe-fixes\n")
+    assert lint("--diff", "b.py") == Ran(0, "", "No safe fixes; 1 with --unsafe-fixes\n")
     assert lint("--diff", "b.py", "--unsafe-fixes", "-q").err == ""
     assert lint("--diff", "--exit-zero").status == 0
     missing = lint("--diff", "a.py", "nowhere.py")
@@ -265,6 +265,7 @@ def test_a_mistake_is_one_clear_line_and_status_2(
         (("trace", "--deviec", "cpu", "a.py"), "no such option --deviec; did you mean '--device'?\n"),
         (("--output-format", "jsn"), "junit, markdown; did you mean 'json'?"),
         (("report", "--device", "cdua"), "'cdua' is not one of auto, cuda, mps, cpu; did you mean 'cuda'?"),
+        (("--device", "GPU"), "'GPU' is not one of auto, cuda, mps, cpu; did you mean 'cuda'?"),
         (("--fail-on", "errors"), "did you mean 'error'?"),
         (("--config", "pyprojet.toml"), "File 'pyprojet.toml' does not exist; did you mean 'pyproject.toml'?"),
         (("--select", "dataloader-genrator"), "in --select; did you mean 'dataloader-generator'?"),

@@ -140,9 +140,9 @@ def test_the_text_says_what_to_write(project: Maker, lint: Lint) -> None:
     [
         (
             ("explain", "index_ad_cuda_"),
-            "no error of torch is known as 'index_ad_cuda_'; did you mean index_add_cuda_",
+            "no error of torch about determinism is named 'index_ad_cuda_'; did you mean index_add_cuda_",
         ),
-        (("explain", RAISED.format("foo_cuda")), "no error of torch is known as 'foo_cuda'"),
+        (("explain", RAISED.format("foo_cuda")), "no error of torch about determinism is named 'foo_cuda'"),
         (("explain", " "), "found no error of torch about determinism in the text"),
         (("explain", "put_", "--torch-version", "two"), '--torch-version: expected a string like "2.1"'),
         (("explain", "put_", "nowhere"), "nowhere: no such file or directory"),

@@ -59,7 +59,9 @@ def _unknown(told: ParsedErrors) -> str:
     if not name:
         return "found no error of torch about determinism in the text"
     near = difflib.get_close_matches(told.unknown[0], sorted({one.name for one in error_names()}), 3)
-    return f"no error of torch is known as {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    return f"no error of torch about determinism is named {name}" + (
+        f"; did you mean {' or '.join(near)}?" if near else ""
+    )
 
 
 def _places(

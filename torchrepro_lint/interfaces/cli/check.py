@@ -270,9 +270,12 @@ def _diff(arguments: Arguments, outcome: RunOutcome) -> int:
     if not arguments.quiet:
         for note in outcome.notes:
             terminal.note(note)
-        told = f"Would fix {summary.by_rule(outcome.settled)}" if outcome.settled else "Nothing to fix"
         left = sum(one.fix is not None and not one.fix.safe for one in outcome.diagnostics)
-        terminal.note(f"{told}; {left} more with --unsafe-fixes" if left else told)
+        if outcome.settled:
+            more = f"; {left} more with --unsafe-fixes" if left else ""
+            terminal.note(f"Would fix {summary.by_rule(outcome.settled)}{more}")
+        else:
+            terminal.note(f"No safe fixes; {left} with --unsafe-fixes" if left else "Nothing to fix")
     return _print_errors(outcome.errors) or int(bool(outcome.settled) and not arguments.exit_zero)
 
 

@@ -44,7 +44,7 @@ _LEGEND = (
 )
 _STATES = {
     "seeded": "seeded",
-    "late": "✗ drawn from before it is seeded",
+    "late": "✗ drawn from before seeding",
     "unseeded": "✗ never seeded",
     "entropy": "✗ seeded anew in each run",
     "unknown": "perhaps seeded by a call that is not followed",
