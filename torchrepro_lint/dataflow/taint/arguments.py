@@ -196,8 +196,8 @@ class ArgumentTaint:
                 yield from self._next(tainted, call)
             case "text" if not is_regex(self._analysis.names.names(path, call.func), _position(tainted, call)):
                 yield from observe_order(tainted, call, [TaintedValue(path, call, SCALAR)])
-            case "draw":
-                yield Sink(path, call, "drawn from")
+            case "draw" | "load":
+                yield Sink(path, call, "drawn from" if what == "draw" else "passed on")
             case "extend" | "append":
                 yield from self._received(tainted, call, spot, what)
             case "unknown" if taint.is_order_dependent and not is_membership_name(_keyword(call, tainted.node)):

@@ -171,8 +171,9 @@ _TEXTS = re.compile(
 )
 _DRAWS = re.compile(
     r"random\.(Random\(\)\.)?(shuffle|sample|choices?)|"
-    r"numpy\.random\.(\w+\(\)\.)?(shuffle|choice|permutation|permuted)|torch\.utils\.data\.\w+"
+    r"numpy\.random\.(\w+\(\)\.)?(shuffle|choice|permutation|permuted)|torch\.utils\.data\.(random_split|\w*Sampler)"
 )
+_LOADING = re.compile(r"torch\.utils\.data\.\w+")
 
 # Databases: ``put`` stores under a key and appends nothing.
 _DATABASES = ("lmdb.", "rocksdb.", "plyvel.", "leveldb.", "diskcache.")
@@ -182,9 +183,9 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     """What a call does to the order of an argument.
 
     ``free`` (a sanitiser), ``keep`` (the result is in that order), ``same``, ``sorted``, ``enumerate``, ``zip``, ``next``,
-    ``mapping``, ``collate`` (a batch of the samples), ``text`` (a value made of all elements), ``draw``, ``extend`` and
-    ``append`` (to the receiver), ``project``, else ``unknown``. ``word`` is the last word of the callee's name; ``written``
-    says that the call has a receiver.
+    ``mapping``, ``collate`` (a batch of the samples), ``text`` (a value made of all elements), ``draw``, ``load`` (into a
+    dataset or loader), ``extend`` and ``append`` (to the receiver), ``project``, else ``unknown``. ``word`` is the last word
+    of the callee's name; ``written`` says that the call has a receiver.
     """
     for name in names:
         if name.startswith("builtins.") and name in _BUILTINS:
@@ -246,6 +247,7 @@ _PATTERNS = (
     (_SANITISERS, "free"),
     (_COLLATING, "collate"),
     (_DRAWS, "draw"),
+    (_LOADING, "load"),
     (_ORDER_KEEPING, "keep"),
     (_TEXTS, "text"),
 )
