@@ -34,8 +34,8 @@ def test_each_control_of_a_program_with_flaws(project: Project) -> None:
         "cudnn": ("bad", "benchmark is on"),
         "algorithms": ("bad", "not enabled"),
         "workspace": ("unused", "not needed"),
-        "loaders": ("risk", "global generator shuffles"),
-        "workers": ("risk", "random numbers are not seeded"),
+        "loaders": ("risk", "shuffled by the global generator"),
+        "workers": ("risk", "seeded by the global generator"),
         "operations": ("bad", "no deterministic version"),
         "order": ("bad", "a listing's order decides"),
     }
@@ -105,8 +105,8 @@ def test_a_control_when_something_changes(
             ("good", "own generators"),
             ("good", "no workers"),
         ),
-        ("shuffle=True", ("risk", "global generator shuffles"), ("good", "no workers")),
-        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "random numbers are not seeded")),
+        ("shuffle=True", ("risk", "shuffled by the global generator"), ("good", "no workers")),
+        ("num_workers=2", ("good", "nothing is shuffled"), ("risk", "seeded by the global generator")),
         ("**options()", ("unknown", "arguments not known"), ("unknown", "arguments not known")),
         (
             "in_order=False, num_workers=2, generator=torch.Generator()",

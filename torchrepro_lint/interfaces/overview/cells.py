@@ -69,7 +69,7 @@ def _loader_order(found: Sequence[Loader]) -> Cell:
         return Cell("loaders", "good", "nothing is shuffled", f"{_counted(len(found))}. None of them shuffles.")
     if any(each.shuffles and not each.passes("generator") for each in found):
         because = f"{_counted(len(found))}, of which {shuffled} may shuffle; they draw their order from torch's global generator."
-        return Cell("loaders", "risk", "global generator shuffles", because)
+        return Cell("loaders", "risk", "shuffled by the global generator", because)
     because = f"{_counted(len(found))}; those that shuffle ({shuffled}) have their own generator."
     return Cell("loaders", "good", "own generators", because)
 
