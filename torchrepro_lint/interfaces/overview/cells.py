@@ -193,6 +193,7 @@ def _seed_order(timeline: Timeline) -> Cell:
 
 
 _NOT_NEEDED = "not needed"
+_ONLY_WARNS = "only warns"
 _ELSEWHERE = "Nothing that this run reaches names a CUDA device."
 
 
@@ -224,19 +225,27 @@ def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Seq
         return Cell(
             "cudnn", "unused", "no convolution found", "No convolution was found whose backward needs cuDNN's switch."
         )
-    if sets_flag(context.project, program):
-        return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are enabled, and they include cuDNN's.")
-    fixed = [each for each in flag_writes_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
-    if fixed:
-        said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
-        told = f"{said.text} at {location(said)}" if said else "A library sets it"
-        if all(each.value is UNKNOWN_VALUE for each in fixed):
-            return Cell("cudnn", "risk", "depends on an option", f"{told}: the value is known only at run time.")
-        return Cell("cudnn", "good", "kernels fixed", f"{told}.")
+    if fixed := _cudnn_fixed(context, program, timeline):
+        return fixed
     because = "The backward of convolutions may take nondeterministic algorithms: neither cudnn.deterministic nor deterministic mode is on."
     return Cell(
         "cudnn", "bad" if reported else "risk", "kernels may vary", because, tuple(each.id for each in reported)
     )
+
+
+def _cudnn_fixed(context: Context, program: Program, timeline: Timeline) -> Cell | None:
+    """The cell of cuDNN in a program that asks for deterministic kernels, of cuDNN alone or of all; None in others."""
+    asked = _mode_requested(context, program, timeline)
+    if asked and (asked.state == "good" or asked.says == _ONLY_WARNS):
+        return Cell("cudnn", "good", "kernels fixed", "Deterministic algorithms are enabled, and they include cuDNN's.")
+    fixed = [each for each in flag_writes_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
+    if not fixed:
+        return asked and asked._replace(control="cudnn")
+    said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
+    told = f"{said.text} at {location(said)}" if said else "A library sets it"
+    if all(each.value is UNKNOWN_VALUE for each in fixed):
+        return Cell("cudnn", "risk", "depends on an option", f"{told}: the value is known only at run time.")
+    return Cell("cudnn", "good", "kernels fixed", f"{told}.")
 
 
 def _undecided_setting(context: Context, program: Program, timeline: Timeline, what: str) -> TimelineEvent | None:
@@ -247,9 +256,8 @@ def _undecided_setting(context: Context, program: Program, timeline: Timeline, w
 
 
 def _algorithms(context: Context, program: Program, timeline: Timeline, reported: bool) -> Cell:
-    on = [each for each in flag_writes_in(context.project, program, DETERMINISTIC) if not is_off(each.value)]
-    if on:
-        return _algorithms_on(on[0].value, [each for each in _settings(timeline, DETERMINISTIC) if not each.trouble])
+    if asked := _mode_requested(context, program, timeline):
+        return asked
     cudnn = sets_flag(context.project, program, CUDNN_DETERMINISTIC)
     reached = operations_needing_mode(context, program)
     waiting = sorted({each.row.operation for each in reached if not (cudnn and is_convolution(each.row))})
@@ -273,13 +281,20 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
     )
 
 
+def _mode_requested(context: Context, program: Program, timeline: Timeline) -> Cell | None:
+    """The cell of deterministic algorithms in a program that requests them; None in others."""
+    on = [each for each in flag_writes_in(context.project, program, DETERMINISTIC) if not is_off(each.value)]
+    said = [each for each in _settings(timeline, DETERMINISTIC) if not each.trouble]
+    return _algorithms_on(on[0].value, said) if on else None
+
+
 def _algorithms_on(value: object, said: Sequence[TimelineEvent]) -> Cell:
     """The cell where deterministic algorithms are requested: always, on a condition, or for warnings only."""
     moment = said[0] if said else None
     place = f"{moment.text} at {location(moment)}" if moment else "A library enables them"
     if value == WARN:
         return Cell(
-            "algorithms", "risk", "only warns", f"{place}: an operation without a deterministic kernel only warns."
+            "algorithms", "risk", _ONLY_WARNS, f"{place}: an operation without a deterministic kernel only warns."
         )
     if value is UNKNOWN_VALUE:
         return Cell("algorithms", "risk", "depends on an option", f"{place}: the value is known only at run time.")
