@@ -139,3 +139,16 @@ def test_preparing_changes_nothing(watched: Watched) -> None:
     assert watched.outcome(seeding=f"{SEEDING}\n\nLIMIT = 3\n") == ["other.py:3 TRL201", "train.py:6 TRL101"]
     watched.run.narrow(0.0)
     assert watched.outcome(train=TRAIN.replace("'x.pt'", "'y.pt'")) == ["other.py:3 TRL201", "train.py:6 TRL101"]
+
+
+def test_findings_depend_on_their_own_file(watched: Watched) -> None:
+    """Also where no rule asks the project of it: a rule that looks at the file alone, and one that judges its comments."""
+    (watched.root / "pyproject.toml").write_text(
+        '[tool.torchrepro-lint]\nselect = ["TRL108", "TRL002"]\n', encoding="utf-8"
+    )
+    assert watched.outcome() == []
+    watched.rest()
+    drawing = "import gymnasium as gym\n\nenv = gym.make('CartPole-v1')\nstate, info = env.reset()\n"
+    assert watched.outcome(plain=drawing) == ["plain.py:4 TRL108"]
+    watched.rest()
+    assert watched.outcome(plain="LIMIT = 3  # noqa: TRL108\n") == ["plain.py:1 TRL002"]

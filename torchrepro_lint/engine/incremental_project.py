@@ -284,13 +284,24 @@ class LinkedProject:
 
     def _check_in(self, project: Project, path: str, reading: ParsedFile) -> CheckResult:
         """Check a file, and remember what its findings depend on: all that the files before it have asked the project, too."""
+        checked = self._tracked(project, path, reading, *self._asked.get(id(project), (0, frozenset())))
         reads = project.resolver.modules.reads
-        before = self._asked.get(id(project), (0, frozenset()))
-        reads.dependencies, reads.words = before[0], set(before[1])
-        checked = check(self.checker, path, reading, project)
-        asked = self._asked[id(project)] = reads.dependencies, frozenset(reads.words)
-        project.database.reports.put(path, checked, *asked)
+        self._asked[id(project)] = reads.dependencies, frozenset(reads.words)
         self._vague.add(path)
+        return checked
+
+    def _tracked(
+        self, project: Project, path: str, reading: ParsedFile, depends_on: int = 0, words: frozenset[str] = frozenset()
+    ) -> CheckResult:
+        """Check a file, and remember the result: it depends on what is given, on what is asked, and on the file itself.
+
+        Rules and suppression comments read their own file without asking the project.
+        """
+        reads = project.resolver.modules.reads
+        reads.dependencies, reads.words = depends_on, set(words)
+        reads.record_read(path)
+        checked = check(self.checker, path, reading, project)
+        project.database.reports.put(path, checked, reads.dependencies, frozenset(reads.words))
         return checked
 
     def narrow(self, seconds: float) -> bool:
@@ -312,11 +323,7 @@ class LinkedProject:
             return
         try:
             with gc_disabled(), deadline(len(self._disk.files)):
-                project = self._partition().of(path).with_tracking()
-                reads = project.resolver.modules.reads
-                reads.dependencies, reads.words = 0, set()
-                checked = check(self.checker, path, reading, project)
-                project.database.reports.put(path, checked, reads.dependencies, frozenset(reads.words))
+                self._tracked(self._partition().of(path).with_tracking(), path, reading)
         except DeadlineExceededError:
             self._drop_links()
 
