@@ -36,12 +36,13 @@ FILES = {
 
 
 class Watched:
-    """A project on disk with a run that is repeated; ``checked`` are the files that its last outcome was worked out for."""
+    """A project on disk with a run that is repeated; ``checked`` are the files that its last outcome was worked out for, ``fixed`` the codes with a fix."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.run = RepeatedRun(honour_comments=True)
         self.checked: list[str] = []
+        self.fixed: set[str] = set()
         checks = incremental_project.check
 
         def noted(checker: object, path: str, *rest: object) -> object:
@@ -62,6 +63,7 @@ class Watched:
         anew = run(planned, fix=False, honour_comments=True, progress=lambda _: lambda: None)
         assert plain(found) == plain(anew)
         self.checked.sort()
+        self.fixed = {one.code for one in found.diagnostics if one.fix}
         return [f"{Path(one.filename).name}:{one.start.row} {one.code}" for one in found.diagnostics]
 
     def rest(self) -> None:
@@ -152,3 +154,28 @@ def test_findings_depend_on_their_own_file(watched: Watched) -> None:
     assert watched.outcome(plain=drawing) == ["plain.py:4 TRL108"]
     watched.rest()
     assert watched.outcome(plain="LIMIT = 3  # noqa: TRL108\n") == ["plain.py:1 TRL002"]
+
+
+def test_requirements_count_where_the_target_torch_stays(watched: Watched) -> None:
+    """Both admit torch 2.3 as the newest release, but with 2.0 deterministic mode would raise an error: there is no fix then."""
+    (watched.root / "requirements.txt").write_text("torch>=2.1,<2.4\n", encoding="utf-8")
+    trained = (
+        "import torch\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    x = torch.ones(2, 3, 8, 8, requires_grad=True).cuda()\n"
+        "    torch.nn.functional.interpolate(x, scale_factor=2, mode='bilinear').sum().backward()\n"
+    )
+    assert "train.py:6 TRL203" in watched.outcome(train=trained)
+    assert "TRL203" in watched.fixed
+    watched.rest()
+    (watched.root / "requirements.txt").write_text("torch>=1.8,<2.4\n", encoding="utf-8")
+    assert "train.py:6 TRL203" in watched.outcome()
+    assert "TRL203" not in watched.fixed
+
+
+def test_which_version_was_asked_for_counts_where_the_catalogue_has_neither(watched: Watched) -> None:
+    """The reason why nothing is fixed names the release."""
+    (watched.root / "requirements.txt").write_text("torch==0.2\n", encoding="utf-8")
+    watched.outcome()
+    watched.rest()
+    (watched.root / "requirements.txt").write_text("torch==0.1\n", encoding="utf-8")
+    watched.outcome()

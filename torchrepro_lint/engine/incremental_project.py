@@ -385,4 +385,6 @@ def _is_same_as_saved(saved: ParsedFile, opened: Source | SourceProblem) -> bool
 
 def _report_inputs(checker: Checker) -> tuple[object, ...]:
     """The inputs of a report beside the contents of files."""
-    return checker.tree.root, checker.tree.files, checker.catalogue.version, checker.manifest
+    torch = checker.catalogue
+    versions = torch.version, torch.asked, torch.admitted, torch.declared
+    return checker.tree.root, checker.tree.files, versions, checker.manifest
