@@ -179,3 +179,21 @@ def test_which_version_was_asked_for_counts_where_the_catalogue_has_neither(watc
     watched.rest()
     (watched.root / "requirements.txt").write_text("torch==0.1\n", encoding="utf-8")
     watched.outcome()
+
+
+def test_calls_that_are_gone_are_not_asked_for(watched: Watched) -> None:
+    """Which call passes what to ``model`` is compared after the edit, while what was known of the calls still counts two."""
+    step = "            loss = train_epoch(model, loader)\n"
+    train = (
+        "from rows import rows\n\n\ndef train_epoch(model, loader):\n    return model(loader)\n\n\n"
+        "def run(config):\n    loader = rows(config)\n    for epoch in range(3):\n        for batch in range(3):\n"
+        f"{step}{step}\n\nif __name__ == '__main__':\n    run(3)\n"
+    )
+    rows = (
+        "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\n\nclass Rows(Dataset):\n"
+        "    def __init__(self, names):\n        self.labels = {name: label for label, name in enumerate(names)}\n\n\n"
+        "class Noisy(Rows):\n    def __getitem__(self, index):\n        return super().__getitem__(index)\n\n\n"
+        "def rows(config):\n    return DataLoader(Rows(config.names), num_workers=2)\n"
+    )
+    watched.outcome(train=train, rows=rows)
+    watched.outcome(train=train.replace(step, "", 1))
