@@ -11,6 +11,7 @@ import pytest
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import settings_table
+from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.engine import incremental_project
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.repeated_run import RepeatedRun
@@ -197,3 +198,17 @@ def test_calls_that_are_gone_are_not_asked_for(watched: Watched) -> None:
     )
     watched.outcome(train=train, rows=rows)
     watched.outcome(train=train.replace(step, "", 1))
+
+
+def test_a_project_that_could_not_be_updated_is_linked_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is updated in part would be wrong from then on."""
+    assert "train.py:6 TRL101" in watched.outcome()
+
+    def failing(self: Database, *rest: object) -> None:
+        raise KeyError(*rest)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Database, "invalidate", failing)
+        with pytest.raises(KeyError):
+            watched.outcome(model=f"import torch\n\ntorch.manual_seed(0)\n{MODEL}")
+    assert "train.py:6 TRL101" not in watched.outcome()

@@ -122,13 +122,21 @@ class LinkCache:
         """The query database of a part: the one before, updated, or a new one."""
         assert self._checker is not None
         paths = tuple(facts)
-        known = self._known.get(paths)
-        if known is None or not known.revise(facts):
-            self._drop(paths)
-            version = self._checker.catalogue.version
-            known = self._known[paths] = Database(facts, tree, version, incremental=True, early_cutoff=True)
+        known = self._known.pop(paths, None)
+        if known is None or not self._revised(known, facts):
+            known = Database(facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True)
             known.compares_programs = self._whole
+        self._known[paths] = known
         return known
+
+    def _revised(self, known: Database, facts: Mapping[str, SyntaxTree]) -> bool:
+        """Update a database, which counts as dropped where that fails: what is updated in part would be wrong from then on."""
+        done = False
+        try:
+            done = known.revise(facts)
+        finally:
+            self.dropped += 0 if done else len(facts)
+        return done
 
     def leave(self, paths: Sequence[str]) -> None:
         """Nothing to do: databases are kept between reports."""
