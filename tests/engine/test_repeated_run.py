@@ -212,3 +212,17 @@ def test_a_project_that_could_not_be_updated_is_linked_again(watched: Watched, m
         with pytest.raises(KeyError):
             watched.outcome(model=f"import torch\n\ntorch.manual_seed(0)\n{MODEL}")
     assert "train.py:6 TRL101" not in watched.outcome()
+
+
+def test_the_comparison_of_programs_hides_no_dependency(watched: Watched) -> None:
+    """It asks what the entry points are before rules do: a file that is imported now is none."""
+    (watched.root / "pyproject.toml").write_text(
+        '[tool.torchrepro-lint]\nselect = ["TRL101", "TRL401"]\n', encoding="utf-8"
+    )
+    (watched.root / "sub").mkdir()
+    script = "import torch\n\ntorch.save(torch.rand(3), 'x.pt')\n"
+    picking = "import torch\n\n\ndef pick(x, i):\n    return x.index_select(0, i)\n"
+    first = watched.outcome(**{"sub/alone": script, "sub/later": "LIMIT = 3\n", "sub/picking": picking})
+    assert "alone.py:3 TRL101" in first
+    assert "alone.py:4 TRL101" in watched.outcome(**{"sub/alone": f"\n{script}"})
+    assert "alone.py:4 TRL101" not in watched.outcome(**{"sub/later": "import alone\n"})
