@@ -11,6 +11,7 @@ import pytest
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import settings_table
+from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.engine import incremental_project
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.repeated_run import RepeatedRun
@@ -36,12 +37,13 @@ FILES = {
 
 
 class Watched:
-    """A project on disk with a run that is repeated; ``checked`` are the files that its last outcome was worked out for."""
+    """A project on disk with a run that is repeated; ``checked`` are the files that its last outcome was worked out for, ``fixed`` the codes with a fix."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.run = RepeatedRun(honour_comments=True)
         self.checked: list[str] = []
+        self.fixed: set[str] = set()
         checks = incremental_project.check
 
         def noted(checker: object, path: str, *rest: object) -> object:
@@ -62,6 +64,7 @@ class Watched:
         anew = run(planned, fix=False, honour_comments=True, progress=lambda _: lambda: None)
         assert plain(found) == plain(anew)
         self.checked.sort()
+        self.fixed = {one.code for one in found.diagnostics if one.fix}
         return [f"{Path(one.filename).name}:{one.start.row} {one.code}" for one in found.diagnostics]
 
     def rest(self) -> None:
@@ -139,3 +142,87 @@ def test_preparing_changes_nothing(watched: Watched) -> None:
     assert watched.outcome(seeding=f"{SEEDING}\n\nLIMIT = 3\n") == ["other.py:3 TRL201", "train.py:6 TRL101"]
     watched.run.narrow(0.0)
     assert watched.outcome(train=TRAIN.replace("'x.pt'", "'y.pt'")) == ["other.py:3 TRL201", "train.py:6 TRL101"]
+
+
+def test_findings_depend_on_their_own_file(watched: Watched) -> None:
+    """Also where no rule asks the project of it: a rule that looks at the file alone, and one that judges its comments."""
+    (watched.root / "pyproject.toml").write_text(
+        '[tool.torchrepro-lint]\nselect = ["TRL108", "TRL002"]\n', encoding="utf-8"
+    )
+    assert watched.outcome() == []
+    watched.rest()
+    drawing = "import gymnasium as gym\n\nenv = gym.make('CartPole-v1')\nstate, info = env.reset()\n"
+    assert watched.outcome(plain=drawing) == ["plain.py:4 TRL108"]
+    watched.rest()
+    assert watched.outcome(plain="LIMIT = 3  # noqa: TRL108\n") == ["plain.py:1 TRL002"]
+
+
+def test_requirements_count_where_the_target_torch_stays(watched: Watched) -> None:
+    """Both admit torch 2.3 as the newest release, but with 2.0 deterministic mode would raise an error: there is no fix then."""
+    (watched.root / "requirements.txt").write_text("torch>=2.1,<2.4\n", encoding="utf-8")
+    trained = (
+        "import torch\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    x = torch.ones(2, 3, 8, 8, requires_grad=True).cuda()\n"
+        "    torch.nn.functional.interpolate(x, scale_factor=2, mode='bilinear').sum().backward()\n"
+    )
+    assert "train.py:6 TRL203" in watched.outcome(train=trained)
+    assert "TRL203" in watched.fixed
+    watched.rest()
+    (watched.root / "requirements.txt").write_text("torch>=1.8,<2.4\n", encoding="utf-8")
+    assert "train.py:6 TRL203" in watched.outcome()
+    assert "TRL203" not in watched.fixed
+
+
+def test_which_version_was_asked_for_counts_where_the_catalogue_has_neither(watched: Watched) -> None:
+    """The reason why nothing is fixed names the release."""
+    (watched.root / "requirements.txt").write_text("torch==0.2\n", encoding="utf-8")
+    watched.outcome()
+    watched.rest()
+    (watched.root / "requirements.txt").write_text("torch==0.1\n", encoding="utf-8")
+    watched.outcome()
+
+
+def test_calls_that_are_gone_are_not_asked_for(watched: Watched) -> None:
+    """Which call passes what to ``model`` is compared after the edit, while what was known of the calls still counts two."""
+    step = "            loss = train_epoch(model, loader)\n"
+    train = (
+        "from rows import rows\n\n\ndef train_epoch(model, loader):\n    return model(loader)\n\n\n"
+        "def run(config):\n    loader = rows(config)\n    for epoch in range(3):\n        for batch in range(3):\n"
+        f"{step}{step}\n\nif __name__ == '__main__':\n    run(3)\n"
+    )
+    rows = (
+        "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\n\nclass Rows(Dataset):\n"
+        "    def __init__(self, names):\n        self.labels = {name: label for label, name in enumerate(names)}\n\n\n"
+        "class Noisy(Rows):\n    def __getitem__(self, index):\n        return super().__getitem__(index)\n\n\n"
+        "def rows(config):\n    return DataLoader(Rows(config.names), num_workers=2)\n"
+    )
+    watched.outcome(train=train, rows=rows)
+    watched.outcome(train=train.replace(step, "", 1))
+
+
+def test_a_project_that_could_not_be_updated_is_linked_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is updated in part would be wrong from then on."""
+    assert "train.py:6 TRL101" in watched.outcome()
+
+    def failing(self: Database, *rest: object) -> None:
+        raise KeyError(*rest)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Database, "invalidate", failing)
+        with pytest.raises(KeyError):
+            watched.outcome(model=f"import torch\n\ntorch.manual_seed(0)\n{MODEL}")
+    assert "train.py:6 TRL101" not in watched.outcome()
+
+
+def test_the_comparison_of_programs_hides_no_dependency(watched: Watched) -> None:
+    """It asks what the entry points are before rules do: a file that is imported now is none."""
+    (watched.root / "pyproject.toml").write_text(
+        '[tool.torchrepro-lint]\nselect = ["TRL101", "TRL401"]\n', encoding="utf-8"
+    )
+    (watched.root / "sub").mkdir()
+    script = "import torch\n\ntorch.save(torch.rand(3), 'x.pt')\n"
+    picking = "import torch\n\n\ndef pick(x, i):\n    return x.index_select(0, i)\n"
+    first = watched.outcome(**{"sub/alone": script, "sub/later": "LIMIT = 3\n", "sub/picking": picking})
+    assert "alone.py:3 TRL101" in first
+    assert "alone.py:4 TRL101" in watched.outcome(**{"sub/alone": f"\n{script}"})
+    assert "alone.py:4 TRL101" not in watched.outcome(**{"sub/later": "import alone\n"})

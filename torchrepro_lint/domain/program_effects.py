@@ -255,14 +255,20 @@ class ProgramEffects(Traces):
         reads, known = self.resolver.modules.reads, self.database.reaching
         if what not in known:
             outer, reads.dependencies = reads.dependencies, 0
-            found = tuple(self._find_reaching(what))
+            found = tuple(self._apart.find_reaching(what))
             bit = reads.answer((_REACHING, what)) if self.database.compares_programs else reads.dependencies
             known[what] = found, bit
             reads.dependencies = outer
         reads.dependencies |= known[what][1]
         return known[what][0]
 
-    def _find_reaching(self, what: str) -> Iterator[ProgramReference]:
+    @cached_property
+    def _apart(self) -> Self:
+        """The project that finds answers under early cutoff: what it asks for them would be no dependency of what asks this one next."""
+        return self.with_tracking() if self.database.compares_programs else self
+
+    def find_reaching(self, what: str) -> Iterator[ProgramReference]:
+        """The programs that reach a function or a file, found anew."""
         path = what.removeprefix(_IN) if what.startswith(_IN) else None
         for entries in self.entries_by_file:
             for number, each in enumerate(self._program_summaries(entries)):
@@ -275,7 +281,7 @@ class ProgramEffects(Traces):
         try:
             with self.resolver.modules.reads.untracked():
                 for what, (old, _) in [*left.items()]:
-                    if tuple(self._find_reaching(what)) == old:
+                    if tuple(self._apart.find_reaching(what)) == old:
                         self.database.reaching[what] = left.pop(what)
         finally:
             if left:

@@ -122,13 +122,21 @@ class LinkCache:
         """The query database of a part: the one before, updated, or a new one."""
         assert self._checker is not None
         paths = tuple(facts)
-        known = self._known.get(paths)
-        if known is None or not known.revise(facts):
-            self._drop(paths)
-            version = self._checker.catalogue.version
-            known = self._known[paths] = Database(facts, tree, version, incremental=True, early_cutoff=True)
+        known = self._known.pop(paths, None)
+        if known is None or not self._revised(known, facts):
+            known = Database(facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True)
             known.compares_programs = self._whole
+        self._known[paths] = known
         return known
+
+    def _revised(self, known: Database, facts: Mapping[str, SyntaxTree]) -> bool:
+        """Update a database, which counts as dropped where that fails: what is updated in part would be wrong from then on."""
+        done = False
+        try:
+            done = known.revise(facts)
+        finally:
+            self.dropped += 0 if done else len(facts)
+        return done
 
     def leave(self, paths: Sequence[str]) -> None:
         """Nothing to do: databases are kept between reports."""
@@ -284,13 +292,24 @@ class LinkedProject:
 
     def _check_in(self, project: Project, path: str, reading: ParsedFile) -> CheckResult:
         """Check a file, and remember what its findings depend on: all that the files before it have asked the project, too."""
+        checked = self._tracked(project, path, reading, *self._asked.get(id(project), (0, frozenset())))
         reads = project.resolver.modules.reads
-        before = self._asked.get(id(project), (0, frozenset()))
-        reads.dependencies, reads.words = before[0], set(before[1])
-        checked = check(self.checker, path, reading, project)
-        asked = self._asked[id(project)] = reads.dependencies, frozenset(reads.words)
-        project.database.reports.put(path, checked, *asked)
+        self._asked[id(project)] = reads.dependencies, frozenset(reads.words)
         self._vague.add(path)
+        return checked
+
+    def _tracked(
+        self, project: Project, path: str, reading: ParsedFile, depends_on: int = 0, words: frozenset[str] = frozenset()
+    ) -> CheckResult:
+        """Check a file, and remember the result: it depends on what is given, on what is asked, and on the file itself.
+
+        Rules and suppression comments read their own file without asking the project.
+        """
+        reads = project.resolver.modules.reads
+        reads.dependencies, reads.words = depends_on, set(words)
+        reads.record_read(path)
+        checked = check(self.checker, path, reading, project)
+        project.database.reports.put(path, checked, reads.dependencies, frozenset(reads.words))
         return checked
 
     def narrow(self, seconds: float) -> bool:
@@ -312,11 +331,7 @@ class LinkedProject:
             return
         try:
             with gc_disabled(), deadline(len(self._disk.files)):
-                project = self._partition().of(path).with_tracking()
-                reads = project.resolver.modules.reads
-                reads.dependencies, reads.words = 0, set()
-                checked = check(self.checker, path, reading, project)
-                project.database.reports.put(path, checked, reads.dependencies, frozenset(reads.words))
+                self._tracked(self._partition().of(path).with_tracking(), path, reading)
         except DeadlineExceededError:
             self._drop_links()
 
@@ -378,4 +393,6 @@ def _is_same_as_saved(saved: ParsedFile, opened: Source | SourceProblem) -> bool
 
 def _report_inputs(checker: Checker) -> tuple[object, ...]:
     """The inputs of a report beside the contents of files."""
-    return checker.tree.root, checker.tree.files, checker.catalogue.version, checker.manifest
+    torch = checker.catalogue
+    versions = torch.version, torch.asked, torch.admitted, torch.declared
+    return checker.tree.root, checker.tree.files, versions, checker.manifest

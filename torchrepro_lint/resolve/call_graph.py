@@ -201,15 +201,24 @@ class CallGraph:
 
     def _at(self, number: int) -> _NumberedCall:
         """A call by its number; its file is looked into."""
-        self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
+        self._look_into(number)
         return self._calls[number]
+
+    def _exists(self, number: int) -> bool:
+        self._look_into(number)
+        return number in self._calls
+
+    def _look_into(self, number: int) -> None:
+        """Number the calls of the file of a number that call the same word."""
+        self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
 
     def _call(self, number: int) -> tuple[str, Call]:
         return self._paths[number // _PER_FILE], self._at(number).call
 
     def _in_order(self, numbers: Iterable[int]) -> list[int]:
-        """By file and text."""
-        return sorted(numbers, key=lambda number: (number // _PER_FILE, self._at(number).place))
+        """By file and text. While answers are revalidated, an old one may still give calls that are gone."""
+        there = filter(self._exists, numbers)
+        return sorted(there, key=lambda number: (number // _PER_FILE, self._calls[number].place))
 
     def _called(self, body: tuple[Statement, ...]) -> Iterator[Call]:
         for event in self._events.of_body(body):

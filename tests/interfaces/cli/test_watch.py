@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.interfaces.cli.check import _may_change_report, watch
+from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot
+from torchrepro_lint.engine.import_closure import plan, with_imported_files
+from torchrepro_lint.interfaces.cli.check import Watched, _may_change_report, watch, watched
 from torchrepro_lint.source.errors import UsageError
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
@@ -34,7 +36,7 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
         assert options["raise_interrupt"] is False
         yield from ({"first"}, {"second"})
 
-    assert watch(run, lambda: ["/b", "/a", "/b"], batches) == 0
+    assert watch(run, lambda: Watched(("/a", "/b")), batches) == 0
     assert asked == ["/a", "/b"]
     assert capsys.readouterr().err.splitlines() == [
         "Watching for changes; press Ctrl-C to stop",
@@ -57,8 +59,37 @@ def test_while_nothing_changes_the_next_run_is_prepared() -> None:
         did.append("run")
         return 0
 
-    assert watch(run, lambda: ["/a"], batches, idle) == 0
+    assert watch(run, lambda: Watched(("/a",)), batches, idle) == 0
     assert did == ["run", "idle", "run", "idle", "idle"]
+
+
+def test_a_run_may_find_other_folders_to_watch() -> None:
+    """As where an import is added to a file whose folder is not taken whole."""
+    runs, asked = iter(range(9)), list[tuple[str, ...]]()
+
+    def batches(*folders: str, **_options: object) -> Iterator[object]:
+        asked.append(folders)
+        yield from ({"change"}, set(), {"change"})
+
+    def run() -> int:
+        return next(runs)
+
+    found = iter([Watched(("/a",)), *[Watched(("/a", "/b"))] * 3])
+    assert watch(run, lambda: next(found), batches) == 3
+    assert asked == [("/a",), ("/a", "/b")]
+
+
+def test_folders_that_are_not_taken_whole_are_not_watched_whole(project: Maker) -> None:
+    files = {"own/a.py": "import lib.b\n", "own/lib/b.py": "", "marked/pyproject.toml": "", "marked/c.py": ""}
+    folder = project({**files, "own/other/d.py": ""})
+    own, marked = str(folder / "own"), str(folder / "marked")
+    options = ConfigOptions(None, False, lambda settings: settings)
+    shared = plan([f"{own}/a.py"], options, fallback=FallbackRoot(own, own)).trees[0]._replace(partial="is shared")
+    partial = with_imported_files(shared._replace(files=("a.py",)))
+    whole = plan([marked], options).trees[0]
+    assert watched([partial]) == Watched((own, f"{own}/lib"), recursive=False)
+    assert watched([whole]) == Watched((marked,))
+    assert watched([whole, partial]) == Watched((marked, f"{own}/a.py", f"{own}/lib/b.py"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends it with a signal")
@@ -130,6 +161,48 @@ def test_with_watchfiles_itself(project: Maker) -> None:
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends it with a signal")
+def test_a_file_that_is_replaced_is_still_watched_with_what_it_imports(project: Maker) -> None:
+    """In a home directory, which is not taken whole. Many editors save by putting a new file in the place of the old one."""
+    pytest.importorskip("watchfiles")
+    train = "import torch\n\nif __name__ == '__main__':\n    torch.save(torch.rand(3), 'x')\n"
+    folder = project({"train.py": train, "lib/seeds.py": ""})
+    command = [sys.executable, "-u", "-m", "torchrepro_lint", "--watch", "--no-cache", "train.py"]
+    home = {**os.environ, "HOME": str(folder)}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=home) as process:
+        try:
+            told = _told(process, "Watching")
+            assert "is the home directory" in told
+            assert "Found 1 warning" in told
+            for number in range(1, 600):
+                (folder / "new.txt").write_text(f"import lib.seeds  # {number}\n{train}", encoding="utf-8")
+                (folder / "new.txt").replace(folder / "train.py")
+                if _readable(process, 1.0, process.stderr):
+                    break
+            assert "Found 1 warning" in _told(process, "Watching")
+            for number in range(1, 600):
+                seeds = f"import torch\n\ntorch.manual_seed({number})\n"
+                (folder / "lib" / "seeds.py").write_text(seeds, encoding="utf-8")
+                if _readable(process, 1.0, process.stderr) and "No findings" in _told(process, "Watching"):
+                    break
+            else:
+                raise AssertionError("the imported file is not watched")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
+def _told(process: subprocess.Popen[str], last: str) -> str:
+    """What is written to standard error up to a line that begins so."""
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith(last):
+            break
+    return "".join(lines)
 
 
 def _readable(process: subprocess.Popen[str], seconds: float, stream: object = None) -> bool:

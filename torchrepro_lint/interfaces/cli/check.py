@@ -10,9 +10,9 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions
@@ -51,14 +51,9 @@ def run_check(arguments: Arguments) -> int:
     repeated = _Repeated(arguments)
     return watch(
         lambda: _run(arguments, repeated.outcome),
-        lambda: (each for tree in _plan(arguments).trees for each in _watched(tree)),
+        lambda: watched((repeated.planned or _plan(arguments)).trees),
         idle=repeated.prepare,
     )
-
-
-def _watched(tree: ProjectTree) -> tuple[str, ...]:
-    """The folder of a project to watch; the files of one that is not taken whole."""
-    return tuple(map(tree.place, tree.files)) if tree.partial else (tree.root.top,)
 
 
 class _Repeated:
@@ -66,12 +61,15 @@ class _Repeated:
 
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
+        # The plan of the last run.
+        self.planned: Plan | None = None
         self._known: RepeatedRun | None = None
         self._is_first = True
         self._is_settled = True
 
     def outcome(self, planned: Plan, baseline: Baseline | None) -> RunOutcome:
         """The outcome of the next run."""
+        self.planned = planned
         if self._is_first or _changes_files(self._arguments):
             self._is_first = False
             return _outcome(self._arguments, planned, baseline)
@@ -296,20 +294,41 @@ _SLICE = 0.1
 Batches = Iterable[object]
 
 
+class Watched(NamedTuple):
+    """Folders to watch, with all that is below them or not."""
+
+    folders: tuple[str, ...]
+    recursive: bool = True
+
+
+def watched(trees: Sequence[ProjectTree]) -> Watched:
+    """The folders of projects; of one that is not taken whole the folders of its files, without what is below them.
+
+    Beside other projects its files are watched one by one, since all that is watched is watched in one way. Many editors
+    put a new file in the place of the old one, which is seen only in a folder.
+    """
+    if trees and all(tree.partial for tree in trees):
+        files = (tree.place(path) for tree in trees for path in tree.files)
+        tops = (tree.root.top for tree in trees)
+        return Watched(tuple(sorted({*map(os.path.dirname, files), *tops})), recursive=False)
+    places = (map(tree.place, tree.files) if tree.partial else (tree.root.top,) for tree in trees)
+    return Watched(tuple(sorted({each for some in places for each in some})))
+
+
 def watch(
     run: Callable[[], int],
-    folders: Callable[[], Iterable[str]],
+    folders: Callable[[], Watched],
     batches: Callable[..., Batches] | None = None,
     idle: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run, then again after each batch of changes below the folders, until interrupted; the status of the last run.
+    """Run, then again after each batch of changes in the folders, until interrupted; the status of the last run.
 
     ``idle`` is called again and again while nothing changes. A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
     """
     changes = batches or _watchfiles()
     status = _run_once(run)
     try:
-        for batch in changes(*_folders(folders), **_OPTIONS):
+        for batch in _batches(changes, folders):
             settings_table.cache_clear()
             if not batch:
                 _guarded(idle)
@@ -320,6 +339,20 @@ def watch(
     except KeyboardInterrupt:
         pass
     return status
+
+
+def _batches(changes: Callable[..., Batches], folders: Callable[[], Watched]) -> Iterator[object]:
+    """The batches of changes, empty where nothing changes. A run may find other folders to watch: of a file that is imported now."""
+    known = _folders(folders)
+    waiting = iter(_changes_in(known, changes))
+    while (batch := next(waiting, None)) is not None:
+        yield batch
+        if batch and (found := _folders(folders)) != known:
+            known, waiting = found, iter(_changes_in(found, changes))
+
+
+def _changes_in(places: Watched, changes: Callable[..., Batches]) -> Batches:
+    return changes(*places.folders, recursive=places.recursive, **_OPTIONS)
 
 
 def _guarded(work: Callable[[], None]) -> None:
@@ -337,12 +370,13 @@ def _run_once(run: Callable[[], int]) -> int:
     return status
 
 
-def _folders(folders: Callable[[], Iterable[str]]) -> list[str]:
+def _folders(folders: Callable[[], Watched]) -> Watched:
     """The folders of the projects; the current one while their settings cannot be read."""
     try:
-        return sorted(set(folders())) or [os.getcwd()]
+        found = folders()
     except UsageError:
-        return [os.getcwd()]
+        found = Watched(())
+    return found if found.folders else Watched((os.getcwd(),))
 
 
 def _may_change_report(_change: object, path: str) -> bool:
