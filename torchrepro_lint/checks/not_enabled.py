@@ -1,4 +1,4 @@
-"""TRL203: a run reaches operations that are deterministic only on request, and does not ask."""
+"""TRL203: a run reaches operations that are nondeterministic by default, and does not enable deterministic algorithms."""
 
 from __future__ import annotations
 
