@@ -49,6 +49,15 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Overview, Path]:
     return overview, place / "page.html"
 
 
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the bundled example, whose cells have long words."""
+    top, place = Path(__file__).parents[3] / "examples", tmp_path_factory.mktemp("example")
+    sources = sorted([*top.rglob("*.py"), top / "pyproject.toml"])
+    written({str(path.relative_to(top)): path.read_text(encoding="utf-8") for path in sources}, place)
+    return place / "page.html"
+
+
 @pytest.fixture
 def show(chromium: Browser) -> Iterator[Callable[..., Browser]]:
     """Opens a page on a desktop's screen; what it writes to the console is an error."""
@@ -224,6 +233,30 @@ def test_nothing_is_wider_than_the_screen(
     assert page.run("return document.documentElement.scrollWidth") <= width
     wide = "return [...document.querySelectorAll('table, article, section, dl, form')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.className)"
     assert page.run(wide) == []
+
+
+# Words of the matrix that stand on more than one line.
+_BROKEN_WORDS = """
+const broken = [];
+const walker = document.createTreeWalker(document.querySelector(".matrix"), NodeFilter.SHOW_TEXT);
+const head = document.querySelector(".matrix thead");
+const hidden = getComputedStyle(head).position === "absolute";
+while (walker.nextNode()) {
+  if (hidden && head.contains(walker.currentNode)) continue;
+  for (const word of walker.currentNode.data.matchAll(/[^\\s/]+/g)) {
+    const range = document.createRange();
+    range.setStart(walker.currentNode, word.index);
+    range.setEnd(walker.currentNode, word.index + word[0].length);
+    if (new Set([...range.getClientRects()].map((each) => Math.round(each.top))).size > 1) broken.push(word[0]);
+  }
+}
+return broken;
+"""
+
+
+@pytest.mark.parametrize("width", [390, 500, 820, 1100, 1280, 1440])
+def test_no_word_of_the_matrix_is_broken(show: Callable[..., Browser], example: Path, width: int) -> None:
+    assert show(example, width).run(_BROKEN_WORDS) == []
 
 
 def test_on_paper_it_is_a_table_and_nothing_is_cut_off(
