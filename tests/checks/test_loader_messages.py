@@ -32,7 +32,7 @@ for value in DataLoader(Noise(), num_workers=2):
     (value * weight).sum().backward()
 """
 GLOBAL = OWN.replace("self.rng.random()", "np.random.rand()").replace("self.rng = np.random.default_rng(7)", "pass")
-REPEATS = "as it is, the draws repeat only while every earlier draw stays the same"
+REPEATS = "without it, the draws repeat only while every earlier draw stays the same"
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,17 @@ def test_seeding_is_said_to_help_only_where_workers_are_seeded_by_torch(
     out = lint("train.py", "-q", "--select", "TRL301", "--torch-version", version).out
     assert "TRL301" in out
     assert (REPEATS in out) is says
+
+
+def test_the_note_on_a_split_names_what_repeats(
+    project: Callable[[Mapping[str, str]], Path], lint: Callable[..., Ran]
+) -> None:
+    project(
+        {
+            "train.py": "import torch\nfrom torch.utils.data import RandomSampler, random_split\n\n"
+            "torch.manual_seed(7)\nparts = random_split(range(9), [6, 3])\nfor each in RandomSampler(range(9)):\n    print(parts, each)\n"
+        }
+    )
+    out = lint("train.py", "-q", "--select", "TRL303").out
+    assert "; without it, the split repeats only while every earlier draw stays the same" in out
+    assert "; without it, the order repeats only while every earlier draw stays the same" in out

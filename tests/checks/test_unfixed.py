@@ -15,6 +15,13 @@ Lint = Callable[..., Ran]
 
 START = "import torch\n\nw = torch.ones(8, 8, requires_grad=True, device='cuda')\n"
 CASES = [
+    ("TRL001", "x = = 1", "a syntax error has to be corrected by hand"),
+    (
+        "TRL001",
+        "def f(x):\n    return x.cuda(non_blocking=True, async=True)",
+        "passes both async and non_blocking, and only",
+    ),
+    ("TRL001", "def f(x, async=True):\n    return x", "async is also a name of the program's own"),
     ("TRL401", "def f(x, i):\n    return x.index_select('N', i)", "the dimension is not a number"),
     ("TRL401", "def f(x, i, a):\n    return x.index_select(0, i, *a)", "passes something other than an input"),
     ("TRL401", "def f(x, i):\n    return torch.index_select(index=i + 1, dim=0, input=x + 1)", "cannot be swapped"),

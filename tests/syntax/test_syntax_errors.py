@@ -47,7 +47,7 @@ ERRORS = [
     ("x = [1 2]\n", 1, "invalid syntax; perhaps you forgot a comma"),
     ("class = 1\n", 1, "class is a keyword of Python and cannot be a name"),
     ("f(lambda=1)\n", 1, "lambda is a keyword of Python and cannot be a name"),
-    ("x = = 1\n", 1, "invalid syntax at ="),
+    ("x = = 1\n", 1, "invalid syntax at `=`"),
     ("x++\n", 1, "invalid syntax: the line ends too early"),
     ("x = 1\0\n", 1, "a NUL character, which no Python file has"),
 ]  # fmt: skip
@@ -167,4 +167,4 @@ def test_the_stand_in_is_no_word_of_the_text() -> None:
 
 def test_what_is_wrong_beside_it_is_told() -> None:
     error = error_of("x.cuda(async=True)\ny = = async\n")
-    assert error.message == "invalid syntax at =" + LOST
+    assert error.message == "invalid syntax at `=`" + LOST

@@ -164,7 +164,7 @@ def explain(name: str, target: str) -> Explanation:
     settled = [
         (row.operation, since)
         for row in rows
-        if row.behaviour not in _DETERMINISTIC and (since := _deterministic_since(row, read_as))
+        if row.behaviour not in _DETERMINISTIC and (since := deterministic_since(row, read_as))
     ]
     return Explanation(
         name,
@@ -231,8 +231,9 @@ def _may_be_case(one: Signature, when: Iterable[Condition]) -> bool:
     return compatible((*said, *one.when), when)
 
 
-def _deterministic_since(row: OperationRow, version: str) -> str | None:
-    """The first later release from which on all rows for this case are deterministic."""
+@lru_cache(maxsize=64)
+def deterministic_since(row: OperationRow, version: str) -> str | None:
+    """The first release after ``version`` from which on all rows for this case are deterministic."""
     since = None
     for later in documented_versions()[documented_versions().index(version) + 1 :]:
         same = [one for one in load(later).operation(row.operation) if _is_same_case(one, row)]

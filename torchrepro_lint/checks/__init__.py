@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Why the rules that have no fixer have none: the end of "there is no fix: …".
 _UNFIXED = {
-    "TRL001": "only the author knows what the code should be",
+    "TRL001": "a syntax error has to be corrected by hand",
     "TRL107": "only the author can choose the default seed",
     "TRL108": "only the author can choose the seed of the environment",
     "TRL109": "only the author knows what the option should seed",

@@ -40,7 +40,7 @@ def worker_init(context: Context) -> Iterator[Finding]:
             owns = "own" in draws
             message = _message(loader, before=before, owns=owns)
             if severity and not (owns or before):  # there the workers repeat one another, whatever is seeded before
-                message += "; as it is, the draws repeat only while every earlier draw stays the same"
+                message += "; without it, the draws repeat only while every earlier draw stays the same"
             fix = _fix(context, loader, before=before, owns=owns)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
 
@@ -73,7 +73,7 @@ def generator(context: Context) -> Iterator[Finding]:
         message = f"{call} draws its order from the global generator; {_GENERATOR_ADVICE}"
         seeded = programs_seed_torch(context, loader.site.function)
         if seeded:
-            message += "; as it is, the order repeats only while every earlier draw stays the same"
+            message += "; without it, the order repeats only while every earlier draw stays the same"
         fix = fix_generator(context.project, context.path, loader.site.call)
         yield Finding("TRL302", span(loader.site.call), message, fix, severity="note" if seeded else "")
 

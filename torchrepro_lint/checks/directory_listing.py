@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
         if taken is not None:
             what = describe_sink(context.project, context.path, listing.site.call, taken)
             message = Message(
-                f"{listing.label} gives the order of the file system, which ", what, f"; {_cure(listing)}"
+                f"{listing.label} lists entries in the order of the file system, which ", what, f"; {_cure(listing)}"
             )
             yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing))
 

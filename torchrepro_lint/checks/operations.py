@@ -89,13 +89,21 @@ _WARN_ONLY = NoFix("without warn_only other operations of the program may raise 
 def _no_fix(context: Context, case: Case) -> NoFix:
     """Why an operation is not replaced: torch has nothing in its stead, or something that computes otherwise."""
     name = display_name(case.row.signature.name)
-    if _cure(context, case) == _NO_CURE:
+    if not alternatives_for(case.row, context.catalogue.version):
         return NoFix(f"torch {context.catalogue.version} has no deterministic replacement for {name}")
     return NoFix(f"the replacement for {name} may give other values, so the choice is yours")
 
 
 def _cure(context: Context, case: Case) -> str:
-    return next(iter(alternatives_for(case.row, context.catalogue.version)), _NO_CURE)
+    """What to write instead; where there is nothing, the release that no longer needs it."""
+    version = context.catalogue.version
+    if known := alternatives_for(case.row, version):
+        return known[0]
+    from torchrepro_lint.catalogue.errors import deterministic_since  # few findings need the later releases
+
+    if since := deterministic_since(case.row, version):
+        return f"torch {since} or newer has {'one' if case.row.listed else 'a deterministic one'}"
+    return _NO_CURE
 
 
 def _device(context: Context, case: Case) -> str:

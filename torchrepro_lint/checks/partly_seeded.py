@@ -38,10 +38,19 @@ def _message(context: Context, partly: PartlySeeded) -> str:
     seed, draw = partly.seed, partly.draw
     path = seed.trace_event.path
     place = Reference(path, context.project.position(path, seed.trace_event.event.statement.start).line)
-    who = (
-        "this function"
-        if not draw.trace_event.call_path
-        else split_name(partly.function)[2] or partly.function.rstrip(":")
+    missing = f"{draw.label} draws from {partly.family.owner}, which "
+    return Message(
+        missing,
+        _who(partly),
+        f" does not seed although it calls {seed.label} (",
+        place,
+        f"); call {partly.family.seeder} too",
     )
-    missing = f"{draw.label} draws from {partly.family.owner}, which {who} does not seed"
-    return Message(f"{missing} although it calls {seed.label} (", place, f"); call {partly.family.seeder} too")
+
+
+def _who(partly: PartlySeeded) -> str | Reference:
+    """The function that seeds: by its name, or the file of a module's own code."""
+    if not partly.draw.trace_event.call_path:
+        return "this function"
+    path, _, name = split_name(partly.function)
+    return name or Reference(path)

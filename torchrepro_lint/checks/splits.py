@@ -22,10 +22,12 @@ def check(context: Context) -> Iterator[Finding]:
     """Each call whose arguments can be read and that gets no generator of its own."""
     for site, word in splits_without_generator(context.project, context.path):
         seeded = programs_seed_torch(context, site.function)
-        what = "draws its split" if word == "random_split" else "draws its order"
-        message = f"{word} {what} from the global generator; pass generator=torch.Generator().manual_seed(...)"
+        what = "split" if word == "random_split" else "order"
+        message = (
+            f"{word} draws its {what} from the global generator; pass generator=torch.Generator().manual_seed(...)"
+        )
         if seeded:
-            message += "; as it is, it repeats only while every earlier draw stays the same"
+            message += f"; without it, the {what} repeats only while every earlier draw stays the same"
         fix = (
             fix_generator(context.project, context.path, site.call)
             if takes_generator(site)

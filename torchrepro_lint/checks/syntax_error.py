@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Methods of tensors, storages and modules whose argument ``async`` was renamed in PyTorch 0.4.
 _METHODS = frozenset({"cuda", "to", "copy_", "type"})
 _NEW = "non_blocking"
+_BOTH = f"the call passes both {ASYNC} and {_NEW}, and only its author knows which of the two values is meant"
 _OWN_NAME = f"{ASYNC} is also a name of the program's own, and only its author knows what else to call it"
 
 
@@ -29,18 +30,28 @@ def check(context: Context) -> Iterator[Finding]:
     offsets = read_as_names(context.lines.text)
     if not offsets:
         return
-    renamed = {offset for site in context.project.calls(context.path) for offset in _renamed(context, site)}
-    is_torch = renamed.issuperset(offsets)
-    better = f"; write {_NEW}" if is_torch else ""
+    renamed, doubled = _arguments(context, old=True), _arguments(context, old=False)
+    better = ""
+    fix: Fix | NoFix = NoFix(_OWN_NAME)
+    if renamed.issuperset(offsets):
+        better, fix = f"; write {_NEW}", _fix(offsets)
+    elif (renamed | doubled).issuperset(offsets):
+        better, fix = f"; remove it where {_NEW} is passed already", NoFix(_BOTH)
     message = f"{ASYNC} is a keyword since Python 3.7, so this file cannot run; it was read as a name{better}"
-    yield Finding("TRL001", _span(offsets[0]), message, _fix(offsets) if is_torch else NoFix(_OWN_NAME))
+    yield Finding("TRL001", _span(offsets[0]), message, fix)
 
 
-def _renamed(context: Context, site: CallSite) -> Iterator[int]:
-    """The offset of ``async`` where it is an argument that torch renamed."""
+def _arguments(context: Context, *, old: bool) -> frozenset[int]:
+    """The offsets of ``async`` where it is an argument that torch renamed, in calls with the ``old`` name only or with both."""
+    return frozenset(
+        offset for site in context.project.calls(context.path) for offset in _renamed(context, site, old=old)
+    )
+
+
+def _renamed(context: Context, site: CallSite, *, old: bool) -> Iterator[int]:
     call, keywords = site.call, [arg.keyword for arg in site.call.args]
     is_method = callee_identifier(call.func) in _METHODS and not any(":" in name for name in site.names)
-    if is_method and ASYNC in keywords and _NEW not in keywords:
+    if is_method and ASYNC in keywords and (_NEW not in keywords) is old:
         yield context.lines.text.rindex(ASYNC, 0, call.args[keywords.index(ASYNC)].start)
 
 

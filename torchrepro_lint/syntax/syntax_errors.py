@@ -139,7 +139,7 @@ def _unexpected(text: str, offset: int) -> str:
     before = re.split(r"\W", text[max(offset - _MAX_KEYWORD, 0) : offset].rstrip())[-1]
     if keyword.iskeyword(before) and token[0] == "=":
         return f"{before} is a keyword of Python and cannot be a name"
-    return f"invalid syntax at {token[0]}"
+    return f"invalid syntax at `{token[0]}`"
 
 
 ASYNC = "async"

@@ -555,6 +555,14 @@ def test_the_table_of_rules_fits_into_the_terminal(project: Maker, lint: Lint, c
 
 
 @terminal
+def test_the_table_of_operations_fits_into_the_terminal(project: Maker) -> None:
+    text = shown(project({}), "ops", "--torch-version", "2.13", COLUMNS="70")
+    assert max(map(len, text.splitlines())) <= 70
+    long = "adaptive_avg_pool2d_backward_cuda,\n           adaptive_avg_pool2d_backward_out_cuda\n"
+    assert f"\ntorch.nn.AdaptiveAvgPool1d\n  ✕ raises, CUDA backward: output_size is not 1\n    error  {long}" in text
+
+
+@terminal
 @pytest.mark.parametrize("arguments", [("explain", "cumsum_cuda_kernel"), ("ops", "index_add"), ("trace", "a.py")])
 def test_explanations_fit_into_the_terminal(project: Maker, lint: Lint, arguments: tuple[str, ...]) -> None:
     folder = project({"a.py": "import torch\n\ntorch.save(torch.rand(3).cumsum(0), 'a-file-with-a-long-name.pt')\n"})

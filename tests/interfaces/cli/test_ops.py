@@ -25,6 +25,7 @@ from torchrepro_lint.catalogue.release_history import (
     history,
     release_ranges,
 )
+from torchrepro_lint.interfaces.report import ops_table
 from torchrepro_lint.interfaces.report.ops_html import render
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
@@ -199,3 +200,16 @@ def test_an_output_that_cannot_be_written_is_one_line(project: Maker, lint: Lint
     )
     assert lint("ops", "-o", "table.txt").out == ""
     assert Path("table.txt").read_text(encoding="utf-8").startswith("With torch.")
+
+
+@pytest.mark.parametrize("version", ["1.7", "2.13"])
+def test_a_table_that_is_too_wide_has_a_block_for_each_operation(version: str) -> None:
+    table = ops_table.render(histories(), version)
+    widest = max(map(len, table.splitlines()))
+    assert ops_table.render(histories(), version, widest) == table
+    blocks = ops_table.render(histories(), version, widest - 1)
+    assert re.findall(r"^torch\S+", blocks, re.MULTILINE) == re.findall(r"^torch\S+", table, re.MULTILINE)
+    said = "\n".join(re.sub(r"[,:]? +", " ", line) for line in table.splitlines()[3:])
+    told = re.sub(r"\n +(?=\S)", " ", blocks.partition("\n\n")[2]).replace(" error ", " ")
+    words = [re.sub(r"[,:](?= |$)", "", text) for text in (said, told)]
+    assert words[0].split() == words[1].split()

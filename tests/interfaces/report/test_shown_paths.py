@@ -54,6 +54,20 @@ def test_a_file_that_is_not_below_the_working_directory(
     assert "TRL104 nn.Linear (../nets/model.py:5, via build)" in lint("-q", "train.py").out
 
 
+@pytest.mark.parametrize(("folder", "given", "own"), [(folder, given, own) for folder, given, own, _ in WAYS])
+def test_the_code_of_a_module_is_named_by_its_file_in_the_same_way(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch, folder: str, given: str, own: str
+) -> None:
+    text = (
+        "import random\n\nimport torch\n\n\ndef pick(rows):\n    return random.choice(rows)\n\n\ntorch.manual_seed(0)\n"
+    )
+    top = project({**FILES, "sub/train.py": f"{text}print(torch.randn(2), pick([1, 2, 3]))\n"})
+    monkeypatch.chdir(top / folder)
+    given, own = given.format(top), own.format(top)
+    out = lint("-q", "--no-cache", "--select", "TRL110", given).out
+    assert f"which {own} does not seed although it calls torch.manual_seed ({own}:10)" in out
+
+
 def test_a_run_that_is_kept_is_shown_from_another_directory(
     project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,10 +88,11 @@ def run_ops(name: str | None, torch_version: str | None, output_format: str, out
     target = target_here(torch_version)
     if note := substitution_warning(target):
         terminal.note(note)
-    text = _render(shown, target.version, output_format, every=name is not None, chosen=torch_version is not None)
+    width = terminal.width() if output is None and terminal.is_terminal() else 0
+    chosen = torch_version is not None
+    text = _render(shown, target.version, output_format, every=name is not None, chosen=chosen, width=width)
     if output is None:
-        # A table of many columns is left as it is.
-        write = terminal.out_wrapped if output_format == "table" and name is not None else terminal.out
+        write = terminal.out_wrapped if output_format == "table" else terminal.out
         write(text)
         return 0
     try:
@@ -101,8 +102,13 @@ def run_ops(name: str | None, torch_version: str | None, output_format: str, out
     return 0
 
 
-def _render(shown: Sequence[History], version: str, output_format: str, *, every: bool, chosen: bool) -> str:
-    """``every`` asks for all releases rather than for one; ``chosen`` says that the user named the release."""
+def _render(
+    shown: Sequence[History], version: str, output_format: str, *, every: bool, chosen: bool, width: int
+) -> str:
+    """``every`` asks for all releases rather than for one; ``chosen`` says that the user named the release.
+
+    ``width`` are the columns of the terminal that a table is for, 0 where there is none.
+    """
     if output_format == "html":
         from torchrepro_lint.interfaces.report import ops_html
 
@@ -118,4 +124,4 @@ def _render(shown: Sequence[History], version: str, output_format: str, *, every
         return ops_markdown.render_all(shown, version) if every else ops_markdown.render(shown, version)
     from torchrepro_lint.interfaces.report import ops_table
 
-    return ops_table.render_all(shown, version) if every else ops_table.render(shown, version)
+    return ops_table.render_all(shown, version) if every else ops_table.render(shown, version, width)

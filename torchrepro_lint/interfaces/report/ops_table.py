@@ -17,14 +17,27 @@ from torchrepro_lint.catalogue.release_history import (
 NOTHING = "not listed"
 
 
-def render(histories: Sequence[History], version: str) -> str:
-    """A table of the behaviour of operations in one release, one line for each case."""
+def render(histories: Sequence[History], version: str, width: int = 0) -> str:
+    """A table of the behaviour of operations in one release, one line for each case.
+
+    Where a table is wider than ``width`` (0: any width will do), each operation is a block of lines that can be wrapped.
+    """
     rows = [("operation", "status", "where", "when", "error")]
     for history in histories:
         names = [history.operation]
         for line in lines(history.at(version), version):
             rows.append((names.pop() if names else "", *line))  # noqa: PERF401  the name stands in the first line only
-    return f"With torch.use_deterministic_algorithms(True) in torch {version}:\n\n{_columns(rows)}"
+    text = _columns(rows)
+    if width and max(map(len, text.splitlines())) > width:
+        text = "".join(map(_block, rows[1:]))
+    return f"With torch.use_deterministic_algorithms(True) in torch {version}:\n\n{text}"
+
+
+def _block(row: tuple[str, ...]) -> str:
+    """The lines of a row: the operation, the case, and below it the error names."""
+    operation, status, where, when, error = row
+    case = f"  {status}" + (f", {where}" if where else "") + (f": {when}" if when else "")
+    return "".join(f"{line}\n" for line in (operation, case, error and f"    error  {error}") if line)
 
 
 def render_all(histories: Sequence[History], version: str) -> str:
