@@ -33,7 +33,7 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
 
     def batches(*folders: str, **options: object) -> Iterator[object]:
         asked.extend(folders)
-        assert options["raise_interrupt"] is False
+        assert options["raise_interrupt"] is True
         yield from ({"first"}, {"second"})
 
     assert watch(run, lambda: Watched(("/a", "/b")), batches) == 0
@@ -160,7 +160,12 @@ def test_with_watchfiles_itself(project: Maker) -> None:
             assert process.stdout.readline().startswith("a.py:")
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            _, told = process.communicate(timeout=60)
+    # Nothing is said of the interruption.
+    assert (process.returncode, set(told.splitlines()) <= {"", "Watching for changes; press Ctrl-C to stop"}) == (
+        130,
+        True,
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends it with a signal")

@@ -321,23 +321,20 @@ def watch(
     batches: Callable[..., Batches] | None = None,
     idle: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run, then again after each batch of changes in the folders, until interrupted; the status of the last run.
+    """Run, then again after each batch of changes in the folders, until ``KeyboardInterrupt``, which is not caught.
 
     ``idle`` is called again and again while nothing changes. A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
     """
     changes = batches or _watchfiles()
     status = _run_once(run)
-    try:
-        for batch in _batches(changes, folders):
-            settings_table.cache_clear()
-            if not batch:
-                _guarded(idle)
-                continue
-            if sys.stdout.isatty():
-                terminal.out(_CLEAR)
-            status = _run_once(run)
-    except KeyboardInterrupt:
-        pass
+    for batch in _batches(changes, folders):
+        settings_table.cache_clear()
+        if not batch:
+            _guarded(idle)
+            continue
+        if sys.stdout.isatty():
+            terminal.out(_CLEAR)
+        status = _run_once(run)
     return status
 
 
@@ -387,7 +384,7 @@ def _may_change_report(_change: object, path: str) -> bool:
 
 _OPTIONS: dict[str, Any] = {
     "watch_filter": _may_change_report,
-    "raise_interrupt": False,
+    "raise_interrupt": True,
     "step": _STEP,
     "rust_timeout": _IDLE,
     "yield_on_timeout": True,
