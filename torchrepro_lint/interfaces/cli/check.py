@@ -160,7 +160,8 @@ def _plan(arguments: Arguments) -> Plan:
             raise UsageError(f"--torch-version: {error}") from None
     if arguments.config is not None and arguments.isolated:
         raise UsageError("--config cannot be combined with --isolated")
-    options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to)
+    has_version = arguments.torch_version is not None
+    options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to, has_version)
     if not _reads_stdin(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
     name = arguments.stdin_filename or "stdin"

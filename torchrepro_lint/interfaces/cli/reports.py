@@ -62,7 +62,9 @@ def run_report(request: ReportArguments) -> int:
     if request.overrides.torch_version is not None:
         _require_version(request.overrides.torch_version)
     older = comparison.read(request.compare) if request.compare else None
-    planned = plan(request.paths or (".",), ConfigOptions(request.config, request.isolated, _settings(request)))
+    has_version = request.overrides.torch_version is not None
+    options = ConfigOptions(request.config, request.isolated, _settings(request), has_version)
+    planned = plan(request.paths or (".",), options)
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
     try:
         done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
