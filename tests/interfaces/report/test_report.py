@@ -34,6 +34,20 @@ def test_the_suffix_or_the_option_says_the_format(project: Project, lint: Lint) 
     assert lint("report", "--output-format", "markdown").out == (place / "c.md").read_text(encoding="utf-8")
 
 
+def test_a_suffix_that_names_no_format_is_refused(project: Project, lint: Lint) -> None:
+    place = project({"run.py": STEADY})
+    assert lint("report", "-o", "a.txt") == Ran(
+        2,
+        "",
+        "torchrepro-lint: a.txt: the suffix '.txt' names no format; use .html, .htm, .json, .md or .markdown, "
+        "or add --output-format\n",
+    )
+    assert not (place / "a.txt").exists()
+    assert lint("report", "-o", "a.txt", "--output-format", "markdown").status == 0
+    assert (place / "a.txt").read_text(encoding="utf-8").startswith("# ")
+    assert lint("report", "-o", "a.HTML").status == 0
+
+
 def test_the_exit_status_is_that_of_other_commands(project: Project, lint: Lint) -> None:
     project({**STUDY, "broken.py": "def ("})
     ran = lint("report", "steady.py")

@@ -260,7 +260,7 @@ _EXIT_ZERO = _status("--exit-zero", is_flag=True, help="Exit with status 0 even 
     "--output-format",
     type=Word(("html", "json", "markdown")),
     metavar="FORMAT",
-    help="html, json or markdown. By default the suffix of FILE decides (.html, .json or .md); without FILE it is html.",
+    help="html, json or markdown. By default the suffix of FILE decides (.html, .json or .md); without a suffix it is html.",
 )
 @_output("--compare", type=_FILE, metavar="OLD.json", help="Show what got better and worse since this JSON report.")
 @_output("--title", default="", metavar="TEXT", help="The title of the page (default: the name of the project).")

@@ -62,6 +62,7 @@ def run_report(request: ReportArguments) -> int:
     if request.overrides.torch_version is not None:
         _require_version(request.overrides.torch_version)
     older = comparison.read(request.compare) if request.compare else None
+    _require_known_suffix(request)
     has_version = request.overrides.torch_version is not None
     options = ConfigOptions(request.config, request.isolated, _settings(request), has_version)
     planned = plan(request.paths or (".",), options)
@@ -96,6 +97,16 @@ def _require_version(text: str) -> None:
         parse_torch_version(text)
     except ValueError as error:
         raise UsageError(f"--torch-version: {error}") from None
+
+
+def _require_known_suffix(request: ReportArguments) -> None:
+    suffix = request.output.suffix if request.output else ""
+    if suffix and suffix.lower() not in _SUFFIXES and not request.output_format:
+        *others, last = _SUFFIXES
+        raise UsageError(
+            f"{request.output}: the suffix {suffix!r} names no format; "
+            f"use {', '.join(others)} or {last}, or add --output-format"
+        )
 
 
 def _settings(request: ReportArguments) -> Callable[[Settings], Settings]:
