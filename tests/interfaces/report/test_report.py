@@ -62,6 +62,14 @@ def test_the_exit_status_is_that_of_other_commands(project: Project, lint: Lint)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
 
 
+def test_a_folder_without_python_gets_a_hint(project: Project, lint: Lint) -> None:
+    project({"notes/read.txt": ""})
+    said = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded\n"
+    assert lint("report", "notes").err == f"N{said}"
+    assert lint("report", "-o", "page.html", "notes") == Ran(0, "", f"page.html: n{said}")
+    assert "shows what is excluded" not in lint("report", "nowhere").err
+
+
 def test_options_reach_the_analysis(project: Project, lint: Lint) -> None:
     project(STUDY)
     found = json.loads(

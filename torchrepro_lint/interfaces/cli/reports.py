@@ -28,7 +28,7 @@ from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
-from torchrepro_lint.interfaces.overview.survey import survey
+from torchrepro_lint.interfaces.overview.survey import Survey, survey
 from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
 
@@ -79,7 +79,7 @@ def run_report(request: ReportArguments) -> int:
         terminal.out(text)
     else:
         terminal.save(text, request.output)
-    for told in () if request.quiet else (*planned.notes, *done.notes, _summary(overview, request.output)):
+    for told in () if request.quiet else (*planned.notes, *done.notes, _summary(done, request.output)):
         terminal.note(told)
     for error in done.errors:
         terminal.note(f"torchrepro-lint: {error}")
@@ -136,7 +136,11 @@ def _render(overview: Overview, request: ReportArguments) -> str:
     return page_html.render(overview)
 
 
-def _summary(overview: Overview, output: Path | None) -> str:
+def _summary(done: Survey, output: Path | None) -> str:
+    overview = done.overview
+    if not overview.files and not done.errors:
+        told = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded"
+        return f"{output}: n{told}" if output else f"N{told}"
     found = summary.by_severity(one.severity for one in overview.findings)
     told = f"{summary.counted(len(overview.entries), 'entry point')}; {found}"
     return f"{output}: {told}" if output else told
