@@ -120,13 +120,14 @@ def _run(arguments: Arguments, run: Callable[[Plan, Baseline | None], RunOutcome
     outcome = run(planned, baseline) if run else _outcome(arguments, planned, baseline)
     if arguments.write_baseline:
         return _adopt(arguments, outcome)
+    found = len(outcome.diagnostics)
     if baseline:
         outcome = adopt.new_findings(baseline, planned, outcome)
     if arguments.add_noqa:
         return _adopt(arguments, outcome)
     if arguments.diff:
         return _diff(arguments, outcome)
-    return _finish(arguments, planned, outcome)
+    return _finish(arguments, planned, outcome, found - len(outcome.diagnostics))
 
 
 def _adopt(arguments: Arguments, outcome: RunOutcome) -> int:
@@ -183,8 +184,10 @@ def _reads_stdin(arguments: Arguments) -> bool:
     return STDIN in arguments.paths or named
 
 
-def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
-    """Write the fixed files, then the report and the summary; the exit status."""
+def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome, known: int) -> int:
+    """Write the fixed files, then the report and the summary, which says how many more findings the baseline lists
+    (``known``); the exit status.
+    """
     piped = _reads_stdin(arguments) and (arguments.fix or arguments.fix_only)
     errors, unwritten = list(outcome.errors), 0
     if piped:
@@ -200,7 +203,7 @@ def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
     if not arguments.fix_only:
         _write_report(_report(arguments, outcome, settings, piped), arguments.output_file, piped)
     if not arguments.quiet:
-        _summarise(arguments, outcome, settings, unwritten)
+        _summarise(arguments, outcome, settings, unwritten, known)
     fails = _fails(planned, outcome) and not arguments.fix_only
     fails = fails or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
     return _print_errors(errors) or int(fails and not arguments.exit_zero)
@@ -219,14 +222,15 @@ def _applied_codes(settled: Iterable[str], left: Iterable[FileChange]) -> tuple[
     return tuple(kept.elements())
 
 
-def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, unwritten: int) -> None:
+def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, unwritten: int, known: int) -> None:
     for note in outcome.notes:
         terminal.note(note)
     if outcome.settled:
         terminal.note(f"Fixed {summary.by_rule(outcome.settled)}")
     if not arguments.fix_only and (outcome.files or not outcome.errors):
         fixed = len(outcome.settled)
-        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes, unwritten))
+        unsafe = settings.unsafe_fixes
+        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, unsafe, unwritten, known))
 
 
 def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped: bool) -> str:
