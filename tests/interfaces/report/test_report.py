@@ -48,6 +48,19 @@ def test_a_suffix_that_names_no_format_is_refused(project: Project, lint: Lint) 
     assert lint("report", "-o", "a.HTML").status == 0
 
 
+@pytest.mark.parametrize("command", [["report", "run.py"], ["ops", "cumsum"], ["check", "run.py"]])
+def test_the_option_for_a_file_has_the_same_name_everywhere(project: Project, lint: Lint, command: list[str]) -> None:
+    place = project({"run.py": "import torch\ntorch.backends.cudnn.benchmark = True\n"})
+    printed = lint(*command).out
+    for option in ("-o", "--output-file", *(["--output"] if command[0] != "check" else [])):
+        assert lint(*command, option, "page.html").out == ""
+        assert (place / "page.html").read_text(encoding="utf-8") == printed != ""
+        (place / "page.html").unlink()
+    told = lint(command[0], "--help").out
+    assert "-o, --output-file FILE" in told
+    assert "--output " not in told
+
+
 def test_the_exit_status_is_that_of_other_commands(project: Project, lint: Lint) -> None:
     project({**STUDY, "broken.py": "def ("})
     ran = lint("report", "steady.py")
