@@ -99,6 +99,25 @@ def test_options_reach_the_analysis(project: Project, lint: Lint) -> None:
     assert cells["order"]["state"] == "unknown"
 
 
+def test_all_formats_count_the_same_entry_points(project: Project, lint: Lint) -> None:
+    draws = "import torch\ntorch.save(torch.rand(3), 'out.pt')\n"
+    idle = "import torch\ntorch.backends.cudnn.benchmark = True\nprint(torch.rand(5))\n"
+    project({"a.py": draws, "b.py": draws, "idle.py": idle})
+    said = "2 of 2 entry points whose run saves or measures something have something to fix; 1 more saves and measures nothing."
+    ran = lint("report")
+    assert ran.err.startswith("3 entry points, of which 1 saves and measures nothing; ")
+    assert f'<p class="verdict">{said}</p>' in ran.out
+    told = lint("report", "--output-format", "markdown").out
+    assert f"**{said}**" in told
+    assert "\n| `idle.py` (saves and measures nothing) | " in told
+    entries = json.loads(lint("report", "--output-format", "json").out)["entries"]
+    assert [(entry["path"], entry["matters"]) for entry in entries] == [
+        ("a.py", True),
+        ("b.py", True),
+        ("idle.py", False),
+    ]
+
+
 def test_a_file_is_written_whole_or_not_at_all(project: Project, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
     place = project({"run.py": STEADY, "page.html": "old"})
     (place / "page.html").chmod(0o640)

@@ -142,7 +142,9 @@ def _summary(done: Survey, output: Path | None) -> str:
         told = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded"
         return f"{output}: n{told}" if output else f"N{told}"
     found = summary.by_severity(one.severity for one in overview.findings)
-    told = f"{summary.counted(len(overview.entries), 'entry point')}; {found}"
+    others = comparison.others_told(overview)
+    entries = summary.counted(len(overview.entries), "entry point") + (f", of which {others}" if others else "")
+    told = f"{entries}; {found}"
     return f"{output}: {told}" if output else told
 
 
