@@ -401,4 +401,6 @@ def _watchfiles() -> Callable[..., Batches]:
         from watchfiles import watch as batches
     except ImportError:
         raise UsageError("--watch needs watchfiles; install torchrepro-lint[watch]") from None
+    # A folder that cannot be read is reported by each run. Older releases have neither this variable nor an option for it.
+    os.environ.setdefault("WATCHFILES_IGNORE_PERMISSION_DENIED", "1")
     return batches
