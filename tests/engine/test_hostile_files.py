@@ -174,6 +174,51 @@ def test_a_directory_that_may_not_be_searched_is_one_line(
     assert f"torchrepro-lint: {said}: cannot be read: Permission denied\n" in ran.err
 
 
+def refused(monkeypatch: pytest.MonkeyPatch, folder: str, *functions: str) -> None:
+    """Let functions of ``os`` refuse a folder, or what lies in it, as a user who is not root sees it."""
+
+    def guarded(name: str, known: Callable[..., object]) -> Callable[..., object]:
+        def call(path: object = ".", *rest: object, **more: object) -> object:
+            place = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
+            if os.path.basename(os.path.dirname(place) if name == "lstat" else place) == folder:
+                raise PermissionError(13, "Permission denied", path)
+            return known(path, *rest, **more)
+
+        return call
+
+    for name in functions:
+        monkeypatch.setattr(os, name, guarded(name, getattr(os, name)))
+
+
+def test_a_folder_in_a_given_one_that_may_not_be_read_is_one_line(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project({"top/a.py": SOUND, "top/shut/c.py": SOUND, "top/shut/d.py": SOUND})
+    refused(monkeypatch, "shut", "scandir")
+    check = ("--select", "TRL201", "-q")
+    said = "torchrepro-lint: top/shut: cannot be read: Permission denied\n"
+    for _ in range(2):
+        ran = lint(*check, "top", "top/a.py", "top/")
+        assert (ran.status, ran.out.count("\n"), ran.err) == (2, 1, said)
+    assert lint(*check, "top", "top/shut").err == said
+    assert lint("report", "-q", "-o", "page.html", "top") == Ran(2, "", said)
+    assert lint("--show-files", "-q", "top") == Ran(2, "top/a.py\n", said)
+    # What is excluded is not looked into, and what is not given is of no interest.
+    assert lint(*check, "top", "--extend-exclude", "shut").err == ""
+    assert lint(*check, "top/a.py").err == ""
+    (folder / "top/shut/torchrepro-lint.toml").write_text("")
+    assert lint(*check, "top").err == said
+
+
+def test_a_file_that_may_not_be_asked_about_is_not_said_to_be_missing(
+    project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project({"top/shut/lone.py": SOUND})
+    refused(monkeypatch, "shut", "lstat")
+    ran = lint("-q", "top/shut/lone.py")
+    assert ran == Ran(2, "", "torchrepro-lint: top/shut/lone.py: cannot be read: Permission denied\n")
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_what_a_paper_says_that_cannot_be_is_not_heard(project: Maker, lint: Lint, name: str) -> None:
     project({"a.py": SOUND, name: PAPERS[name]})
@@ -250,7 +295,7 @@ def test_what_may_not_be_read_is_one_line(project: Maker, lint: Lint) -> None:
     (folder / "shut").chmod(0o700)
     assert ran.status == 2
     assert ran.out.startswith("./b.py:")
-    assert ran.err.count("cannot be read") == 1
+    assert ran.err.count("cannot be read") == 2
 
 
 def test_links_out_of_the_tree_are_read_and_links_to_folders_not_followed(project: Maker, lint: Lint) -> None:

@@ -101,17 +101,22 @@ class TooManyFiles(Exception):  # noqa: N818  nothing is wrong
     """A directory has more files than are searched."""
 
 
-def python_files(top: str, exclusion: Exclusion, most: int | None = None) -> Iterator[str]:
+def python_files(
+    top: str, exclusion: Exclusion, most: int | None = None, unread: dict[str, str] | None = None
+) -> Iterator[str]:
     """The Python files and notebooks below a directory (absolute and normal path), in no promised order.
 
-    Links to directories are not followed, so loops of links do no harm; only regular files are found. Raises ``TooManyFiles``
-    after ``most`` files and folders of any kind.
+    Links to directories are not followed, so loops of links do no harm; only regular files are found. ``unread`` gets
+    the directories that cannot be read, each with the reason. Raises ``TooManyFiles`` after ``most`` files and folders of any kind.
     """
     waiting, seen = [top], 0
     while waiting:
+        directory = waiting.pop()
         try:
-            entries = sorted(_entries(waiting.pop(), most), key=lambda entry: entry.name)
-        except OSError:
+            entries = sorted(_entries(directory, most), key=lambda entry: entry.name)
+        except OSError as error:
+            if unread is not None:
+                unread[directory] = error.strerror or str(error)
             continue
         seen += len(entries)
         if most is not None and seen > most:
@@ -241,7 +246,7 @@ def plan(
         by_root.setdefault(root.path, {}).setdefault(relative_path(given.path, root.path), given)
     trees = tuple(finder.tree(root, by_root[root]) for root in sorted(by_root))
     notes = tuple(told for tree in trees if (told := _told(tree)))
-    return Plan(trees, missing, stdin.data if stdin else None, notes)
+    return Plan(trees, (*missing, *finder.unread_folders(force_exclude)), stdin.data if stdin else None, notes)
 
 
 def _told(tree: ProjectTree) -> str:
@@ -267,8 +272,12 @@ def source_roots(tree: ProjectTree) -> tuple[str, ...]:
 
 
 def _path_error(path: str) -> str:
-    """The error of a given path that does not exist, or of a directory that cannot be read; else empty."""
-    if not os.path.lexists(path):
+    """The error of a given path that does not exist or cannot be asked about, or of a directory that cannot be read; else empty."""
+    try:
+        os.lstat(path)
+    except PermissionError as error:  # the directory that holds it may not be searched
+        return f"cannot be read: {error.strerror}"
+    except (OSError, ValueError):
         return f"no such file or directory{similar_path(path)}"
     if os.path.isdir(path):
         try:
@@ -289,7 +298,7 @@ def similar_path(path: str) -> str:
         near = nearest(name, sorted(os.listdir(parent or ".")))
     except OSError:
         return ""
-    if near is None:
+    if near in (None, name):  # a name that is listed in a directory that may not be searched is no other name
         return ""
     found = os.path.join(parent, near)
     whole = os.path.join(found, rest).rstrip(os.sep)
@@ -301,9 +310,11 @@ class _Finder:
     def __init__(self, options: ConfigOptions, fallback: FallbackRoot) -> None:
         self.roots = RootFinder(options, fallback)
         self._given: set[str] = set()
+        # Directories below given ones that cannot be read, by absolute path: the name as printed, and the reason.
+        self._unread: dict[str, tuple[str, str]] = {}
         self._exclusions: dict[str, Exclusion] = {}
         # Each value holds its exclusion, so that the identity in the key stays unique.
-        self._walked: dict[tuple[str, int], tuple[Exclusion, tuple[str, ...]]] = {}
+        self._walked: dict[tuple[str, int], tuple[Exclusion, tuple[str, ...], dict[str, str]]] = {}
 
     def exclusion(self, root: ProjectRoot) -> Exclusion:
         if root.path not in self._exclusions:
@@ -323,16 +334,28 @@ class _Finder:
         if place != root.path and exclusion.excludes(place, directory=True):
             exclusion = Exclusion(place, ())
         for file in self._below(place, exclusion):
-            found = GivenFile(escaped_path(os.path.join(path, file[len(place) :].lstrip(os.sep))), file)
+            found = GivenFile(_shown(path, place, file), file)
             own = self.roots.of(os.path.dirname(found.path))
             if own == root or not self.exclusion(own).matches(found.path):
                 yield found
+        for folder, reason in self._walked[place, id(exclusion)][2].items():
+            own = self.roots.of(os.path.dirname(folder))
+            if own == root or not self.exclusion(own).matches(folder, directory=True):
+                self._unread.setdefault(folder, (_shown(path, place, folder), reason))
+
+    def unread_folders(self, force_exclude: bool) -> Iterator[str]:
+        """The error of each directory below a given one that cannot be read; a given one has its error from ``_path_error``."""
+        for folder, (shown, reason) in sorted(self._unread.items()):
+            excluded = force_exclude and self.exclusion(self.roots.of(os.path.dirname(folder))).excludes(folder, True)
+            if folder not in self._given and not excluded:
+                yield f"{shown}: cannot be read: {reason}"
 
     def _below(self, place: str, exclusion: Exclusion, most: int | None = None) -> tuple[str, ...]:
         """The absolute paths of the files below a directory; searched once. Raises ``TooManyFiles``."""
         key = place, id(exclusion)
         if key not in self._walked:
-            self._walked[key] = exclusion, tuple(python_files(place, exclusion, most))
+            unread: dict[str, str] = {}
+            self._walked[key] = exclusion, tuple(python_files(place, exclusion, most, unread)), unread
         return self._walked[key][1]
 
     def is_given(self, root: ProjectRoot) -> bool:
@@ -364,6 +387,11 @@ class _Finder:
         if len(below) > MAX_UNMARKED_FILES:
             return (), f"has more than {MAX_UNMARKED_FILES:,} Python files and no marker of a project"
         return below, ""
+
+
+def _shown(given: str, place: str, path: str) -> str:
+    """A path below a given directory (absolute: ``place``) as it is printed."""
+    return escaped_path(os.path.join(given, path[len(place) :].lstrip(os.sep)))
 
 
 _Value = TypeVar("_Value")

@@ -35,13 +35,16 @@ class ConfigOptions(NamedTuple):
     config: Path | None = None
     isolated: bool = False
     overrides: Callable[[Settings], Settings] = lambda settings: settings
+    # Whether ``--torch-version`` is one of the overrides.
+    has_torch_version: bool = False
 
 
 class ProjectRoot(NamedTuple):
     """A project root: its absolute path, the settings file, and the effective settings.
 
     The project's files are those below ``top``, which is the root itself if something marks it as a project.
-    ``decided_by`` is the marker, ``setup.py``, or else in words what made this directory the root.
+    ``decided_by`` is the marker, ``setup.py``, or else in words what made this directory the root; ``version_from`` says what
+    the torch version of the settings comes from.
     """
 
     path: str
@@ -50,6 +53,7 @@ class ProjectRoot(NamedTuple):
     top: str
     decided_by: str = ""
     marked: bool = True
+    version_from: str = "the torch-version setting"
 
 
 class FallbackRoot(NamedTuple):
@@ -218,7 +222,8 @@ class RootFinder:
         settings = options.overrides(load_settings(config) if config else Settings())
         marked = decided_by in (OWN_FILE, PYPROJECT, *_SETUP, *_TOPS) or fnmatch(decided_by, _REQUIREMENTS)
         at_fallback = not marked and path == self._fallback.root
-        return ProjectRoot(path, config, settings, self._fallback.top if at_fallback else path, decided_by, marked)
+        root = ProjectRoot(path, config, settings, self._fallback.top if at_fallback else path, decided_by, marked)
+        return root._replace(version_from="the option --torch-version") if options.has_torch_version else root
 
 
 def _names(directory: str, pattern: str) -> list[str]:

@@ -230,16 +230,18 @@ class Target(NamedTuple):
     declared: bool = True
 
 
-def find_target(root: Path, asked: str | None, known: Sequence[str]) -> Target:
+def find_target(
+    root: Path, asked: str | None, known: Sequence[str], asked_by: str = "the torch-version setting"
+) -> Target:
     """The target of a project among the ``known`` releases (oldest first).
 
-    First of: the setting; a lock file or an exact pin; the newest release that the specifiers admit; the newest one.
+    First of: the setting, or what else ``asked_by`` names; a lock file or an exact pin; the newest release that the specifiers admit; the newest one.
     ``"minimum"`` asks for the oldest release that the specifiers admit.
     """
     if asked == _MINIMUM:
         return _minimum_target(list(declared_requirements(root)) or list(locked_versions(root)), known)
     if asked is not None:
-        return _nearest_target(Version(asked), "the torch-version setting", known)
+        return _nearest_target(Version(asked), asked_by, known)
     requirements = list(declared_requirements(root))
     for requirement in (*locked_versions(root), *requirements):
         if requirement.exact is not None:
@@ -286,7 +288,7 @@ def torch_version_options(torch_version: str | None) -> ConfigOptions:
     def override(settings: Settings) -> Settings:
         return settings._replace(torch_version=torch_version)
 
-    return ConfigOptions(overrides=override)
+    return ConfigOptions(overrides=override, has_torch_version=True)
 
 
 def target_here(torch_version: str | None) -> Target:
@@ -296,7 +298,7 @@ def target_here(torch_version: str | None) -> Target:
 
 def target_of(root: ProjectRoot) -> Target:
     """The target torch of a project."""
-    return find_target(Path(root.path), root.settings.torch_version, documented_versions())
+    return find_target(Path(root.path), root.settings.torch_version, documented_versions(), root.version_from)
 
 
 def substitution_warning(target: Target) -> str | None:

@@ -65,10 +65,11 @@ def test_a_notebook_is_annotated_in_its_cells(project: Maker, lint: Lint) -> Non
 def test_a_baseline_knows_findings_wherever_they_move(project: Maker, lint: Lint) -> None:
     folder = project({"a.py": "BAD = 1\nBAD = 1\n", "sub/b.py": "    \nRISKY\n"})
     assert lint("--write-baseline", "known.json") == Ran(0, "", "Wrote 3 findings to known.json\n")
-    assert lint("--baseline", "known.json") == Ran(0, "", "No findings in 2 files\n")
+    assert lint("--baseline", "known.json") == Ran(0, "", "No new findings in 2 files; 3 in the baseline\n")
     (folder / "a.py").write_text("x = 1\nif x:\n    BAD = 1\nBAD = 1\nBAD = 2\nBAD = 1\n", encoding="utf-8")
     ran = lint("--baseline", "known.json")
     assert (ran.status, ran.out) == (1, "./a.py:5:1: TRL901 BAD is not GOOD\n./a.py:6:1: TRL901 BAD is not GOOD\n")
+    assert ran.err.startswith("Found 2 warnings in 1 file, and 3 more in the baseline; 2 fixable with --fix")
     assert json.loads((folder / "known.json").read_text(encoding="utf-8")) == {
         "version": 1,
         "findings": [
@@ -87,7 +88,7 @@ def test_what_a_baseline_knows_and_is_gone_is_told(project: Maker, lint: Lint) -
         "known.json lists 2 findings that no longer exist; --write-baseline would leave out: "
         "a.py: TRL901 BAD; b.py: TRL902 RISKY\n"
     )
-    assert lint("--baseline", "known.json").err == f"{told}No findings in 2 files\n"
+    assert lint("--baseline", "known.json").err == f"{told}No new findings in 2 files; 1 in the baseline\n"
     (folder / "c.py").write_text("GOOD\n", encoding="utf-8")
     assert "c.py" not in lint("--baseline", "known.json", "a.py").err
     assert "a.py" in lint("--baseline", "known.json", "a.py").err
@@ -130,10 +131,12 @@ def test_what_a_baseline_knows_is_neither_reported_nor_fixed(project: Maker, lin
         "+GOOD = 2",
     ]
     assert diff.err == "Would fix 1 finding: 1 TRL901\n"
-    assert lint(*fixing) == Ran(0, "", "Fixed 1 finding: 1 TRL901\nNo findings left in 2 files\n")
+    assert lint(*fixing) == Ran(
+        0, "", "Fixed 1 finding: 1 TRL901\nNo new findings left in 2 files; 4 in the baseline\n"
+    )
     assert (folder / "a.py").read_text(encoding="utf-8") == "x = 1\nBAD = 1\nRISKY\nGOOD = 2\nBAD = 1\n"
     assert (folder / "b.py").read_text(encoding="utf-8") == "BAD\n"
-    assert lint(*fixing) == Ran(0, "", "No findings in 2 files\n")
+    assert lint(*fixing) == Ran(0, "", "No new findings in 2 files; 4 in the baseline\n")
 
 
 def test_what_is_new_is_fixed_beside_what_a_baseline_knows_as_often(project: Maker, lint: Lint) -> None:

@@ -314,9 +314,9 @@ def test_show_files_and_settings(project: Maker, lint: Lint) -> None:
     [
         ({}, (), "2.15 (the newest release known)"),
         ({"uv.lock": '[[package]]\nname = "torch"\nversion = "2.1.2"\n'}, (), "2.1 (uv.lock)"),
-        ({"requirements.txt": "torch==1.8.1\n"}, ("--torch-version", "2.0"), "2.0 (the torch-version setting)"),
+        ({"requirements.txt": "torch==1.8.1\n"}, ("--torch-version", "2.0"), "2.0 (the option --torch-version)"),
         ({"requirements.txt": "torch==1.4.0\n"}, (), "1.7 (requirements.txt, nearest to 1.4)"),
-        ({}, ("--torch-version", "3.1"), "2.15 (the torch-version setting, nearest to 3.1)"),
+        ({}, ("--torch-version", "3.1"), "2.15 (the option --torch-version, nearest to 3.1)"),
     ],
 )
 def test_settings_shown_tell_what_decided_the_target(
@@ -338,6 +338,17 @@ def test_settings_shown_tell_what_decided_the_target(
 def test_a_release_that_is_not_known_is_said_once(project: Maker, lint: Lint, pin: str, said: str) -> None:
     project({"a.py": "BAD\n", "b.py": "BAD\n", "requirements.txt": f"torch=={pin}\n"})
     assert [line for line in lint().err.splitlines() if line.startswith("torch ")] == [said] * bool(said)
+
+
+@toys
+def test_a_release_that_is_not_known_is_ascribed_to_what_names_it(project: Maker, lint: Lint) -> None:
+    project({"a.py": "torch.rand(1)\n", "torchrepro-lint.toml": 'torch-version = "3.1"\n'})
+    said = "torch 3.1 (the {}) is not known; torch 2.15 is assumed instead\n"
+    for command in ([], ["report", "-o", "r.html"]):
+        assert said.format("torch-version setting") in lint(*command).err
+        # Also where the run is recalled from the cache.
+        for _ in range(2):
+            assert said.format("option --torch-version") in lint(*command, "--torch-version", "3.1").err
 
 
 @toys

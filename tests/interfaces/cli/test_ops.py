@@ -100,7 +100,7 @@ def test_the_table_of_a_release(project: Maker, lint: Lint) -> None:
     newer = lint("ops", "--torch-version", "2.6").out
     assert re.search(r"^torch\.cumsum +⚑ needs the flag +CUDA forward +floating", newer, re.MULTILINE)
     ran = lint("ops", "--torch-version", "3.9", "cumsum")
-    assert ran.err == "torch 3.9 (the torch-version setting) is not known; torch 2.15 is assumed instead\n"
+    assert ran.err == "torch 3.9 (the option --torch-version) is not known; torch 2.15 is assumed instead\n"
 
 
 def test_one_operation_over_all_releases(lint: Lint) -> None:

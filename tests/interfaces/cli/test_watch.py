@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,7 +34,7 @@ def test_a_run_for_each_batch_and_the_status_of_the_last(capsys: pytest.CaptureF
 
     def batches(*folders: str, **options: object) -> Iterator[object]:
         asked.extend(folders)
-        assert options["raise_interrupt"] is False
+        assert options["raise_interrupt"] is True
         yield from ({"first"}, {"second"})
 
     assert watch(run, lambda: Watched(("/a", "/b")), batches) == 0
@@ -160,7 +161,12 @@ def test_with_watchfiles_itself(project: Maker) -> None:
             assert process.stdout.readline().startswith("a.py:")
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            _, told = process.communicate(timeout=60)
+    # Nothing is said of the interruption.
+    assert (process.returncode, set(told.splitlines()) <= {"", "Watching for changes; press Ctrl-C to stop"}) == (
+        130,
+        True,
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends it with a signal")
@@ -203,6 +209,33 @@ def _told(process: subprocess.Popen[str], last: str) -> str:
         if line.startswith(last):
             break
     return "".join(lines)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drops capabilities as Linux has them")
+@pytest.mark.skipif(
+    os.name != "posix" or (os.geteuid() == 0 and not shutil.which("setpriv")), reason="root reads everything"
+)
+def test_a_folder_that_cannot_be_read_does_not_end_it(project: Maker) -> None:
+    pytest.importorskip("watchfiles")
+    folder = project({"pyproject.toml": "", "a.py": "x = 1\n", "shut/b.py": "x = 1\n"})
+    (folder / "shut").chmod(0)
+    without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    command = [*without, sys.executable, "-u", "-m", "torchrepro_lint", "--watch", "-q", "--no-cache"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            assert process.stderr.readline() == "torchrepro-lint: ./shut: cannot be read: Permission denied\n"
+            assert process.stderr.readline().startswith("Watching")
+            for number in range(1, 600):
+                (folder / "a.py").write_text("\n" * number + "x = (\n", encoding="utf-8")
+                if _readable(process, 1.0) or process.poll() is not None:
+                    break
+            assert "TRL001" in process.stdout.readline()
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+            (folder / "shut").chmod(0o700)
 
 
 def _readable(process: subprocess.Popen[str], seconds: float, stream: object = None) -> bool:

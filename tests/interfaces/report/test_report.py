@@ -34,6 +34,33 @@ def test_the_suffix_or_the_option_says_the_format(project: Project, lint: Lint) 
     assert lint("report", "--output-format", "markdown").out == (place / "c.md").read_text(encoding="utf-8")
 
 
+def test_a_suffix_that_names_no_format_is_refused(project: Project, lint: Lint) -> None:
+    place = project({"run.py": STEADY})
+    assert lint("report", "-o", "a.txt") == Ran(
+        2,
+        "",
+        "torchrepro-lint: a.txt: the suffix '.txt' names no format; use .html, .htm, .json, .md or .markdown, "
+        "or add --output-format\n",
+    )
+    assert not (place / "a.txt").exists()
+    assert lint("report", "-o", "a.txt", "--output-format", "markdown").status == 0
+    assert (place / "a.txt").read_text(encoding="utf-8").startswith("# ")
+    assert lint("report", "-o", "a.HTML").status == 0
+
+
+@pytest.mark.parametrize("command", [["report", "run.py"], ["ops", "cumsum"], ["check", "run.py"]])
+def test_the_option_for_a_file_has_the_same_name_everywhere(project: Project, lint: Lint, command: list[str]) -> None:
+    place = project({"run.py": "import torch\ntorch.backends.cudnn.benchmark = True\n"})
+    printed = lint(*command).out
+    for option in ("-o", "--output-file", *(["--output"] if command[0] != "check" else [])):
+        assert lint(*command, option, "page.html").out == ""
+        assert (place / "page.html").read_text(encoding="utf-8") == printed != ""
+        (place / "page.html").unlink()
+    told = lint(command[0], "--help").out
+    assert "-o, --output-file FILE" in told
+    assert "--output " not in told
+
+
 def test_the_exit_status_is_that_of_other_commands(project: Project, lint: Lint) -> None:
     project({**STUDY, "broken.py": "def ("})
     ran = lint("report", "steady.py")
@@ -46,6 +73,14 @@ def test_the_exit_status_is_that_of_other_commands(project: Project, lint: Lint)
     for wrong in (["--torch-version", "x"], ["--select", "TRL999"], ["--compare", "none.json"]):
         ran = lint("report", *wrong)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
+def test_a_folder_without_python_gets_a_hint(project: Project, lint: Lint) -> None:
+    project({"notes/read.txt": ""})
+    said = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded\n"
+    assert lint("report", "notes").err == f"N{said}"
+    assert lint("report", "-o", "page.html", "notes") == Ran(0, "", f"page.html: n{said}")
+    assert "shows what is excluded" not in lint("report", "nowhere").err
 
 
 def test_options_reach_the_analysis(project: Project, lint: Lint) -> None:
@@ -62,6 +97,25 @@ def test_options_reach_the_analysis(project: Project, lint: Lint) -> None:
     cells = {cell["control"]: cell for cell in found["entries"][0]["cells"]}
     assert {key for key, cell in cells.items() if cell["says"] == "not checked"} == {"workers", "order"}
     assert cells["order"]["state"] == "unknown"
+
+
+def test_all_formats_count_the_same_entry_points(project: Project, lint: Lint) -> None:
+    draws = "import torch\ntorch.save(torch.rand(3), 'out.pt')\n"
+    idle = "import torch\ntorch.backends.cudnn.benchmark = True\nprint(torch.rand(5))\n"
+    project({"a.py": draws, "b.py": draws, "idle.py": idle})
+    said = "2 of 2 entry points whose run saves or measures something have something to fix; 1 more saves and measures nothing."
+    ran = lint("report")
+    assert ran.err.startswith("3 entry points, of which 1 saves and measures nothing; ")
+    assert f'<p class="verdict">{said}</p>' in ran.out
+    told = lint("report", "--output-format", "markdown").out
+    assert f"**{said}**" in told
+    assert "\n| `idle.py` (saves and measures nothing) | " in told
+    entries = json.loads(lint("report", "--output-format", "json").out)["entries"]
+    assert [(entry["path"], entry["matters"]) for entry in entries] == [
+        ("a.py", True),
+        ("b.py", True),
+        ("idle.py", False),
+    ]
 
 
 def test_a_file_is_written_whole_or_not_at_all(project: Project, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from torchrepro_lint.interfaces.cli.options import (
     complete_rules,
     globs_option,
     option_group,
+    output_option,
     shared_options,
 )
 
@@ -86,7 +87,7 @@ def explain(message: str | None, paths: tuple[str, ...], torch_version: str | No
     metavar="FORMAT",
     help="table (default), json, markdown or html: one page with all operations and releases.",
 )
-@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE instead of standard output.")
+@output_option("")
 def ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:
     """Show how operations of torch behave under torch.use_deterministic_algorithms(True).
 
@@ -255,12 +256,12 @@ _EXIT_ZERO = _status("--exit-zero", is_flag=True, help="Exit with status 0 even 
     ),
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), shell_complete=partial(complete_paths, ()))
-@_output("-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE instead of standard output.")
+@output_option("Output")
 @_output(
     "--output-format",
     type=Word(("html", "json", "markdown")),
     metavar="FORMAT",
-    help="html, json or markdown. By default the suffix of FILE decides (.html, .json or .md); without FILE it is html.",
+    help="html, json or markdown. By default the suffix of FILE decides (.html, .json or .md); without a suffix it is html.",
 )
 @_output("--compare", type=_FILE, metavar="OLD.json", help="Show what got better and worse since this JSON report.")
 @_output("--title", default="", metavar="TEXT", help="The title of the page (default: the name of the project).")

@@ -120,13 +120,14 @@ def _run(arguments: Arguments, run: Callable[[Plan, Baseline | None], RunOutcome
     outcome = run(planned, baseline) if run else _outcome(arguments, planned, baseline)
     if arguments.write_baseline:
         return _adopt(arguments, outcome)
+    found = len(outcome.diagnostics)
     if baseline:
         outcome = adopt.new_findings(baseline, planned, outcome)
     if arguments.add_noqa:
         return _adopt(arguments, outcome)
     if arguments.diff:
         return _diff(arguments, outcome)
-    return _finish(arguments, planned, outcome)
+    return _finish(arguments, planned, outcome, found - len(outcome.diagnostics))
 
 
 def _adopt(arguments: Arguments, outcome: RunOutcome) -> int:
@@ -160,7 +161,8 @@ def _plan(arguments: Arguments) -> Plan:
             raise UsageError(f"--torch-version: {error}") from None
     if arguments.config is not None and arguments.isolated:
         raise UsageError("--config cannot be combined with --isolated")
-    options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to)
+    has_version = arguments.torch_version is not None
+    options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to, has_version)
     if not _reads_stdin(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
     name = arguments.stdin_filename or "stdin"
@@ -182,8 +184,10 @@ def _reads_stdin(arguments: Arguments) -> bool:
     return STDIN in arguments.paths or named
 
 
-def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
-    """Write the fixed files, then the report and the summary; the exit status."""
+def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome, known: int) -> int:
+    """Write the fixed files, then the report and the summary, which says how many more findings the baseline lists
+    (``known``); the exit status.
+    """
     piped = _reads_stdin(arguments) and (arguments.fix or arguments.fix_only)
     errors, unwritten = list(outcome.errors), 0
     if piped:
@@ -199,7 +203,7 @@ def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome) -> int:
     if not arguments.fix_only:
         _write_report(_report(arguments, outcome, settings, piped), arguments.output_file, piped)
     if not arguments.quiet:
-        _summarise(arguments, outcome, settings, unwritten)
+        _summarise(arguments, outcome, settings, unwritten, known)
     fails = _fails(planned, outcome) and not arguments.fix_only
     fails = fails or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
     return _print_errors(errors) or int(fails and not arguments.exit_zero)
@@ -218,14 +222,15 @@ def _applied_codes(settled: Iterable[str], left: Iterable[FileChange]) -> tuple[
     return tuple(kept.elements())
 
 
-def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, unwritten: int) -> None:
+def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, unwritten: int, known: int) -> None:
     for note in outcome.notes:
         terminal.note(note)
     if outcome.settled:
         terminal.note(f"Fixed {summary.by_rule(outcome.settled)}")
     if not arguments.fix_only and (outcome.files or not outcome.errors):
         fixed = len(outcome.settled)
-        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, settings.unsafe_fixes, unwritten))
+        unsafe = settings.unsafe_fixes
+        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, unsafe, unwritten, known))
 
 
 def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped: bool) -> str:
@@ -321,23 +326,20 @@ def watch(
     batches: Callable[..., Batches] | None = None,
     idle: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run, then again after each batch of changes in the folders, until interrupted; the status of the last run.
+    """Run, then again after each batch of changes in the folders, until ``KeyboardInterrupt``, which is not caught.
 
     ``idle`` is called again and again while nothing changes. A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
     """
     changes = batches or _watchfiles()
     status = _run_once(run)
-    try:
-        for batch in _batches(changes, folders):
-            settings_table.cache_clear()
-            if not batch:
-                _guarded(idle)
-                continue
-            if sys.stdout.isatty():
-                terminal.out(_CLEAR)
-            status = _run_once(run)
-    except KeyboardInterrupt:
-        pass
+    for batch in _batches(changes, folders):
+        settings_table.cache_clear()
+        if not batch:
+            _guarded(idle)
+            continue
+        if sys.stdout.isatty():
+            terminal.out(_CLEAR)
+        status = _run_once(run)
     return status
 
 
@@ -387,7 +389,7 @@ def _may_change_report(_change: object, path: str) -> bool:
 
 _OPTIONS: dict[str, Any] = {
     "watch_filter": _may_change_report,
-    "raise_interrupt": False,
+    "raise_interrupt": True,
     "step": _STEP,
     "rust_timeout": _IDLE,
     "yield_on_timeout": True,
@@ -399,4 +401,6 @@ def _watchfiles() -> Callable[..., Batches]:
         from watchfiles import watch as batches
     except ImportError:
         raise UsageError("--watch needs watchfiles; install torchrepro-lint[watch]") from None
+    # A folder that cannot be read is reported by each run. Older releases have neither this variable nor an option for it.
+    os.environ.setdefault("WATCHFILES_IGNORE_PERMISSION_DENIED", "1")
     return batches

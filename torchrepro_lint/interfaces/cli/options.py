@@ -82,6 +82,15 @@ def option_group(name: str) -> Callable[..., Callable[[Any], Any]]:
     return partial(click.option, cls=GroupedOption, group=name)
 
 
+def output_option(group: str) -> Callable[[Any], Any]:
+    """``--output-file`` of a command that writes a document, also under its first name ``--output``, which the help leaves out."""
+    file = click.Path(dir_okay=False, path_type=Path)
+    told = "Write to FILE instead of standard output."
+    named = option_group(group)("-o", "--output-file", "output", type=file, metavar="FILE", help=told)
+    former = click.option("--output", "output", type=file, hidden=True)
+    return lambda command: named(former(command))
+
+
 class Command(click.Command):
     """A command whose help has examples, a list of further commands, and its options by group."""
 

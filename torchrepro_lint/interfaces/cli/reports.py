@@ -28,7 +28,7 @@ from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
-from torchrepro_lint.interfaces.overview.survey import survey
+from torchrepro_lint.interfaces.overview.survey import Survey, survey
 from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
 
@@ -62,7 +62,10 @@ def run_report(request: ReportArguments) -> int:
     if request.overrides.torch_version is not None:
         _require_version(request.overrides.torch_version)
     older = comparison.read(request.compare) if request.compare else None
-    planned = plan(request.paths or (".",), ConfigOptions(request.config, request.isolated, _settings(request)))
+    _require_known_suffix(request)
+    has_version = request.overrides.torch_version is not None
+    options = ConfigOptions(request.config, request.isolated, _settings(request), has_version)
+    planned = plan(request.paths or (".",), options)
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
     try:
         done = survey(planned, request.title, not request.ignore_noqa, terminal.progress, means)
@@ -76,7 +79,7 @@ def run_report(request: ReportArguments) -> int:
         terminal.out(text)
     else:
         terminal.save(text, request.output)
-    for told in () if request.quiet else (*planned.notes, *done.notes, _summary(overview, request.output)):
+    for told in () if request.quiet else (*planned.notes, *done.notes, _summary(done, request.output)):
         terminal.note(told)
     for error in done.errors:
         terminal.note(f"torchrepro-lint: {error}")
@@ -94,6 +97,16 @@ def _require_version(text: str) -> None:
         parse_torch_version(text)
     except ValueError as error:
         raise UsageError(f"--torch-version: {error}") from None
+
+
+def _require_known_suffix(request: ReportArguments) -> None:
+    suffix = request.output.suffix if request.output else ""
+    if suffix and suffix.lower() not in _SUFFIXES and not request.output_format:
+        *others, last = _SUFFIXES
+        raise UsageError(
+            f"{request.output}: the suffix {suffix!r} names no format; "
+            f"use {', '.join(others)} or {last}, or add --output-format"
+        )
 
 
 def _settings(request: ReportArguments) -> Callable[[Settings], Settings]:
@@ -123,9 +136,15 @@ def _render(overview: Overview, request: ReportArguments) -> str:
     return page_html.render(overview)
 
 
-def _summary(overview: Overview, output: Path | None) -> str:
+def _summary(done: Survey, output: Path | None) -> str:
+    overview = done.overview
+    if not overview.files and not done.errors:
+        told = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded"
+        return f"{output}: n{told}" if output else f"N{told}"
     found = summary.by_severity(one.severity for one in overview.findings)
-    told = f"{summary.counted(len(overview.entries), 'entry point')}; {found}"
+    others = comparison.others_told(overview)
+    entries = summary.counted(len(overview.entries), "entry point") + (f", of which {others}" if others else "")
+    told = f"{entries}; {found}"
     return f"{output}: {told}" if output else told
 
 

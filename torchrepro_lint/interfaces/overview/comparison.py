@@ -169,17 +169,24 @@ def _repeats_torch_cell(entry: EntryRecord, cell: Cell) -> bool:
 
 
 def verdict(overview: Overview) -> str:
-    """One sentence on how many entry points have something to fix."""
+    """One sentence on how many entry points have something to fix, of those that matter, and how many more there are."""
     mattering = [entry for entry in overview.entries if entry.matters]
     bad = sum(any(cell.state == "bad" for cell in entry.cells) for entry in mattering)
     if not mattering:
         return "No entry point was found whose run saves or measures anything."
-    if not bad:
-        only = "The one entry point has" if len(mattering) == 1 else f"None of the {len(mattering)} entry points has"
-        return f"{only} {'nothing' if len(mattering) == 1 else 'anything'} to fix."
+    which = " whose run saves or measures something" if others_told(overview) else ""
+    more = f"; {told}" if (told := others_told(overview, "more ")) else ""
     if len(mattering) == 1:
-        return "The one entry point has something to fix."
-    return f"{bad} of {len(mattering)} entry points {'has' if bad == 1 else 'have'} something to fix."
+        return f"The one entry point{which} has {'something' if bad else 'nothing'} to fix{more}."
+    if not bad:
+        return f"None of the {len(mattering)} entry points{which} has anything to fix{more}."
+    return f"{bad} of {len(mattering)} entry points{which} {'has' if bad == 1 else 'have'} something to fix{more}."
+
+
+def others_told(overview: Overview, more: str = "") -> str:
+    """``1 saves and measures nothing``: how many entry points do not matter; empty where all do."""
+    number = sum(not entry.matters for entry in overview.entries)
+    return f"{number} {more}{'saves and measures' if number == 1 else 'save and measure'} nothing" if number else ""
 
 
 def why_no_entry_points(overview: Overview) -> str:

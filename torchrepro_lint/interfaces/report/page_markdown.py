@@ -60,10 +60,14 @@ def _matrix(overview: Overview) -> Iterator[str]:
     if not entries:
         yield from ("", why_no_entry_points(overview))
         return
-    rows = ([code_span(entry.name), *map(_cell, entry.cells)] for entry in entries)
+    rows = ([_named(entry), *map(_cell, entry.cells)] for entry in entries)
     yield from table(["Entry point", *(each.title for each in CONTROLS)], rows)
     yield ""
     yield ", ".join(f"{each.mark} {each.word}" for each in STATES.values())
+
+
+def _named(entry: EntryRecord) -> str:
+    return code_span(entry.name) + ("" if entry.matters else " (saves and measures nothing)")
 
 
 def _cell(cell: Cell) -> str:

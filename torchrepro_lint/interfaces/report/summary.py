@@ -10,20 +10,24 @@ from torchrepro_lint.engine.diagnostic import Diagnostic
 _SEVERITIES = ("error", "warning", "note")
 
 
-def render(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool, unwritten: int = 0) -> str:
-    """What was found and how much is fixable: ``files`` were linted, ``fixed`` findings were fixed, and the fixes of
-    ``unwritten`` ones could not be written.
+def render(
+    diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool, unwritten: int = 0, known: int = 0
+) -> str:
+    """What was found and how much is fixable: ``files`` were linted, ``fixed`` findings were fixed, the fixes of
+    ``unwritten`` ones could not be written, and ``known`` ones are left out since the baseline lists them.
     """
     if not files:
         return "No Python files or notebooks found; --show-settings shows what is excluded"
     if unwritten and not diagnostics:
         return f"{counted(unwritten, 'finding')} left; {'its fix' if unwritten == 1 else 'their fixes'} could not be written"
     if not diagnostics:
-        return f"No findings {'left ' * bool(fixed)}in {counted(files, 'file')}"
+        none = f"No {'new ' * bool(known)}findings {'left ' * bool(fixed)}in {counted(files, 'file')}"
+        return none + (f"; {known} in the baseline" if known else "")
     found = by_severity(one.severity for one in diagnostics)
     where = counted(len({one.filename for one in diagnostics}), "file")
     told = f"{found} left in {where}" if fixed else f"Found {found} in {where}"
     more = f", {unwritten} more whose fixes could not be written" if unwritten else ""
+    more += f", and {known} more in the baseline" if known else ""
     return f"{told}{more}{_fixable(diagnostics, unsafe)}"
 
 
