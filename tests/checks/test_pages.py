@@ -22,7 +22,10 @@ TOP = Path(__file__).parents[2]
 RULE_PAGES = sorted(TOP.glob("rules/TRL*.md"))
 EXAMPLES = [
     one
-    for file in (*RULE_PAGES, *sorted(TOP.glob("tests/rules/*.md")), *sorted(TOP.glob("tests/tables/*.md")))
+    for file in (
+        *RULE_PAGES,
+        *(page for where in ("rules", "tables", "causes") for page in sorted(TOP.glob(f"tests/{where}/*.md"))),
+    )
     for one in examples(file)
 ]
 HEADINGS = ["What it reports", "Why it matters", "Bad", "Good", "Fix", "Limits", "Versions", "References"]
