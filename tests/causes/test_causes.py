@@ -45,7 +45,9 @@ def cases() -> list[Case]:
 
 def cases_of(page: Path) -> list[Case]:
     text = page.read_text(encoding="utf-8")
-    titles = [(text.count("\n", 0, match.start()) + 1, match[1]) for match in re.finditer(r"^## (.*)$", text, re.MULTILINE)]
+    titles = [
+        (text.count("\n", 0, match.start()) + 1, match[1]) for match in re.finditer(r"^## (.*)$", text, re.MULTILINE)
+    ]
     found = examples(page)
     ends = [*(line for line, _ in titles[1:]), text.count("\n") + 2]
     below = [[one for one in found if line < one.line < end] for (line, _), end in zip(titles, ends, strict=True)]
