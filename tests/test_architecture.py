@@ -51,9 +51,12 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_modules_are_few_and_none_is_long() -> None:
     known = modules()
-    # Rules, their fixes and the formats of reports are as many as there are.
+    # Rules, their fixes and the formats of reports are as many as there are; an ``__init__`` only describes its package.
     counted = [
-        name for name in known if not name.startswith(("torchrepro_lint.checks", "torchrepro_lint.interfaces.report"))
+        name
+        for name, path in known.items()
+        if path.name != "__init__.py"
+        and not name.startswith(("torchrepro_lint.checks", "torchrepro_lint.interfaces.report"))
     ]
     assert len(counted) <= 200
     flat = [name for name, path in known.items() if path.parent == PACKAGE and path.name != "__init__.py"]
