@@ -31,7 +31,7 @@ class LibraryGenerator(NamedTuple):
     fix passes, with ``{}`` for the seed. With ``inner`` one of the transforms that the call is given must draw.
     ``family`` is the global generator that seeds the library's, if one does: then a run must seed neither.
     ``setters`` are calls that seed the library for the
-    whole project, with ``*`` for any words.
+    whole project, with ``*`` for any words. ``uses`` are methods of the result, of which the same file must call one.
     """
 
     signature: Signature
@@ -46,6 +46,7 @@ class LibraryGenerator(NamedTuple):
     inner: bool
     family: str
     setters: tuple[str, ...]
+    uses: tuple[str, ...]
     cause: str
     since: str
     before: str
@@ -113,6 +114,7 @@ def _generator(table: Table, name: str) -> LibraryGenerator:
         table.get("inner", False),
         table.get("family", ""),
         tuple(table.get("setters", ())),
+        tuple(table.get("uses", ())),
         table["cause"],
         table.get("since", ""),
         table.get("before", ""),

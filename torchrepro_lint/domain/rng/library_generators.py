@@ -95,6 +95,8 @@ def _by_row(project: Project, path: str, site: CallSite, name: str, row: Library
     source = _fault(project, path, site, row, argument)
     if source is None or (not source and is_seeded_by_project(project, row)):
         return None
+    if row.uses and not any(last_identifier(each.call.func) in row.uses for each in project.calls(path)):
+        return None
     if row.family and not _runs_unseeded(project, site, row.family):
         return None
     if row.inner and "own" not in project.fetch_effects.of_callable(Closure(path, site.call)):
