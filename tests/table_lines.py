@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from page_examples import Example
@@ -35,8 +36,8 @@ class Line(NamedTuple):
 def _modules(call: str) -> list[str]:
     """The module of each dotted name that begins with what is not a variable: ``a.b`` of ``a.b.f(x)``."""
     found = []
-    for name in (call, *call.split("(")[1:]):
-        words = name.split("(")[0].split(".")
+    for name in re.split(r"[(\[;=, ]+", call):
+        words = name.split(".")
         lower = [word for word in words[:-1] if word[:1].islower() or word[:1] == "_"]
         if len(lower) == len(words[:-1]) or (lower and words[len(lower)][:1].isupper()):
             found.append(".".join(lower))
@@ -315,6 +316,111 @@ LIBRARIES = (
     Line("draws", "torchvision.transforms.RandomOrder(x)(y)", "103"),
     Line("draws", "networkx.erdos_renyi_graph(7, 0.5)", "103"),
     Line("draws", "networkx.erdos_renyi_graph(7, 0.5, seed=7)", ""),
+    Line("draws", "networkx.gnp_random_graph(7, 0.5, 7)", ""),
+    Line("draws", "networkx.random_tournament(7)", "103"),
+    Line("draws", "networkx.random_shell_graph(x, 7)", ""),
+    Line("draws", "networkx.watts_strogatz_graph(7, 3, 0.5)", "103"),
+    Line("draws", "networkx.watts_strogatz_graph(7, 3, 0.5, 7)", ""),
+    Line("draws", "networkx.planted_partition_graph(7, 3, 0.5, 0.1)", "103"),
+    Line("draws", "networkx.community.louvain_communities(x)", "103"),
+    Line("draws", "networkx.algorithms.community.louvain_communities(x, seed=7)", ""),
+    Line("draws", "networkx.waxman_graph(7)", "103"),
+    Line("draws", "networkx.geographical_threshold_graph(7, 3)", "103"),
+    Line("draws", "networkx.LFR_benchmark_graph(7, 3, 1.5, 0.1)", "103"),
+    Line("draws", "networkx.random_labeled_tree(7)", "103"),
+    Line("draws", "networkx.random_labeled_tree(7, seed=7)", ""),
+    Line("draws", "networkx.arf_layout(x)", "102"),
+    Line("draws", "networkx.random_layout(x)", "102"),
+    Line("draws", "networkx.spring_layout(x)", "102"),
+    Line("draws", "networkx.spring_layout(x, seed=7)", ""),
+    Line("draws", "community.best_partition(x)", "102"),
+    Line("draws", "community.best_partition(x, randomize=False)", ""),
+    Line("draws", "community.best_partition(x, random_state=7)", ""),
+    Line("draws", "gensim.models.LdaModel(x)", "102"),
+    Line("draws", "gensim.models.ldamodel.LdaModel(x, random_state=7)", ""),
+    Line("draws", "skopt.gp_minimize(x, y)", "102"),
+    Line("draws", "ray.tune.search.basic_variant.BasicVariantGenerator()", "102"),
+    Line("draws", "ray.tune.search.BasicVariantGenerator(random_state=7)", ""),
+    Line("draws", "igraph.Graph.Erdos_Renyi(7, 0.5)", "103"),
+    Line("draws", "igraph.Graph(x).community_leiden()", "103"),
+)
+GENERATORS = (
+    Line("alone", "albumentations.Compose([albumentations.RandomCrop(7, 7)])", "106"),
+    Line("alone", "albumentations.Compose([albumentations.RandomCrop(7, 7)], seed=7)", ""),
+    Line("alone", "albumentations.Compose([albumentations.Resize(7, 7), albumentations.Normalize()])", ""),
+    Line("alone", "albumentations.Compose([albumentations.Compose([albumentations.RandomCrop(7, 7)])], seed=7)", ""),
+    Line("alone", "imgaug.augmenters.Fliplr(0.5)", "106"),
+    Line("alone", "numpy.random.seed(7); imgaug.augmenters.Fliplr(0.5)", ""),
+    Line("alone", "imgaug.seed(7); imgaug.augmenters.Fliplr(0.5)", ""),
+    Line("alone", "optuna.samplers.TPESampler()", "106"),
+    Line("alone", "optuna.samplers.TPESampler(seed=7)", ""),
+    Line("alone", "optuna.samplers.TPESampler(seed=time.time_ns())", "106"),
+    Line("alone", "optuna.samplers.CmaEsSampler(seed=None)", "106"),
+    Line("alone", "optuna.samplers.RandomSampler()", "106"),
+    Line("alone", "optuna.samplers.RandomSampler(7)", ""),
+    Line("alone", "optuna.samplers.GridSampler(x)", ""),
+    Line("alone", "optuna.create_study().optimize(x)", "106"),
+    Line("alone", "optuna.create_study().best_params", ""),
+    Line("alone", "optuna.create_study(sampler=x)", ""),
+    Line("alone", "optuna.create_study(directions=['minimize', 'maximize']).ask()", "106"),
+    Line("alone", "ray.tune.search.optuna.OptunaSearch()", "106"),
+    Line("alone", "ray.tune.search.optuna.OptunaSearch(sampler=x)", ""),
+    Line("alone", "ray.tune.search.hyperopt.HyperOptSearch(x)", "106"),
+    Line("alone", "ray.tune.search.bohb.TuneBOHB(x, seed=7)", ""),
+    Line("alone", "ray.tune.search.bohb.TuneBOHB(x)", "106"),
+    Line("alone", "hyperopt.fmin(x, y, algo=x, max_evals=7)", "106"),
+    Line("alone", "hyperopt.fmin(x, y, algo=x, rstate=numpy.random.default_rng(7))", ""),
+    Line("alone", "bayes_opt.BayesianOptimization(x, y)", "106"),
+    Line("alone", "bayes_opt.BayesianOptimization(x, y, random_state=7)", ""),
+    Line("alone", "cma.CMAEvolutionStrategy(x, 0.5)", "106"),
+    Line("alone", "cma.CMAEvolutionStrategy(x, 0.5, {'popsize': 7})", "106"),
+    Line("alone", "cma.CMAEvolutionStrategy(x, 0.5, {'popsize': 7, 'seed': 7})", ""),
+    Line("alone", "cma.CMAEvolutionStrategy(x, 0.5, y)", ""),
+    Line("alone", "cma.fmin2(x, y, 0.5)", "106"),
+    Line("alone", "gensim.models.Word2Vec(x)", "106"),
+    Line("alone", "gensim.models.word2vec.Word2Vec(x, workers=1)", ""),
+    Line("alone", "gensim.models.FastText(x, workers=y)", ""),
+    Line("alone", "gensim.models.Doc2Vec(x, workers=multiprocessing.cpu_count())", "106"),
+    Line("alone", "hnswlib.Index('l2', 7).add_items(x)", "106"),
+    Line("alone", "hnswlib.Index('l2', 7).add_items(x, num_threads=1)", ""),
+    Line("alone", "hnswlib.Index('l2', 7).add_items(x, num_threads=y)", ""),
+    Line("alone", "umap.UMAP().fit_transform(x)", "106"),
+    Line("alone", "umap.UMAP(random_state=7).fit_transform(x)", ""),
+    Line("alone", "leidenalg.find_partition(x, y)", "106"),
+    Line("alone", "leidenalg.find_partition(x, y, seed=7)", ""),
+    Line("alone", "faker.Faker()", "106"),
+    Line("alone", "faker.Faker.seed(7); faker.Faker()", ""),
+    Line("alone", "faker.Faker('de_DE').seed_instance(7)", ""),
+    Line("alone", "nltk.lm.MLE(2).generate(7)", "106"),
+    Line("alone", "nltk.lm.MLE(2).generate(7, random_seed=7)", ""),
+    Line("alone", "polars.DataFrame(x).sample(7)", "106"),
+    Line("alone", "polars.DataFrame(x).sample(7, seed=7)", ""),
+    Line("alone", "polars.set_random_seed(7); polars.DataFrame(x).sample(7)", ""),
+    Line("alone", "polars.col(x).shuffle()", "106"),
+    Line("alone", "polars.col(x).shuffle(7)", ""),
+    Line("alone", "tensorflow.data.Dataset.from_tensor_slices(x).map(y).shuffle(7)", "106"),
+    Line("alone", "tensorflow.data.Dataset.range(7).shuffle(7, 7)", ""),
+    Line("alone", "tensorflow.random.set_seed(7); tensorflow.data.Dataset.range(7).shuffle(7)", ""),
+    Line("alone", "webdataset.WebDataset(x).decode('pil').shuffle(7)", "106"),
+    Line("alone", "webdataset.WebDataset(x).shuffle(7, rng=y)", ""),
+    Line("alone", "webdataset.WebDataset(x).shuffle(0)", ""),
+    Line("alone", "webdataset.WebDataset(x, resampled=True)", "106"),
+    Line("alone", "webdataset.WebDataset(x, resampled=False)", ""),
+    Line("alone", "webdataset.ResampledShards(x)", "106"),
+    Line("alone", "webdataset.ResampledShards(x, deterministic=True)", ""),
+    Line("alone", "scipy.stats.qmc.Sobol(7)", "106"),
+    Line("alone", "scipy.stats.qmc.Sobol(7, scramble=False)", ""),
+    Line("alone", "scipy.stats.qmc.LatinHypercube(7, rng=7)", ""),
+    Line("alone", "implicit.als.AlternatingLeastSquares(7)", "106"),
+    Line("alone", "implicit.als.AlternatingLeastSquares(random_state=7)", ""),
+    Line("alone", "cupy.random.RandomState()", "106"),
+    Line("alone", "cupy.random.default_rng(7)", ""),
+    Line("alone", "cupy.random.rand(7)", "106"),
+    Line("alone", "cupy.random.seed(7); cupy.random.rand(7)", ""),
+    Line("alone", "dask.array.random.default_rng()", "106"),
+    Line("alone", "dask.array.random.RandomState(7)", ""),
+    Line("alone", "jax.random.PRNGKey(int(time.time()))", "106"),
+    Line("alone", "jax.random.key(7)", ""),
 )
 THIRD_PARTY = (
     Line("alone", "torch_scatter.scatter_mul(x.cuda(), y)", "405"),
@@ -340,4 +446,4 @@ THIRD_PARTY = (
     Line("alone", "apex.contrib.groupbn.BatchNorm2d_NHWC(1).cuda()", "405"),
     Line("alone", "apex.mlp.MLP([1, 2]).cuda()", "405"),
 )
-LINES = (*SEEDERS, *FRAMEWORKS, *DEVICES, *TRAINING, *CONSUMERS, *LIBRARIES, *THIRD_PARTY)
+LINES = (*SEEDERS, *FRAMEWORKS, *DEVICES, *TRAINING, *CONSUMERS, *LIBRARIES, *GENERATORS, *THIRD_PARTY)

@@ -26,6 +26,7 @@ import os
 from multiprocessing import Pool
 
 import torch
+from optuna.samplers import TPESampler
 from torch.utils.data import DataLoader, Dataset, SequentialSampler, random_split
 
 
@@ -42,6 +43,7 @@ class Images(Dataset):
 
 def load(dataset, root, names, name):
     torch.manual_seed(0)
+    sampler = TPESampler(seed=7)
     generator = torch.Generator()
     train, rest = random_split(dataset, [0.5, 0.5], generator=torch.Generator())
     order = SequentialSampler(train)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from benchmarks.plants import Operator, loaders, operations, orders
+from benchmarks.plants import Operator, generators, loaders, operations, orders
 
-OPERATORS: tuple[Operator, ...] = (*loaders.OPERATORS, *operations.OPERATORS, *orders.OPERATORS)
+OPERATORS: tuple[Operator, ...] = (*generators.OPERATORS, *loaders.OPERATORS, *operations.OPERATORS, *orders.OPERATORS)

@@ -16,6 +16,7 @@ from table_lines import LINES
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.catalogue import catalogue as tables
 from torchrepro_lint.catalogue import catalogue as third_party
+from torchrepro_lint.catalogue import generators as library_generators
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Context
@@ -25,7 +26,13 @@ from torchrepro_lint.trace import library_models
 
 TOP = Path(__file__).parents[2]
 PAGES = sorted(TOP.glob("tests/tables/*.md"))
-TABLES = {"seeders": "seeder", "consumers": "consumer", "frameworks": "framework", "third_party": "operation"}
+TABLES = {
+    "seeders": "seeder",
+    "consumers": "consumer",
+    "frameworks": "framework",
+    "third_party": "operation",
+    "generators": "generator",
+}
 ROWS = [
     pytest.param(table, number, id=f"{table}-{row['names'][0]}")
     for table, key in TABLES.items()
@@ -34,11 +41,12 @@ ROWS = [
 CACHES = (
     *(tables.seeders, tables.seeder_of, tables.consumers, tables.frameworks),
     *(third_party.third_party_operations, library_models.rows_named),
+    *(library_generators.generators, library_generators._roots),
 )
 
 
 # The rules that a line is about; others may have their say besides.
-ASKED = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL105", "TRL402", "TRL405")
+ASKED = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL105", "TRL106", "TRL402", "TRL405")
 
 
 class Said(NamedTuple):
@@ -75,7 +83,7 @@ def without(monkeypatch: pytest.MonkeyPatch, table: str, number: int) -> None:
     rows = {name: read_table(name) for name in (f"{each}.toml" for each in TABLES)}
     kept = rows[f"{table}.toml"][TABLES[table]]
     rows[f"{table}.toml"] = {TABLES[table]: [*kept[:number], *kept[number + 1 :]]}
-    for module in (tables, third_party):
+    for module in (tables, third_party, library_generators):
         monkeypatch.setattr(module, "read_table", lambda name: rows[name])
     forget()
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from torchrepro_lint.catalogue.generators import versioned_generators
 from torchrepro_lint.catalogue.loaders import admits_release_from, transform_models, versioned_libraries
 from torchrepro_lint.config.target import VERSIONED_LIBRARIES, required_libraries
 
 
-def test_the_libraries_with_versions_are_those_of_the_table() -> None:
-    assert versioned_libraries() == VERSIONED_LIBRARIES
+def test_the_libraries_with_versions_are_those_of_the_tables() -> None:
+    assert tuple(sorted({*versioned_libraries(), *versioned_generators()})) == VERSIONED_LIBRARIES
 
 
 @pytest.mark.parametrize(

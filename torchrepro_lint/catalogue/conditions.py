@@ -232,7 +232,7 @@ _DTYPES: Mapping[str, LiteralValue] = {
 def _is_passed(expression: Expression | None) -> Truth:
     if expression is None or (isinstance(expression, Constant) and expression.value is None):
         return Truth.FAILS
-    return Truth.HOLDS if isinstance(expression, Constant | Call) else Truth.UNKNOWN
+    return Truth.HOLDS if isinstance(expression, Constant | Call | Collection) else Truth.UNKNOWN
 
 
 def _negate_unless(truth: Truth, wanted: bool) -> Truth:

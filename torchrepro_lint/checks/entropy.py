@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.checks.fixes.entropy import (
     fix_generator,
+    fix_library_call,
     fix_own_generator,
     fix_reseeding,
     fix_system_random,
@@ -17,6 +18,8 @@ from torchrepro_lint.checks.fixes.outdated_comments import ENTROPY, without_outd
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.effects import display_name
+from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use
+from torchrepro_lint.domain.rng.library_generators import unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
     SEEDABLE_GENERATORS,
     generator_seed,
@@ -25,15 +28,16 @@ from torchrepro_lint.domain.rng.seeders import (
     passed_seed,
     seeds_from_entropy,
 )
-from torchrepro_lint.source.text import Fix
+from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Assign, Ref, span
 from torchrepro_lint.syntax.visitor import is_none
+from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Seeder
     from torchrepro_lint.domain.project import Context, Project
+    from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
     from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.source.text import NoFix
     from torchrepro_lint.syntax.nodes import Expression
 
 # Methods of objects that take a seed.
@@ -121,12 +125,51 @@ def _source_of(context: Context, value: Expression) -> str | None:
 
 
 def generator(context: Context) -> Iterator[Finding]:
-    """TRL106: generators without a seed."""
+    """TRL106: generators without a seed, of NumPy, of Python and of libraries."""
+    yield from _plain_generators(context)
+    yield from _system_draws(context)
+    for found in unrepeatable_calls(context.project, context.path):
+        fix = fix_library_call(context.project, context.path, found)
+        yield Finding("TRL106", span(found.site.call), _library_message(found), fix)
+
+
+def _system_draws(context: Context) -> Iterator[Finding]:
+    """Data that the operating system draws, in modules that use torch."""
+    project = context.project
+    for site in project.calls(context.path):
+        name = next((each for each in site.names if each in SYSTEM_DRAWS), "")
+        if name and context.path in project.torch_modules and not is_test(context.path, context.tree):
+            use = data_use(project, context.path, site.call)
+            if use:
+                message = (
+                    f"{name} draws from the operating system, which no seed reaches, and the result {use}; "
+                    "draw it from random.Random(seed)"
+                )
+                yield Finding("TRL106", span(site.call), message, _OTHER_GENERATOR)
+
+
+_OTHER_GENERATOR = NoFix("another generator, with other methods, must draw it")
+
+
+def _library_message(found: UnrepeatableCall) -> str:
+    row, name = found.row, found.name
+    label = f"{name.rpartition('.')[2]}() of {row.library}" if "()." in name else display_name(name)
+    if found.source:
+        return _changing_seed_message(label, found.source)
+    if not row.argument:
+        return f"{label} {row.cause}"
+    without = f" without a {row.key} in {row.argument}" if row.key else "" if row.value else f" without {row.argument}"
+    passed = row.value or row.write.format("...")
+    return f"{label}{without} {row.cause}; pass {row.argument}={passed}"
+
+
+def _plain_generators(context: Context) -> Iterator[Finding]:
+    """Generators of NumPy and of Python."""
     sites = context.project.calls(context.path)
     seeded = frozenset(_variables_seeded(sites))
     for site in sites:
         for name in site.names:
-            if name == "random.SystemRandom":
+            if name in ("random.SystemRandom", "secrets.SystemRandom"):
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
                 fix = fix_system_random(context.project, context.path, site)
             elif name in SEEDABLE_GENERATORS and (_is_seeded_later(site, seeded) or _is_known_given(site)):

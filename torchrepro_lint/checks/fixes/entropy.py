@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
+from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
@@ -27,6 +28,7 @@ from torchrepro_lint.trace.repetition import runs_often
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
     from torchrepro_lint.resolve.program_index import CallSite
 
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
@@ -155,6 +157,51 @@ def fix_generator(project: Project, path: str, site: CallSite) -> Fix | NoFix:
         return seed
     fix = _pass_seed(project.text(path), site, _fitting(site, seed))
     return fix if isinstance(fix, NoFix) else fix._replace(takes_seed=True)
+
+
+def fix_library_call(project: Project, path: str, found: UnrepeatableCall) -> Fix | NoFix:
+    """Pass what makes a library's call repeatable: a seed, an object that is made with one, or a number of threads."""
+    row, site, given = found.row, found.site, found.given
+    if not row.argument:
+        return NoFix("the call has no argument that seeds it")
+    if found.source and given is not None:
+        return fix_value(project, path, given, found.source)
+    if any(arg.star for arg in site.call.args) or not (found.certain or row.inner):
+        return NoFix("it is not clear which arguments the call gets")
+    if given is not None and not (isinstance(given, Constant) or row.value):
+        return NoFix("it is not known where the value comes from")
+    if row.value:
+        return _pass_argument(project.text(path), found, row.value, ())
+    if runs_often(project, path, site.call):
+        return _REPEATED
+    seed = written_seed(project, path, site.call.start)
+    if isinstance(seed, NoFix):
+        return seed
+    text, imports = _imported(project, path, site, row.write.format(seed.below_limit.text))
+    return _pass_argument(project.text(path), found, text, (*seed.edits, *imports))._replace(takes_seed=True)
+
+
+def _pass_argument(text: str, found: UnrepeatableCall, value: str, more: tuple[Edit, ...]) -> Fix:
+    argument, call = found.row.argument, found.site.call
+    place = next((arg for arg in call.args if arg.value is found.given), None)
+    edit = append_argument(call, text, f"{argument}={value}") if place is None else replace_argument(place, value)
+    return Fix(f"Pass {argument}={value}", (*more, edit), safe=False)
+
+
+def _imported(project: Project, path: str, site: CallSite, written: str) -> tuple[str, tuple[Edit, ...]]:
+    """What a fix writes, with the name of its module in the file, and the import that the file lacks."""
+    module, dot, rest = written.partition(".")
+    if not dot or module not in _MODULES:
+        return written, ()
+    inside = function_at(project.files[path], site.call.start)
+    word, edits = ensure_import(
+        project.files[path], project.text(path), module, _MODULES[module], inside=inside.name if inside else None
+    )
+    return f"{word}.{rest}", edits
+
+
+# The modules of what a fix passes, and the names under which they are usually imported.
+_MODULES = {"numpy": "np", "optuna": "optuna"}
 
 
 def fix_system_random(project: Project, path: str, site: CallSite) -> Fix | NoFix:

@@ -230,6 +230,10 @@ class FetchEffects:
             self._known[id(loader)] = self._of(loader)
         return self._known[id(loader)]
 
+    def of_callable(self, given: Closure) -> GeneratorSet:
+        """The generators that a call of a callable draws from."""
+        return self._callables.draws(given)
+
     def _of(self, loader: Loader) -> GeneratorSet:
         kind, given = loader.kind, loader.arguments.named
         found = {kind.draws} if kind.draws and may_draw_samples(loader) else set()

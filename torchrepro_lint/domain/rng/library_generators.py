@@ -1,0 +1,191 @@
+"""Library generators: the calls whose result no seed of torch, NumPy or Python makes repeatable, by ``generators.toml``.
+
+The generator is the library's own and gets no seed, or a seed that changes between runs, or several threads decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.catalogue.conditions import (
+    ArgumentReader,
+    Interval,
+    Truth,
+    argument_reader,
+    evaluate,
+    is_unknown_argument,
+)
+from torchrepro_lint.catalogue.generators import library_generators
+from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.dataflow.environment import Closure
+from torchrepro_lint.dataflow.feasibility import implies_not_none
+from torchrepro_lint.domain.rng.seeders import nondeterministic_source
+from torchrepro_lint.resolve.call_sites import call_candidates
+from torchrepro_lint.source.globs import wildcard_expression
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
+from torchrepro_lint.trace.entry_points import is_test
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.conditions import Subjects
+    from torchrepro_lint.catalogue.generators import LibraryGenerator
+    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.syntax.nodes import Expression
+
+_PROCESSORS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "os.process_cpu_count", "joblib.cpu_count"})
+
+
+class UnrepeatableCall(NamedTuple):
+    """A call that a row of the table describes, and why: ``source`` is what its seed is made from, empty where it has none.
+
+    ``given`` is the argument that it passes; ``certain`` says that the row's conditions are known to hold.
+    """
+
+    site: CallSite
+    name: str
+    row: LibraryGenerator
+    given: Expression | None
+    source: str
+    certain: bool
+
+
+def unrepeatable_calls(project: Project, path: str) -> Iterator[UnrepeatableCall]:
+    """The calls of a file that no global seed makes repeatable; none of a test file."""
+    if is_test(path, project.files[path]):
+        return
+    for site in project.calls(path):
+        found = _unrepeatable(project, path, site)
+        if found is not None and not (found.row.inner and _is_nested(project, path, found)):
+            yield found
+
+
+def _is_nested(project: Project, path: str, found: UnrepeatableCall) -> bool:
+    """Whether a call is an argument of another one of its kind, which gives it the generators."""
+    return any(
+        row.evidence == found.row.evidence
+        for site in project.calls(path)
+        if _contains(site.call, found.site.call)
+        for name in site.names
+        for row in library_generators(name, project.libraries)
+    )
+
+
+def _contains(outer: Call, inner: Call) -> bool:
+    return outer is not inner and outer.start <= inner.start and inner.end <= outer.end
+
+
+def _unrepeatable(project: Project, path: str, site: CallSite) -> UnrepeatableCall | None:
+    for name in site.names:
+        for row in library_generators(name, project.libraries) if not name.endswith("()") else ():
+            if (found := _by_row(project, path, site, name, row)) is not None:
+                return found
+    return None
+
+
+def _by_row(project: Project, path: str, site: CallSite, name: str, row: LibraryGenerator) -> UnrepeatableCall | None:
+    argument = argument_reader(row.signature, site.call)
+    truth = evaluate(row.when, row.signature, _resolved(project, path, argument), _counts(project, path, argument, row))
+    if truth is Truth.FAILS or (row.must_hold and truth is not Truth.HOLDS):
+        return None
+    given = argument(row.argument) if row.argument else None
+    source = _fault(project, path, site, row, argument)
+    if source is None or (not source and is_seeded_by_project(project, row)):
+        return None
+    if row.uses and not any(last_identifier(each.call.func) in row.uses for each in project.calls(path)):
+        return None
+    if row.family and not _runs_unseeded(project, site, row.family):
+        return None
+    if row.inner and "own" not in project.fetch_effects.of_callable(Closure(path, site.call)):
+        return None
+    return UnrepeatableCall(site, name, row, given, source, truth is Truth.HOLDS)
+
+
+def _runs_unseeded(project: Project, site: CallSite, family: str) -> bool:
+    """Whether a program reaches a call and seeds a family nowhere."""
+    return any(
+        family not in program.effects.seeds and not program.effects.unknown_seeder
+        for program in project.reaching(site.function)
+    )
+
+
+def _fault(project: Project, path: str, site: CallSite, row: LibraryGenerator, argument: ArgumentReader) -> str | None:
+    """What makes a call's seed change between runs, empty where it has none; None where it has a seed."""
+    others = [value for word in row.others if (value := argument(word)) is not None]
+    if not all(map(is_none, others)):
+        return None
+    given = argument(row.argument) if row.argument and not row.value else None
+    if given is None:
+        return None if row.required or any(arg.star == "**" for arg in site.call.args) else ""
+    if is_unknown_argument(given) or any(implies_not_none(each, given) for each in site.guards):
+        return None
+    values = [value for _, value in project.values(path, given)]
+    if all(map(is_none, values)) and not row.required:
+        return ""
+    if row.key:
+        return "" if len(values) == 1 and _lacks_key(values[0], row.key) else None
+    return nondeterministic_source(project.resolver, path, given)
+
+
+def _lacks_key(value: Expression, key: str) -> bool:
+    """Whether a value is a dictionary display, and its keys are literals of which none is ``key``."""
+    if not isinstance(value, Collection) or value.kind != "dict":
+        return False
+    keys = [each.value if isinstance(each, Constant) else key for each in value.items[::2]]
+    return key not in keys
+
+
+def _resolved(project: Project, path: str, argument: ArgumentReader) -> ArgumentReader:
+    """The arguments, with the one value of a variable in its place."""
+
+    def read(word: str) -> Expression | None:
+        value = argument(word)
+        if value is None or is_unknown_argument(value):
+            return value
+        found = project.values(path, value)
+        return found[0][1] if len(found) == 1 else value
+
+    return read
+
+
+def _counts(project: Project, path: str, argument: ArgumentReader, row: LibraryGenerator) -> Subjects:
+    """The arguments of the conditions that are made from the number of processors: more than one."""
+    found: dict[str, Interval] = {}
+    for condition in row.when if row.value else ():
+        value = argument(condition.of)
+        for file, each in project.values(path, value) if value is not None and not is_unknown_argument(value) else ():
+            if any(_counts_processors(project, file, part) for part in subexpressions(each)):
+                found[condition.of] = Interval(2, None)
+    return found
+
+
+def _counts_processors(project: Project, path: str, value: Expression) -> bool:
+    return isinstance(value, Call) and not _PROCESSORS.isdisjoint(project.names(path, value.func))
+
+
+def is_seeded_by_project(project: Project, row: LibraryGenerator) -> bool:
+    """Whether the project calls one of a row's setters with a seed, outside its tests."""
+    if not row.setters:
+        return False
+    key = " ".join(row.setters)
+    return project.of_all(f"setters {key}", lambda: _calls_setter(project, row.setters))
+
+
+def _calls_setter(project: Project, setters: tuple[str, ...]) -> bool:
+    candidates = call_candidates(project.resolver, [each.rpartition(".")[2] for each in setters])
+    numbers = count()
+    pattern = re.compile("|".join(wildcard_expression(each, r"[\w.]+", numbers) for each in setters))
+    methods = {each.rpartition(".")[2] for each in setters if each.startswith("*.")}
+    return any(
+        any(not is_none(arg.value) for arg in site.call.args)
+        and (
+            any(pattern.fullmatch(without_calls(name)) for name in site.names)
+            or (not site.names and last_identifier(site.call.func) in methods)
+        )
+        for path in candidates.paths
+        if not is_test(path, project.files[path])
+        for site in project.calls_by(path, candidates.words)
+    )
