@@ -29,6 +29,7 @@ from torchrepro_lint.domain.gradients.liveness import (
 )
 from torchrepro_lint.domain.gradients.modes import in_evaluation_mode, made_for_inference
 from torchrepro_lint.domain.operations.condition_variables import (
+    TENSOR,
     call_subjects,
     is_only_weight_read,
     module_subjects,
@@ -57,7 +58,7 @@ _FLOATING = frozenset({"float", "half", "double", "bfloat16"})
 def catalogue_names(context: Context, site: CallSite, listed: Callable[[str], object]) -> Iterator[str]:
     """The resolved names of a callee for which ``listed`` gives something."""
     names = [name for name in site.names if ":" not in name and "()" not in name]
-    method = f"torch.Tensor.{_word(site.call.func)}"
+    method = TENSOR + _word(site.call.func)
     if not names and listed(method) and _is_method(context, site):
         yield method
     yield from filter(listed, names)
@@ -163,14 +164,24 @@ def _may_be_reported(
 
 
 def _operation_cases(context: Context, site: CallSite, name: str, known: Subjects) -> Iterator[Case]:
-    rows = context.catalogue.operation(name)
+    rows = _rows(context, site, name)
     spelling, subjects = rows[0].signature, {condition.of for row in rows for condition in row.when}
     read = list(alternative_arguments(context.project, context.path, spelling, site, subjects))
     if all(refuted(rows, argument, known) for argument in read):
         return  # nothing need be known of the input
     tensors = TensorFacts(context.project, context.path)
     tree = {**_known_context(context, site), **call_subjects(tensors, spelling, site.call), **known}
-    yield from _matching_cases(context, site, name, read, tree)
+    yield from _matching_cases(context, site, rows, read, tree)
+
+
+def _rows(context: Context, site: CallSite, name: str) -> tuple[OperationRow, ...]:
+    """The rows of a callee. A method that is called unbound, ``torch.Tensor.median(x)``, gets its tensor as the first argument."""
+    rows = context.catalogue.operation(name)
+    if not name.startswith(TENSOR) or name not in site.names:
+        return rows
+    return tuple(
+        row._replace(signature=row.signature._replace(parameters=("input", *row.signature.parameters))) for row in rows
+    )
 
 
 def _passed_losses(context: Context, site: CallSite) -> tuple[str, ...]:
@@ -203,7 +214,7 @@ def _module_cases(context: Context, site: CallSite, module: str, known: Subjects
         }
         read = _constructor_arguments(context, rows[0].signature, site)
         yield from (
-            each for each in _matching_cases(context, site, module, read, tree) if _is_decided_by_input(each.row)
+            each for each in _matching_cases(context, site, rows, read, tree) if _is_decided_by_input(each.row)
         )
 
 
@@ -212,11 +223,15 @@ def _is_decided_by_input(row: OperationRow) -> bool:
 
 
 def _matching_cases(
-    context: Context, site: CallSite, name: str, readings: Iterable[ArgumentReader], known: Subjects
+    context: Context,
+    site: CallSite,
+    rows: tuple[OperationRow, ...],
+    readings: Iterable[ArgumentReader],
+    known: Subjects,
 ) -> Iterator[Case]:
     found: dict[OperationRow, Truth] = {}
     for argument in readings:
-        for row, truth in applicable_rows(context.catalogue.operation(name), argument, known):
+        for row, truth in applicable_rows(rows, argument, known):
             found[row] = max(truth, found.get(row, truth))
     for row, truth in sorted(found.items(), key=lambda each: -each[1]):
         if is_order_free(context.project, context.path, site.call, row, known):
