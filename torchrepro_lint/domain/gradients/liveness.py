@@ -64,13 +64,13 @@ _NOT_TENSOR_FUNCTIONS = frozenset({"save", "compile", "manual_seed"})
 _MOST_EXPRESSIONS = 200
 
 
-def is_gradient_dead(project: Project, path: str, call: Call) -> bool:
-    """Whether every use of a call's result ends without a gradient: in ``.detach()``, a number, a test.
+def is_gradient_dead(project: Project, path: str, made: Expression) -> bool:
+    """Whether every use of a call's or subscript's result ends without a gradient: in ``.detach()``, a number, a test.
 
     Uses are followed through variables, arithmetic, torch's functions and the callers of the function that returns the
     result.
     """
-    return _GradientLiveness(project).is_dead(path, call)
+    return _GradientLiveness(project).is_dead(path, made)
 
 
 class _GradientLiveness:

@@ -37,6 +37,7 @@ from torchrepro_lint.domain.operations.condition_variables import (
     tensor_argument,
 )
 from torchrepro_lint.domain.operations.order_free import is_order_free
+from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.visitor import last_identifier
 
@@ -119,11 +120,15 @@ _UNKNOWN_ARGUMENTS = Arg(0, 0, None, "**", Ref(0, 0, (), (), 0))
 
 
 class Case(NamedTuple):
-    """A call that matches a row of the catalogue, and whether the row's conditions hold or may hold."""
+    """A call that matches a row of the catalogue, and whether the row's conditions hold or may hold.
+
+    ``expression`` is the call itself, or the subscript that runs it.
+    """
 
     site: CallSite
     row: OperationRow
     truth: Truth
+    expression: Expression
 
 
 def _any_row(_: OperationRow) -> bool:
@@ -151,6 +156,21 @@ def cases(
             for module in (each[:-2] for each in names if each.endswith("()") and ":" not in each):
                 if _accepts(module, site.call):
                     yield from _module_cases(context, site, module, known)
+    for each in implicit_calls(context):
+        if any(map(spoken, operation(each.name))):
+            yield from _subscript_cases(context, each, known)
+
+
+def _subscript_cases(context: Context, implicit: ImplicitCall, known: Subjects) -> Iterator[Case]:
+    """The cases of a subscript by integer tensors."""
+    site, rows = implicit.site, context.catalogue.operation(implicit.name)
+    tensors = TensorFacts(context.project, context.path)
+    subjects = call_subjects(tensors, rows[0].signature, site.call)
+    tree = {**_known_context(context, site), **subjects, "input.index": "tensors", **known}
+    for each in _matching_cases(context, site, rows, [argument_reader(rows[0].signature, site.call)], tree):
+        if each.row.phase != "backward" or not is_gradient_dead(context.project, context.path, implicit.subscript):
+            spelling = each.row.signature._replace(name=implicit.written)
+            yield each._replace(row=each.row._replace(signature=spelling), expression=implicit.subscript)
 
 
 def _may_be_reported(
@@ -213,9 +233,7 @@ def _module_cases(context: Context, site: CallSite, module: str, known: Subjects
             **known,
         }
         read = _constructor_arguments(context, rows[0].signature, site)
-        yield from (
-            each for each in _matching_cases(context, site, rows, read, tree) if _is_decided_by_input(each.row)
-        )
+        yield from (each for each in _matching_cases(context, site, rows, read, tree) if _is_decided_by_input(each.row))
 
 
 def _is_decided_by_input(row: OperationRow) -> bool:
@@ -237,7 +255,7 @@ def _matching_cases(
         if is_order_free(context.project, context.path, site.call, row, known):
             continue
         if row.phase != "backward" or not _has_no_backward(context, site, row):
-            yield Case(site, row, truth)
+            yield Case(site, row, truth, site.call)
 
 
 def _known_context(context: Context, site: CallSite) -> dict[str, str | bool]:

@@ -15,7 +15,7 @@ from torchrepro_lint.domain.gradients.liveness import entered_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.effects import display_name
-from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.nodes import Call, Subscript
 from torchrepro_lint.trace.events import prefix_and_rest
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _gets_no_gradient(context: Context, program: Program, operation: ReachedOper
 def _all_operations(context: Context, program: Program) -> Iterator[ReachedOperation]:
     functions, paths = program.run.functions, sorted(program.run.paths)
     rows = {
-        id(verdict.case.site.call): verdict.case.row
+        id(verdict.case.expression): verdict.case.row
         for _, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
@@ -120,8 +120,8 @@ def _all_operations(context: Context, program: Program) -> Iterator[ReachedOpera
 
 
 class _CallIndex(NamedTuple):
-    """The calls of a trace fragment by identity, with their orders, and the operations of library models that they
-    construct.
+    """The calls and subscripts of a trace fragment by identity, with their orders, and the operations of library models
+    that they construct.
     """
 
     by_value: dict[int, list[tuple[int, TraceEvent]]]
@@ -132,8 +132,12 @@ def _index_calls(context: Context, start: int, trace_events: Sequence[TraceEvent
     by_value: dict[int, list[tuple[int, TraceEvent]]] = {}
     library: list[ReachedOperation] = []
     for order, trace_event in enumerate(trace_events, start):
-        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call):
-            by_value.setdefault(id(trace_event.event.value), []).append((order, trace_event))
+        kind, value = trace_event.event.kind, trace_event.event.value
+        if kind == "index" or (kind == "set" and isinstance(value, Subscript)):
+            subscript = trace_event.event.given if kind == "index" else value
+            by_value.setdefault(id(subscript), []).append((order, trace_event))
+        elif kind == "call" and isinstance(value, Call):
+            by_value.setdefault(id(value), []).append((order, trace_event))
             library += _library_model_operations(context, trace_event, order)
     return _CallIndex(by_value, tuple(library))
 
