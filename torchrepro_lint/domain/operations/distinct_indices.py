@@ -87,8 +87,27 @@ def has_distinct_indices(project: Project, path: str, index: Expression, depth: 
     if pairs := _unpacked(project, path, index):
         flat = type_inference(project).of(path, index).min_ndim <= 1
         return flat and all(_part_is_distinct(value, place, count) for value, place, count in pairs)
+    if _is_parameter(project, path, index):
+        passed = _passed(project, path, index)
+        return bool(passed) and all(has_distinct_indices(project, file, value, depth - 1) for file, value in passed)
     found = local_values(project, path, index)
     return bool(found) and all(_value_is_distinct(project, file, value, depth - 1) for file, value in found)
+
+
+def _passed(project: Project, path: str, index: Expression) -> list[tuple[str, Expression]]:
+    """What all callers pass for a parameter; nothing where there may be others."""
+    if not isinstance(index, Ref) or index.path or len(index.roots) != 1:
+        return []
+    name = path + index.roots[0].rpartition(".<locals>.")[0]
+    functions = project.resolver.functions(name)
+    if len(functions) != 1 or project.resolver.call_graph.has_unknown_callers(name, functions[0]):
+        return []
+    found = list(project.values(path, index))
+    return [] if any(value is index or _is_parameter(project, file, value) for file, value in found) else found
+
+
+def _is_parameter(project: Project, path: str, value: Expression) -> bool:
+    return isinstance(value, Ref) and any(project.resolver.parameter(f"{path}{root}") for root in value.roots)
 
 
 def _has_one_element(project: Project, path: str, index: Expression) -> bool:
@@ -259,7 +278,7 @@ def _is_row_indices(project: Project, path: str, value: Expression) -> bool:
 
 def local_values(project: Project, path: str, value: Expression) -> list[tuple[str, Expression]]:
     """The values that an expression may have where it stands, with their files; none for parameters."""
-    if isinstance(value, Ref) and any(project.resolver.parameter(f"{path}{root}") for root in value.roots):
+    if _is_parameter(project, path, value):
         return []
     if isinstance(value, Ref) and not value.path and len(value.roots) == 1:
         assigned = type_inference(project).assigned(path, value.start, value.roots[0])

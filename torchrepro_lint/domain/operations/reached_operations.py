@@ -6,17 +6,19 @@ A model of another library stands for one typical operation, such as a convoluti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.domain.gradients.frozen import is_frozen
 from torchrepro_lint.domain.gradients.liveness import entered_without_gradient
+from torchrepro_lint.domain.gradients.modes import in_training_mode
 from torchrepro_lint.domain.operations.verdicts import verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.effects import display_name
+from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.syntax.nodes import Call, Subscript
-from torchrepro_lint.trace.events import prefix_and_rest
+from torchrepro_lint.trace.events import guards, prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow
@@ -59,6 +61,20 @@ def operations_raising(context: Context, program: Program) -> tuple[ReachedOpera
     return tuple(each for each in _operations(context, program) if each.row.behaviour == "raises")
 
 
+def reachable(context: Context, program: Program, found: Iterable[ReachedOperation]) -> Iterator[ReachedOperation]:
+    """The operations to which some call path leads, as far as literal arguments and defaults tell."""
+    return (each for each in found if is_reachable(context.project, program.run, each.trace_event))
+
+
+def first_of_each(context: Context, program: Program, found: Iterable[ReachedOperation]) -> list[ReachedOperation]:
+    """The first event of each different operation that is ``reachable``."""
+    by_name: dict[str, list[ReachedOperation]] = {}
+    for each in found:
+        by_name.setdefault(each.row.operation, []).append(each)
+    first = (next(reachable(context, program, events), None) for events in by_name.values())
+    return [each for each in first if each is not None]
+
+
 def is_convolution(row: OperationRow) -> bool:
     """Whether cuDNN's own flag makes it deterministic. It does not cover the padding that some convolutions begin with."""
     return row.operation.startswith("torch.nn.Conv") and not any(each.of == "padding_mode" for each in row.when)
@@ -85,9 +101,16 @@ def _operations(context: Context, program: Program) -> tuple[ReachedOperation, .
             each
             for each in _all_operations(context, program)
             if (device in each.row.devices or ("any" in each.row.devices and device != "xla"))
-            and (each.row.phase != "backward" or (backward and not _gets_no_gradient(context, program, each)))
+            and _runs_phase(context, program, each, backward=backward)
         )
     return known[id(program.run)]
+
+
+def _runs_phase(context: Context, program: Program, operation: ReachedOperation, *, backward: bool) -> bool:
+    """Whether a program runs the affected phase of an operation. One without a backward pass trains no network."""
+    if operation.row.phase == "backward":
+        return backward and not _gets_no_gradient(context, program, operation)
+    return backward or not in_training_mode(guards(operation.trace_event))
 
 
 def _gets_no_gradient(context: Context, program: Program, operation: ReachedOperation) -> bool:
