@@ -157,6 +157,9 @@ def _cannot_mutate(func: Expression) -> bool:
     return len(func.roots) == 1 and func.roots[0].partition(".")[0] in _LIBRARIES
 
 
+_MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.set", "collections.OrderedDict"})
+
+
 def _is_container(binding: Binding) -> bool:
     """Whether a variable was bound to a new container. Bindings of a loop may be cyclic."""
     seen: set[int] = set()
@@ -166,8 +169,8 @@ def _is_container(binding: Binding) -> bool:
     match binding.value:
         case Collection(kind=kind):
             return binding.kind == "=" and kind != "tuple"
-        case Call(func=Ref(roots=("builtins.list" | "builtins.dict" | "builtins.set",), path=())):
-            return binding.kind == "="
+        case Call(func=Ref() as func):
+            return binding.kind == "=" and ".".join((*func.roots, *func.path)) in _MAKERS
     return False
 
 
