@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.domain.operations.reached_operations import runs_only_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts, warn_only_is_reported
 from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.source.text import NoFix
@@ -24,7 +25,7 @@ _NO_CURE = "no setting makes it deterministic"
 def documented(context: Context) -> Iterator[Finding]:
     """TRL402: calls, and constructors whose arguments suffice, of what raises as torch's documentation says."""
     for verdict in verdicts(context):
-        if verdict.code == "TRL402":
+        if verdict.code == "TRL402" and not runs_only_without_gradient(context, verdict.case):
             yield Finding(
                 "TRL402",
                 span(verdict.case.site.call),
@@ -36,7 +37,7 @@ def documented(context: Context) -> Iterator[Finding]:
 def undocumented(context: Context) -> Iterator[Finding]:
     """TRL404: what raises or is silently nondeterministic, and is not documented to."""
     for code, case in verdicts(context):
-        if code != "TRL404":
+        if code != "TRL404" or runs_only_without_gradient(context, case):
             continue
         if case.row.behaviour != "warns":
             message = f"{_cause(context, case)}; {_cure(context, case)}"

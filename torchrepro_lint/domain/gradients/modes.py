@@ -135,6 +135,11 @@ def grad_mode_at(project: ProgramIndex, function: str, guards: Iterable[Guard]) 
     return modes[-1] if modes else ""
 
 
+def in_no_grad_mode(project: ProgramIndex, site: CallSite) -> bool:
+    """Whether the innermost grad mode around a call is off."""
+    return grad_mode_at(project, site.function, site.guards) == "off"
+
+
 def _in_autograd_function(project: ProgramIndex, function: str) -> bool:
     """Whether it is a step of an ``autograd.Function``, in which torch records nothing."""
     if not function.endswith(_GRADIENT_STEPS):

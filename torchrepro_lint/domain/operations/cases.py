@@ -23,11 +23,10 @@ from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.domain.determinism_mode import only_warnings_enabled
 from torchrepro_lint.domain.gradients.liveness import (
     called_without_gradient,
-    in_no_grad_mode,
     is_gradient_dead,
     used_without_gradient,
 )
-from torchrepro_lint.domain.gradients.modes import in_evaluation_mode, made_for_inference
+from torchrepro_lint.domain.gradients.modes import in_evaluation_mode, in_no_grad_mode, made_for_inference
 from torchrepro_lint.domain.operations.condition_variables import (
     TENSOR,
     call_subjects,

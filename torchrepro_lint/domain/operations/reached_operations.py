@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.domain.gradients.frozen import is_frozen
-from torchrepro_lint.domain.gradients.liveness import entered_without_gradient
+from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
 from torchrepro_lint.domain.gradients.modes import in_training_mode
 from torchrepro_lint.domain.operations.verdicts import verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
@@ -22,6 +21,7 @@ from torchrepro_lint.trace.events import guards, prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow
+    from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.trace.events import TraceEvent
@@ -125,6 +125,22 @@ def _gets_no_gradient(context: Context, program: Program, operation: ReachedOper
     )
 
 
+def runs_only_without_gradient(context: Context, case: Case) -> bool:
+    """Whether programs construct a layer, and each runs it without gradient, however it keeps it.
+
+    Silent for functions and methods, whose callers ``cases`` looks at.
+    """
+    if case.row.phase != "backward" or not case.row.signature.name.rpartition(".")[2][:1].isupper():
+        return False
+    reached = [
+        (program, ReachedOperation("", case.row, trace_event, order))
+        for program in context.project.reaching(case.site.function)
+        for part in _calls_of(context, program)
+        for order, trace_event in part.by_value.get(id(case.expression), ())
+    ]
+    return bool(reached) and all(_gets_no_gradient(context, program, each) for program, each in reached)
+
+
 def _all_operations(context: Context, program: Program) -> Iterator[ReachedOperation]:
     functions, paths = program.run.functions, sorted(program.run.paths)
     rows = {
@@ -132,14 +148,16 @@ def _all_operations(context: Context, program: Program) -> Iterator[ReachedOpera
         for _, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
-    for part in prefix_and_rest(
-        program.run, "operations", partial(_index_calls, context), context.project.revision_cache
-    ):
+    for part in _calls_of(context, program):
         found = [each for each in part.library if id(each.trace_event.event.value) not in rows]
         for value, row in rows.items():
             for order, trace_event in part.by_value.get(value, ()):
                 found.append(ReachedOperation(display_name(row.signature.name), row, trace_event, order))
         yield from sorted(found, key=_in_order)
+
+
+def _calls_of(context: Context, program: Program) -> tuple[_CallIndex, ...]:
+    return prefix_and_rest(program.run, "operations", partial(_index_calls, context), context.project.revision_cache)
 
 
 class _CallIndex(NamedTuple):
