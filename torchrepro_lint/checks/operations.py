@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.project import Context
 
+# Where a call may raise either of so many errors, the message names both.
+_ALTERNATIVES = 2
 _NO_CURE = "no setting makes it deterministic"
 
 
@@ -57,12 +59,14 @@ def _error(context: Context, case: Case) -> str:
     """The operation's name in torch's error: the first whose own conditions may hold for the call."""
     names = context.catalogue.errors(case.row)
     read = argument_reader(case.row.signature, case.site.call)
-    fitting = (
-        each.name
+    truths = [
+        (evaluate(_argument_conditions(each.when), case.row.signature, read), each.name)
         for each in error_names()
-        if each.name in names and evaluate(_argument_conditions(each.when), case.row.signature, read) is not Truth.FAILS
-    )
-    return next(fitting, names[0] if names else "")
+        if each.name in names
+    ]
+    fitting = [name for truth, name in truths if truth is not Truth.FAILS] or list(names)
+    unsure = [name for truth, name in truths if truth is Truth.UNKNOWN]
+    return " or ".join(unsure) if len(unsure) == len(fitting) == _ALTERNATIVES else next(iter(fitting), "")
 
 
 def _argument_conditions(when: Iterable[Condition]) -> list[Condition]:
@@ -114,11 +118,17 @@ def _device(context: Context, case: Case) -> str:
     return f"{device if device in case.row.devices else case.row.devices[0]} ".upper()
 
 
+def _is_passed(case: Case, condition: Condition) -> bool:
+    """Whether a call passes what a condition asks for."""
+    read = argument_reader(case.row.signature, case.site.call)
+    return evaluate((condition,), case.row.signature, read) is Truth.HOLDS
+
+
 def _assumed_arguments(case: Case) -> str:
     """The arguments that a row assumes where it is not known to hold: ``mode="linear"``."""
     parts = []
     for condition in case.row.when:
-        if "." not in condition.of and condition.test == "one_of":
+        if "." not in condition.of and condition.test == "one_of" and not _is_passed(case, condition):
             values = " or ".join(repr(value).replace("'", '"') for value in condition.values)
             parts.append(f"{condition.of}={values}")
     return ", ".join(dict.fromkeys(parts))

@@ -39,7 +39,7 @@ class Binding:
     an instance of ``value``), ``tensor`` (narrowed to a tensor), ``in place`` (mutated by the call ``value``), ``adding``
     and ``mixed`` (a container that a method fills), ``handed`` (passed to a call that may fill it), ``written`` (elements
     set to ``value``), ``flag`` (``requires_grad`` set), ``ndim`` (rank from ``at[0]`` to ``at[1]``), ``sized`` (rank at
-    least ``at[0]``). ``value`` is evaluated in ``env``.
+    least ``at[0]``), ``dtype`` (compared with the dtypes ``value``). ``value`` is evaluated in ``env``.
     """
 
     kind: str

@@ -284,6 +284,8 @@ def _by_kind(
             return AbstractValue("list", contents=containers.element(before[0] if before else value))
         case "with":
             return containers.entered(value)
+        case "dtype":
+            return _of_dtype(before[0], value)
         case "in place" | "flag" | "tensor" | "ndim" | "sized":
             return _as_tensor(binding, before[0], value)
         case "adding" | "mixed" | "handed":
@@ -291,6 +293,15 @@ def _by_kind(
         case "written":
             return _after_element_write(before[0], value)
     return elementwise.augmented_value(binding.kind.removesuffix("="), before[0] if before else UNKNOWN, value)
+
+
+def _of_dtype(before: AbstractValue, tested: AbstractValue) -> AbstractValue:
+    """A value whose dtype was compared with another, or with several."""
+    found = tested if tested.kind == "dtype" else tested.element
+    if found.kind != "dtype" or not (before.is_tensor or not before.kind):
+        return before
+    known = before._replace(dtype=found.dtype, family=found.family)
+    return known._replace(grad=False) if known.integral else known
 
 
 def _as_tensor(binding: Binding, before: AbstractValue, value: AbstractValue) -> AbstractValue:

@@ -6,11 +6,12 @@ A call is a case of a row unless a condition is known to fail. Methods count on 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     NO_SUBJECTS,
+    UNKNOWN_ARGUMENT,
     ArgumentReader,
     Subjects,
     Truth,
@@ -38,6 +39,7 @@ from torchrepro_lint.domain.operations.condition_variables import (
 from torchrepro_lint.domain.operations.order_free import is_order_free
 from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
+from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -190,7 +192,24 @@ def _operation_cases(context: Context, site: CallSite, name: str, known: Subject
         return  # nothing need be known of the input
     tensors = TensorFacts(context.project, context.path)
     tree = {**_known_context(context, site), **call_subjects(tensors, spelling, site.call), **known}
-    yield from _matching_cases(context, site, rows, read, tree)
+    lengths = {condition.of for row in rows for condition in row.when if condition.test == "length"}
+    plain = argument_reader(spelling, site.call)
+    known = {word: _sequence(tensors, value) for word in sorted(lengths) if isinstance(value := plain(word), Ref)}
+    sized = [_with(known, each) for each in read] if any(known.values()) else read
+    yield from _matching_cases(context, site, rows, sized, tree)
+
+
+def _with(known: Mapping[str, Expression | None], read: ArgumentReader) -> ArgumentReader:
+    return lambda word: known.get(word) or read(word)
+
+
+def _sequence(tensors: TensorFacts, value: Ref) -> Expression | None:
+    """A sequence in a variable, as long as inference says it is at the call; None where it says nothing."""
+    what = tensors.value(value)
+    if what.kind not in ("list", "tuple"):
+        return None
+    items = None if what.items is None else (UNKNOWN_ARGUMENT,) * len(what.items)
+    return UNKNOWN_ARGUMENT if items is None else Display(value.start, value.end, "tuple", items)
 
 
 def _rows(context: Context, site: CallSite, name: str) -> tuple[OperationRow, ...]:

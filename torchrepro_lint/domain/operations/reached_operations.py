@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow
     from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.trace.events import TraceEvent
 
 # The typical operation of models of other libraries.
@@ -63,7 +63,23 @@ def operations_raising(context: Context, program: Program) -> tuple[ReachedOpera
 
 def reachable(context: Context, program: Program, found: Iterable[ReachedOperation]) -> Iterator[ReachedOperation]:
     """The operations to which some call path leads, as far as literal arguments and defaults tell."""
-    return (each for each in found if is_reachable(context.project, program.run, each.trace_event))
+    return (
+        each
+        for each in found
+        if is_reachable(context.project, program.run, each.trace_event)
+        and _is_constructed(context.project, program, each.trace_event.function)
+    )
+
+
+def _is_constructed(project: Project, program: Program, function: str) -> bool:
+    """Whether a run constructs an object that has this method; another program may pass one for the same parameter."""
+    resolver = project.resolver
+    owner = resolver.owner(function)
+    if not owner or function.rpartition(".")[2] == "__init__":
+        return True
+    related = (owner, *resolver.ancestry(owner), *resolver.subclasses(owner))
+    made = {f"{each}.__init__" for each in related if resolver.functions(f"{each}.__init__")}
+    return not made or not made.isdisjoint(program.run.functions)
 
 
 def first_of_each(context: Context, program: Program, found: Iterable[ReachedOperation]) -> list[ReachedOperation]:
