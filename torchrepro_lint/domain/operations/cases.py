@@ -194,8 +194,8 @@ def _operation_cases(context: Context, site: CallSite, name: str, known: Subject
     tree = {**_known_context(context, site), **call_subjects(tensors, spelling, site.call), **known}
     lengths = {condition.of for row in rows for condition in row.when if condition.test == "length"}
     plain = argument_reader(spelling, site.call)
-    known = {word: _sequence(tensors, value) for word in sorted(lengths) if isinstance(value := plain(word), Ref)}
-    sized = [_with(known, each) for each in read] if any(known.values()) else read
+    sequences = {word: _sequence(tensors, value) for word in sorted(lengths) if isinstance(value := plain(word), Ref)}
+    sized = [_with(sequences, each) for each in read] if any(sequences.values()) else read
     yield from _matching_cases(context, site, rows, sized, tree)
 
 
