@@ -202,15 +202,53 @@ def run(w: torch.Tensor):
 def f(n: int, **options):
     known = {"a": 1}
     known.update({"b": 2})
-    known  # dict
-    known["a"]  # ?
+    known  # dict[int]
+    known["a"]  # int
     options  # dict
     more = {**known, "c": 3}
-    more  # dict
+    more  # dict[int]
+    {**known, **n}  # dict
     merged = dict(a=1, b=2)
     merged["b"]  # int
     merged["c"] = "x"
     merged["c"]  # ?
+""",
+    "state dictionaries that are rebuilt": """
+import torch
+from collections import OrderedDict
+
+def strip(state, prefix):
+    out = {}
+    for key, value in state.items():
+        out[key.removeprefix(prefix)] = value
+    return out
+
+def merge(*states):
+    out = {}
+    for one in states:
+        out.update(one)
+    return out
+
+def f(path, model, live, flag):
+    state = torch.load(path)
+    new = OrderedDict((key[7:], value) for key, value in state.items())
+    new["w"]  # loaded
+    {**state, **strip(new, "a.")}["w"]  # loaded
+    (state | torch.load("b"))["w"]  # loaded
+    dict(state)["w"]  # loaded
+    dict(zip(["w"], state.values()))["w"]  # loaded
+    merged = merge(state, torch.load("b"))
+    merged["w"]  # loaded
+    own = model.state_dict()
+    own.update(state)
+    own["w"]  # loaded
+    empty = {}
+    if flag:
+        empty = state
+    empty["w"]  # loaded
+    mixed = dict(state)
+    mixed["w"] = live
+    mixed["w"]  # ?
 """,
     "guards, with and walrus": """
 import torch

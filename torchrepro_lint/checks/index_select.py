@@ -11,7 +11,7 @@ from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
 from torchrepro_lint.domain.gradients.modes import in_evaluation_mode
-from torchrepro_lint.domain.operations.order_free import has_distinct_indices
+from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indices
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Constant, Expression, Ref, span

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import cudnn_deterministic_enabled, deterministic_mode_enabled
+from torchrepro_lint.domain.operations.reached_operations import runs_only_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts
 from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.effects import display_name
@@ -33,6 +34,8 @@ def check(context: Context) -> Iterator[Finding]:
 def _needs_flag(context: Context, case: Case) -> bool:
     project, function = context.project, case.site.function
     if case.row.operation.startswith("torch.nn.Conv") and cudnn_deterministic_enabled(project, function):
+        return False
+    if runs_only_without_gradient(context, case):
         return False
     programs = project.reaching(function)
     return case.row.phase != "backward" or not programs or any(has_backward(program) for program in programs)

@@ -11,9 +11,11 @@ from torchrepro_lint.domain.determinism_mode import sets_flag
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import (
+    first_of_each,
     is_convolution,
     operations_needing_mode,
     operations_raising,
+    reachable,
 )
 from torchrepro_lint.domain.operations.strict_mode import why_not_strict
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
@@ -42,7 +44,8 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     if sets_flag(project, program):
         return
     cudnn = sets_flag(project, program, CUDNN_DETERMINISTIC)
-    found = [each for each in operations_needing_mode(context, program) if not (cudnn and is_convolution(each.row))]
+    needing = (each for each in operations_needing_mode(context, program) if not (cudnn and is_convolution(each.row)))
+    found = first_of_each(context, program, needing)
     only_convolutions = all(is_convolution(each.row) for each in found)
     first = next(
         (each for each in found if not is_attributed_elsewhere(project, program.entry, each.trace_event)), None
@@ -59,7 +62,7 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
 
 def _cause(first: ReachedOperation, where: str, found: Sequence[ReachedOperation]) -> tuple[str, ...]:
     """``the backward of nn.Embedding (model.py:3) is nondeterministic …``, or the number of operations and the first."""
-    count, part = len({each.row.operation for each in found}), _nondeterministic_part(first)
+    count, part = len(found), _nondeterministic_part(first)
     if count == 1:
         return part, where, " is nondeterministic by default"
     return f"{count} operations of this run are nondeterministic by default, first {part}", where
@@ -71,7 +74,7 @@ def _nondeterministic_part(operation: ReachedOperation) -> str:
 
 
 def _cure(context: Context, program: Program, only_convolutions: bool) -> str:
-    stop = next(iter(operations_raising(context, program)), None)
+    stop = next(reachable(context, program, operations_raising(context, program)), None)
     if stop is not None:
         place = place_of(context.project, stop.trace_event)
         return Message(f"{_FLAG} would raise an error at {stop.label} (", place, "), so replace that first")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.domain.operations.reached_operations import runs_only_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts, warn_only_is_reported
 from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.source.text import NoFix
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.project import Context
 
+# Where a call may raise either of so many errors, the message names both.
+_ALTERNATIVES = 2
 _NO_CURE = "no setting makes it deterministic"
 
 
 def documented(context: Context) -> Iterator[Finding]:
     """TRL402: calls, and constructors whose arguments suffice, of what raises as torch's documentation says."""
     for verdict in verdicts(context):
-        if verdict.code == "TRL402":
+        if verdict.code == "TRL402" and not runs_only_without_gradient(context, verdict.case):
             yield Finding(
                 "TRL402",
                 span(verdict.case.site.call),
@@ -36,7 +39,7 @@ def documented(context: Context) -> Iterator[Finding]:
 def undocumented(context: Context) -> Iterator[Finding]:
     """TRL404: what raises or is silently nondeterministic, and is not documented to."""
     for code, case in verdicts(context):
-        if code != "TRL404":
+        if code != "TRL404" or runs_only_without_gradient(context, case):
             continue
         if case.row.behaviour != "warns":
             message = f"{_cause(context, case)}; {_cure(context, case)}"
@@ -56,12 +59,14 @@ def _error(context: Context, case: Case) -> str:
     """The operation's name in torch's error: the first whose own conditions may hold for the call."""
     names = context.catalogue.errors(case.row)
     read = argument_reader(case.row.signature, case.site.call)
-    fitting = (
-        each.name
+    truths = [
+        (evaluate(_argument_conditions(each.when), case.row.signature, read), each.name)
         for each in error_names()
-        if each.name in names and evaluate(_argument_conditions(each.when), case.row.signature, read) is not Truth.FAILS
-    )
-    return next(fitting, names[0] if names else "")
+        if each.name in names
+    ]
+    fitting = [name for truth, name in truths if truth is not Truth.FAILS] or list(names)
+    unsure = [name for truth, name in truths if truth is Truth.UNKNOWN]
+    return " or ".join(unsure) if len(unsure) == len(fitting) == _ALTERNATIVES else next(iter(fitting), "")
 
 
 def _argument_conditions(when: Iterable[Condition]) -> list[Condition]:
@@ -113,11 +118,17 @@ def _device(context: Context, case: Case) -> str:
     return f"{device if device in case.row.devices else case.row.devices[0]} ".upper()
 
 
+def _is_passed(case: Case, condition: Condition) -> bool:
+    """Whether a call passes what a condition asks for."""
+    read = argument_reader(case.row.signature, case.site.call)
+    return evaluate((condition,), case.row.signature, read) is Truth.HOLDS
+
+
 def _assumed_arguments(case: Case) -> str:
     """The arguments that a row assumes where it is not known to hold: ``mode="linear"``."""
     parts = []
     for condition in case.row.when:
-        if "." not in condition.of and condition.test == "one_of":
+        if "." not in condition.of and condition.test == "one_of" and not _is_passed(case, condition):
             values = " or ".join(repr(value).replace("'", '"') for value in condition.values)
             parts.append(f"{condition.of}={values}")
     return ", ".join(dict.fromkeys(parts))

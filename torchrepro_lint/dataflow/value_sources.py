@@ -27,6 +27,7 @@ from torchrepro_lint.query.fixpoint import Budget
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
 from torchrepro_lint.syntax.nodes import (
+    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -289,12 +290,19 @@ _NO_GRADIENT = frozenset(
 )
 
 
+# Methods and functions of libraries that wrap torch's context managers: ``accelerator.inference_mode()``.
+_MODE_METHODS = frozenset({"no_grad", "inference_mode"})
+
+
 def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
     """The gradient mode that a context manager or decorator sets: ``off``, ``on``, or empty for neither."""
     called = value.func if isinstance(value, Call) else value
     argument = value.args[0].value if isinstance(value, Call) and value.args else None
     switched = argument.value if isinstance(argument, Constant) else None
-    for name in project.names(path, called):
+    names = project.names(path, called)
+    if not names and isinstance(called, Ref | Attribute) and last_identifier(called) in _MODE_METHODS:
+        return "on" if switched is False else "off"
+    for name in names:
         word = name.rpartition(".")[2]
         if name in _NO_GRADIENT:
             return "on" if word == "inference_mode" and switched is False else "off"
@@ -302,8 +310,10 @@ def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
             return "on"
         if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
             return "off" if switched is False else "on"
-        if ":" in name and _is_no_gradient_decorator(project, name):
+        if ":" in name and (_is_no_gradient_decorator(project, name) or _yields_in_no_gradient(project, name)):
             return "off"
+        if ":" not in name and word in _MODE_METHODS:
+            return "on" if switched is False else "off"
     return ""
 
 
@@ -319,6 +329,20 @@ def _is_no_gradient_decorator(project: ProgramIndex, name: str) -> bool:
         for statement in statements(function.body)
         if isinstance(statement, SimpleStatement) and statement.kind == "return"
         for value in statement.values
+    )
+
+
+def _yields_in_no_gradient(project: ProgramIndex, name: str) -> bool:
+    """Whether a function is a context manager that yields inside ``with torch.no_grad():``."""
+    return any(
+        isinstance(statement, With)
+        and any(
+            _NO_GRADIENT.intersection(project.names(path_of(name), value.func if isinstance(value, Call) else value))
+            for value, _ in statement.items
+        )
+        for function in project.resolver.functions(name)
+        if function.generator and function.decorators
+        for statement in statements(function.body)
     )
 
 

@@ -269,8 +269,9 @@ class Guard(FrozenRecord, frozen=True):
 
 
 class Event(FrozenRecord, frozen=True):
-    """An event that happens to ``value``: ``call``, ``iterate``, ``index``, ``enter`` (by ``with``), ``read`` (of a property),
-    ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an ``import`` of ``modules``.
+    """An event that happens to ``value``: ``call``, ``iterate``, ``index`` (by the subscript ``given``), ``enter`` (by ``with``),
+    ``read`` (of a property), ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an
+    ``import`` of ``modules``.
 
     ``statement`` is the innermost statement around it. ``given`` is None where it is an unknown part of a value.
     """
@@ -410,7 +411,7 @@ class _EventExtractor:
         if kind is Call:
             self._note("call", expression, statement, guards)
         elif isinstance(expression, Subscript):
-            self._note("index", expression.value, statement, guards)
+            self._note("index", expression.value, statement, guards, given=expression)
 
     def _comprehension(self, made: Comprehension, statement: Statement, guards: tuple[Guard, ...]) -> None:
         for clause in made.clauses:

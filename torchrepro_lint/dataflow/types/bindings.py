@@ -39,7 +39,7 @@ class Binding:
     an instance of ``value``), ``tensor`` (narrowed to a tensor), ``in place`` (mutated by the call ``value``), ``adding``
     and ``mixed`` (a container that a method fills), ``handed`` (passed to a call that may fill it), ``written`` (elements
     set to ``value``), ``flag`` (``requires_grad`` set), ``ndim`` (rank from ``at[0]`` to ``at[1]``), ``sized`` (rank at
-    least ``at[0]``). ``value`` is evaluated in ``env``.
+    least ``at[0]``), ``dtype`` (compared with the dtypes ``value``). ``value`` is evaluated in ``env``.
     """
 
     kind: str
@@ -157,6 +157,9 @@ def _cannot_mutate(func: Expression) -> bool:
     return len(func.roots) == 1 and func.roots[0].partition(".")[0] in _LIBRARIES
 
 
+_MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.set", "collections.OrderedDict"})
+
+
 def _is_container(binding: Binding) -> bool:
     """Whether a variable was bound to a new container. Bindings of a loop may be cyclic."""
     seen: set[int] = set()
@@ -166,8 +169,8 @@ def _is_container(binding: Binding) -> bool:
     match binding.value:
         case Collection(kind=kind):
             return binding.kind == "=" and kind != "tuple"
-        case Call(func=Ref(roots=("builtins.list" | "builtins.dict" | "builtins.set",), path=())):
-            return binding.kind == "="
+        case Call(func=Ref() as func):
+            return binding.kind == "=" and ".".join((*func.roots, *func.path)) in _MAKERS
     return False
 
 

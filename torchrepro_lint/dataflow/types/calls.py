@@ -193,6 +193,8 @@ def call_value(inference: TypeInference, call: Call, point: ProgramPoint) -> Abs
     names = inference.project.names(point.path, call.func)
     found = join_all(*(_of_name(inference, name, call, point) for name in names)) if names else UNKNOWN
     if found == UNKNOWN and receiver is not None and not receiver.kind:
+        if word == "state_dict" and not call.args:
+            return LOADED
         return transfer_functions.method_of_unknown(inference, receiver, word, call, point)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.bindings import literal_value
@@ -26,9 +26,11 @@ def display_value(inference: TypeInference, collection: Collection, point: Progr
     """A tuple, list, set or dict display."""
     if collection.kind == "dict":
         values = [item for item in collection.items[1::2] if item is not None]
-        whole = None in collection.items[::2]
-        found = join_all(*(inference.infer(each, point) for each in values[:_MOST_ITEMS]), *_beyond(values))
-        return AbstractValue("dict", contents=None if whole else found)
+        found = [inference.infer(each, point) for each in values[:_MOST_ITEMS]]
+        merged = [
+            mapped(what) if key is None else what for key, what in zip(collection.items[::2], found, strict=False)
+        ]
+        return AbstractValue("dict", contents=join_all(*merged, *_beyond(values)))
     items = [
         element(inference.infer(each, point)) if _is_starred(each) else inference.infer(each, point)
         for each in collection.items[:_MOST_ITEMS]
@@ -70,6 +72,26 @@ def element(what: AbstractValue) -> AbstractValue:
     if what.kind == "loader" and what.name.startswith("torch."):
         return AbstractValue(grad=False)  # a batch, in any container
     return what.element
+
+
+def mapped(what: AbstractValue) -> AbstractValue:
+    """The type of the values of a mapping."""
+    if what.kind in ("nothing", "loaded"):
+        return what
+    return what.contents if what.kind == "dict" and what.contents is not None else UNKNOWN
+
+
+def mapping(parts: Iterable[AbstractValue], values: Iterable[AbstractValue] = ()) -> AbstractValue:
+    """The dictionary that ``dict`` makes of other mappings or of pairs, and of the values of its keywords."""
+    return AbstractValue("dict", contents=join_all(*map(_second, parts), *values))
+
+
+def _second(what: AbstractValue) -> AbstractValue:
+    """The type of the values of a mapping, or of the second elements of pairs."""
+    if what.kind in ("dict", "loaded", "nothing"):
+        return mapped(what)
+    pair = element(what)
+    return pair.items[1] if pair.kind in ("tuple", "list") and pair.items and len(pair.items) == 2 else UNKNOWN
 
 
 def entered(what: AbstractValue) -> AbstractValue:

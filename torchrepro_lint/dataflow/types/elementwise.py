@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import DTYPES
 from torchrepro_lint.dataflow.types.lattice import (
     UNKNOWN,
@@ -324,7 +325,9 @@ def binary_value(op: str, left: AbstractValue, right: AbstractValue) -> Abstract
         return AbstractValue("str", contents=AbstractValue("str"))
     if op == "*" and {left.kind, right.kind} in ({"list", "int"}, {"tuple", "int"}, {"str", "int"}):
         return _repeated(left, right)
-    return left if left.kind == "dict" and op == "|" and right.kind == "dict" and left == right else UNKNOWN
+    if op == "|" and {left.kind, right.kind} <= {"dict", "loaded"}:
+        return containers.mapping((left, right))
+    return UNKNOWN
 
 
 def _unary(op: str, what: AbstractValue) -> AbstractValue:

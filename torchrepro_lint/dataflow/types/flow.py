@@ -63,6 +63,12 @@ def narrow(test: Expression, env: TypeEnvironment, *, truth: bool) -> TypeEnviro
             return _narrow_variable(first.value, env, "is", second.value)
         case Call(func=Ref(path=(*_, "is_tensor")), args=(first,)) if truth:
             return _narrow_variable(first.value, env, "tensor", None)
+        case Operation(op="==" | "!=" | "is" | "is not" as op, operands=(left, right)) if (
+            op in ("==", "is")
+        ) is truth and (of := _dtype_read(left) or _dtype_read(right)) is not None:
+            return _narrow_variable(of, env, "dtype", right if _dtype_read(left) is not None else left)
+        case Operation(op="in", operands=(left, Collection() as choices)) if truth and _dtype_read(left) is not None:
+            return _narrow_variable(_dtype_read(left), env, "dtype", choices)
         case Operation(op="==" | "!=" as op, operands=(left, Constant(value=int(count)))) if (op == "==") is truth:
             return _narrow_variable(_rank_read(left), env, "ndim", None, (count, count))
         case Operation(op="in", operands=(left, Collection(items=items))) if truth:
@@ -107,6 +113,14 @@ def _size_read(expression: Expression | None) -> tuple[Expression | None, int]:
         case Subscript(value=Ref() as shape, indices=(Constant(value=int(at)),)) if at >= 0:
             return _shape_read(shape), at + 1
     return None, 0
+
+
+def _dtype_read(expression: Expression) -> Expression | None:
+    """The tensor whose dtype an expression reads."""
+    match expression:
+        case Ref(start=start, roots=roots, path=(*before, "dtype"), base_end=end):
+            return Ref(start, end, roots, tuple(before), end)
+    return None
 
 
 def _rank_read(expression: Expression) -> Expression | None:

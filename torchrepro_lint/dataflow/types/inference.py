@@ -81,6 +81,15 @@ class TypeInferenceEngine:
         plain = all(each.kind == "[i]" and each.at[0] == place for each in bindings)
         return [each.predecessors[0].value for each in bindings] if plain else []
 
+    def unpackings(self, path: str, offset: int, variable: str) -> list[tuple[Expression, int, int]]:
+        """The values that a variable is unpacked from at an offset, each with its place and the number of targets; none if
+        a path binds it otherwise.
+        """
+        bindings = self._reaching_bindings(path, offset, variable)
+        found = [(each.predecessors[0].value, *each.at) for each in bindings if each.kind == "[i]"]
+        known = [(value, place, count) for value, place, count in found if value is not None]
+        return known if len(known) == len(bindings) else []
+
     def assigned(self, path: str, offset: int, variable: str) -> list[Expression]:
         """The values assigned to a local variable at an offset, on every path; none if a path binds it otherwise than by an
         assignment.

@@ -99,12 +99,26 @@ def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
         return or_none(other)
     if other.kind == "none":
         return or_none(one)
+    if (one.kind == "loaded") is not (other.kind == "loaded"):
+        loaded, rest = (one, other) if one.kind == "loaded" else (other, one)
+        return _join_loaded(loaded, rest)
     kind = one.kind if one.kind == other.kind else _SUPERTYPES.get(frozenset({one.kind, other.kind}), "")
     # An unknown kind has the fields that hold if it is a tensor, so these can be joined with a tensor's.
     open_kinds = all(each.is_tensor or not each.kind for each in (one, other))
     agree = kind or one.kind == other.kind or open_kinds
     found = _join_fields(kind, one, other) if agree else UNKNOWN
     return found._replace(scalar=one.may_be_scalar or other.may_be_scalar)
+
+
+def _join_loaded(loaded: AbstractValue, other: AbstractValue) -> AbstractValue:
+    """The join of loaded data with something else: a tensor, or a dictionary of what needs no gradient."""
+    if other.kind == "dict":
+        inside = other.contents
+        free = inside is not None and (inside.kind in ("nothing", "loaded") or inside.grad is False)
+        return AbstractValue("loaded", grad=False) if free else UNKNOWN
+    if other.is_tensor or not other.kind:
+        return join(AbstractValue(device=loaded.device, grad=loaded.grad), other)
+    return UNKNOWN
 
 
 def widen(one: AbstractValue, other: AbstractValue) -> AbstractValue:

@@ -194,7 +194,9 @@ def constructor_value(inference: TypeInference, name: str, call: Call, point: Pr
         return _generator(name, call)
     if name == "torch.Tensor":
         return AbstractValue("tensor", family="floating", device=device_at(inference, point), grad=False)
-    if name in ("collections.OrderedDict", "collections.defaultdict", "collections.Counter"):
+    if name == "collections.OrderedDict":
+        return _dictionary(inference, call, point)
+    if name in ("collections.defaultdict", "collections.Counter"):
         return AbstractValue("dict")
     return _wrapped(inference, name, call, point)
 
@@ -236,10 +238,7 @@ def _builtin(inference: TypeInference, word: str, call: Call, point: ProgramPoin
                 "iterator", contents=AbstractValue("tuple", items=tuple(containers.element(each) for each in args))
             )
         case "dict":
-            values = [inference.infer(arg.value, point) for arg in call.args if arg.keyword is not None]
-            return AbstractValue(
-                "dict", contents=join_all(*values) if values and not args and len(values) == len(call.args) else None
-            )
+            return _dictionary(inference, call, point)
         case "max" | "min" if len(args) > 1:
             return join_all(*args)._replace(value=None)
         case "max" | "min" | "next" if len(args) == 1:
@@ -251,6 +250,15 @@ def _builtin(inference: TypeInference, word: str, call: Call, point: ProgramPoin
         case "len":
             return _length(args)
     return _BUILTINS.get(word, UNKNOWN)
+
+
+def _dictionary(inference: TypeInference, call: Call, point: ProgramPoint) -> AbstractValue:
+    """``dict(pairs, name=value)``."""
+    if any(arg.star == "*" for arg in call.args):
+        return AbstractValue("dict")
+    found = [(arg, inference.infer(arg.value, point)) for arg in call.args]
+    parts = (what for arg, what in found if arg.keyword is None)
+    return containers.mapping(parts, (what for arg, what in found if arg.keyword is not None))
 
 
 def _computed(word: str, args: list[AbstractValue]) -> AbstractValue:

@@ -27,7 +27,7 @@ from torchrepro_lint.dataflow.types.lattice import (
 )
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import is_classmethod, path_of, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, path_of, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -132,6 +132,8 @@ def parameter_value(
     if declared.kind in ("", "tensor") and not declared.family and param.name == "edge_index":
         declared = declared._replace(family="integer", grad=False)  # the name in graph libraries
     if param.kind.startswith("*"):
+        if param.kind == "*" and declared == UNKNOWN and point.calls_left:
+            declared = _rest_from_callers(inference, point, name, function, position)
         return AbstractValue("tuple" if param.kind == "*" else "dict", contents=declared)
     passed = _from_callers(inference, point, name, function, param, position) if point.calls_left else UNKNOWN
     if isinstance(param.default, Constant) and param.default.value is None and not passed.kind:
@@ -151,6 +153,23 @@ def _from_callers(
             return UNKNOWN
         return known_from_indirect(function, _joined_arguments(inference, point, calls, function, param, position))
     return _joined_arguments(inference, point, calls, function, param, position)
+
+
+def _rest_from_callers(
+    inference: TypeInference, point: ProgramPoint, name: str, function: Function, position: int
+) -> AbstractValue:
+    """The join of what all calls pass for ``*values``; unknown if not all calls are known."""
+    callers = inference.project.resolver.call_graph
+    calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
+    unknown = any(arg.star for _, call in calls for arg in call.args)
+    if not 0 < len(calls) <= _MOST_CALLS or unknown or callers.has_unknown_callers(name, function):
+        return UNKNOWN
+    passed = (
+        inference.infer(arg.value, inference.program_point(path, arg.value.start, point.calls_left - 1))
+        for path, call in calls
+        for arg in [each for each in call.args if each.keyword is None][position - bool(function.owner) :]
+    )
+    return join_all(*passed)
 
 
 def _joined_arguments(
@@ -265,6 +284,8 @@ def _by_kind(
             return AbstractValue("list", contents=containers.element(before[0] if before else value))
         case "with":
             return containers.entered(value)
+        case "dtype":
+            return _of_dtype(before[0], value)
         case "in place" | "flag" | "tensor" | "ndim" | "sized":
             return _as_tensor(binding, before[0], value)
         case "adding" | "mixed" | "handed":
@@ -272,6 +293,15 @@ def _by_kind(
         case "written":
             return _after_element_write(before[0], value)
     return elementwise.augmented_value(binding.kind.removesuffix("="), before[0] if before else UNKNOWN, value)
+
+
+def _of_dtype(before: AbstractValue, tested: AbstractValue) -> AbstractValue:
+    """A value whose dtype was compared with another, or with several."""
+    found = tested if tested.kind == "dtype" else tested.element
+    if found.kind != "dtype" or not (before.is_tensor or not before.kind):
+        return before
+    known = before._replace(dtype=found.dtype, family=found.family)
+    return known._replace(grad=False) if known.integral else known
 
 
 def _as_tensor(binding: Binding, before: AbstractValue, value: AbstractValue) -> AbstractValue:
@@ -302,6 +332,8 @@ def _after_insertion(
     call = binding.value
     if not isinstance(call, Call):
         return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
+    if before.kind == "dict" and binding.kind != "handed":
+        return before._replace(contents=_after_update(inference, call, before, inner))
     if before.kind not in ("list", "set") or binding.kind == "mixed" or len(call.args) != 1 or call.args[0].star:
         return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
     assert isinstance(call.func, Ref)
@@ -310,6 +342,21 @@ def _after_insertion(
     return before._replace(
         contents=join_all(before.contents, added) if before.contents is not None and added.kind else None, items=None
     )
+
+
+def _after_update(
+    inference: TypeInference, call: Call, before: AbstractValue, inner: ProgramPoint
+) -> AbstractValue | None:
+    """The values of a dictionary after ``update`` or ``setdefault``; None where they are not known."""
+    if before.contents is None or any(arg.star == "*" for arg in call.args):
+        return None
+    given = [(arg, inference.infer(arg.value, inner)) for arg in call.args]
+    if last_identifier(call.func) == "update":
+        parts = (what for arg, what in given if arg.keyword is None)
+        return join_all(
+            before.contents, containers.mapping(parts, (what for arg, what in given if arg.keyword)).element
+        )
+    return join_all(before.contents, given[1][1]) if len(given) == 2 else None
 
 
 def _after_element_write(before: AbstractValue, value: AbstractValue) -> AbstractValue:

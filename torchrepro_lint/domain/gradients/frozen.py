@@ -6,28 +6,46 @@ A module object is tracked forward from its construction through variables, attr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.domain.gradients.liveness import entered_without_gradient, in_no_grad_mode
+from torchrepro_lint.domain.gradients.modes import (
+    grad_mode_at,
+    in_no_grad_mode,
+    is_evaluation_step,
+    trains_nothing,
+)
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Call,
+    Comprehension,
     Constant,
     Expression,
     ExpressionStatement,
     Loop,
+    Operation,
     Ref,
     SimpleStatement,
     Statement,
+    Subscript,
 )
-from torchrepro_lint.syntax.visitor import bound_arguments, expressions, path_of, split_name, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    bound_arguments,
+    expressions,
+    last_identifier,
+    path_of,
+    split_name,
+    statements,
+    subexpressions,
+)
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
+    from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import TraceEvent
 
@@ -37,17 +55,82 @@ _MOST_FUNCTIONS = 20
 
 def is_frozen(project: Project, run: Trace, trace_event: TraceEvent) -> bool:
     """Whether the module that a call constructs is frozen, or gets no gradient at any place where it runs."""
-    tracker = _ModuleTracker(project, run, trace_event.event.value)
+    value = trace_event.event.value
+    tracker = _ModuleTracker(project, run, () if value is None else (value,))
     tracker.follow(trace_event.function)
+    return tracker.is_frozen or _runs_only_without_gradient(project, run, tracker)
+
+
+def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: _ModuleTracker) -> bool:
+    """Whether each place that runs a tracked module gets no gradient, and there is one."""
     runs = [site for site in tracker.run_sites() if site.function in run.functions]
-    if tracker.is_frozen or tracker.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
-        return tracker.is_frozen
+    if tracker.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
+        return False
     others = list(tracker.run_sites_elsewhere())
     return bool(runs or others) and all(_runs_without_gradient(project, run, site) for site in others)
 
 
-def _runs_without_gradient(project: Project, run: Trace, site: CallSite) -> bool:
+def _runs_without_gradient(project: ProgramIndex, run: Trace, site: CallSite) -> bool:
     return in_no_grad_mode(project, site) or entered_without_gradient(project, run, site.function)
+
+
+def entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -> bool:
+    """Whether a trace enters a function only in no-grad mode. False where it does not enter it."""
+    known: dict[str, bool] = project.revision_cache.setdefault("gradient free", {}).setdefault(id(run), {})
+    if is_evaluation_step(project, function):
+        return True
+    if function not in known:
+        known[function] = True  # recursion adds no other entry
+        entries = [each for each in run.call_edges.get(function, ()) if not _wraps_in_place(each.event)]
+        known[function] = bool(entries) and all(
+            _enters_without_gradient(project, run, each.caller, each.event) for each in entries
+        )
+    return known[function]
+
+
+def _wraps_in_place(event: Event) -> bool:
+    """Whether an event runs nothing: ``net.encoder = DataParallel(net.encoder)`` runs when ``net.encoder`` does."""
+    match event.statement, event.value:
+        case Assign(targets=(Ref() as target,), op="="), Call(func=func, args=(Arg(value=Ref() as inner), *_)):
+            same = (inner.roots, inner.path) == (target.roots, target.path)
+            return same and last_identifier(func)[:1].isupper()
+    return False
+
+
+def _enters_without_gradient(project: ProgramIndex, run: Trace, caller: str, event: Event) -> bool:
+    mode = grad_mode_at(project, caller, event.guards)
+    if mode or trains_nothing(project, caller):
+        return mode != "on"
+    if kept := _modules_kept(event):
+        tracker = _ModuleTracker(project, run, kept)
+        tracker.follow(caller)
+        if _runs_only_without_gradient(project, run, tracker):
+            return True
+    # A layer that a module constructs for itself runs where the module does.
+    owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
+    runners = project.resolver.methods(owner, "forward") if owner else (caller,)
+    return any(entered_without_gradient(project, run, each) for each in runners)
+
+
+def _modules_kept(event: Event) -> tuple[Expression, ...]:
+    """What an event constructs or puts into a container, without running it: ``nn.Sequential(*layers)``."""
+    match event.value:
+        case Call(func=func, args=args) if last_identifier(func) in _KEEPING:
+            return tuple(arg.value for arg in args)
+        case Call(func=func) as call if last_identifier(func)[:1].isupper():
+            return (call,)
+    return ()
+
+
+_KEEPING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
+# Methods of modules and containers that run no module.
+_NOT_RUNNING = METHODS_WITHOUT_FORWARD | _KEEPING | {"keys", "values", "items", "get", "pop", "index", "copy"}
+# Operators that give one of their operands, or a longer list.
+_CHOICES = frozenset({"if", "and", "or", ":=", "*", "+"})
+# Functions that hand on the modules of a container, or only count them.
+_ITERATING = frozenset(
+    f"builtins.{word}" for word in ("enumerate", "zip", "reversed", "list", "tuple", "iter", "len", "range", "sorted")
+)
 
 
 class _ModuleTracker:
@@ -58,12 +141,12 @@ class _ModuleTracker:
     with the module is not the module, but may contain it.
     """
 
-    def __init__(self, project: Project, run: Trace, made: Expression | None) -> None:
+    def __init__(self, project: ProgramIndex, run: Trace, made: Iterable[Expression]) -> None:
         self.is_frozen = False
         self.escapes = False
         self._project = project
         self._run = run
-        self._creations = {id(made)}
+        self._creations = {id(each) for each in made}
         self._holders: set[str] = set()
         self._containers: set[str] = set()
         self._functions: list[str] = []
@@ -87,18 +170,20 @@ class _ModuleTracker:
     def run_sites(self) -> Iterator[CallSite]:
         """The calls that run the module."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
+        for owner in sorted(owners):
+            self._add_loop_variables(owner)
         for path in sorted({path_of(each) for each in self._functions}):
             for site in self._project.calls(path):
                 inside = site.function in self._functions
                 if not inside and self._project.resolver.owner(site.function) not in owners:
                     continue
                 if not inside and any(self._is_module(site.function, arg.value) for arg in site.call.args):
-                    self.escapes = True
-                func = site.call.func
+                    self.escapes = self.escapes or not _ITERATING.issuperset(site.names) or not site.names
+                func = _without_subscripts(site.call.func)
                 if (
                     isinstance(func, Ref)
                     and self._is_module(site.function, func)
-                    and not set(func.path[-1:]) & METHODS_WITHOUT_FORWARD
+                    and _NOT_RUNNING.isdisjoint(func.path[-1:])
                 ):
                     yield site
 
@@ -113,6 +198,21 @@ class _ModuleTracker:
                     of = [each.removesuffix("()") for each in resolver.receiver(path, called.call.func)]
                     if not of or not owners.isdisjoint(of):
                         yield self._project.site(path, called)
+
+    def _add_loop_variables(self, owner: str) -> None:
+        """The variables of loops over modules that a class stores: ``for block in self.blocks``."""
+        path = path_of(owner)
+        for method in self._project.files[path].functions:
+            if method.owner and f"{path}{method.owner}" == owner:
+                for statement in statements(method.body):
+                    for target, source in _iterations(statement):
+                        if any(self._is_module(path + method.name, each) for each in subexpressions(source)):
+                            self._add_variables(path + method.name, target)
+
+    def _add_variables(self, function: str, target: Expression) -> None:
+        for each in subexpressions(target):
+            if isinstance(each, Ref) and not each.path:
+                self._holders.add(self._location(function, each))
 
     def _visit(self, function: str, statement: Statement) -> None:
         read = statement.value if isinstance(statement, Assign) else None
@@ -132,7 +232,7 @@ class _ModuleTracker:
                     elif isinstance(target, Ref) and not target.path:
                         self._containers.add(self._location(function, target))
             case Loop(target=target) if target is not None:
-                self._add_holder(function, target)
+                self._add_variables(function, target)
             case ExpressionStatement(value=Call(func=func) as call) if not self._is_module(function, func):
                 self._track_argument(function, call)
             case SimpleStatement(kind="return"):
@@ -168,10 +268,13 @@ class _ModuleTracker:
 
     def _is_result(self, function: str, value: Expression) -> bool:
         """``out = model(x)`` holds no module; ``layers = model.children()`` does."""
+        if isinstance(value, Operation):
+            return value.op not in _CHOICES or any(self._is_run(function, each) for each in value.operands)
         if not isinstance(value, Call) or id(value) in self._creations:
             return False
-        if self._is_module(function, value.func):
-            return isinstance(value.func, Ref) and not set(value.func.path[-1:]) & {"children", "modules", "to", "cuda"}
+        called = _without_subscripts(value.func)
+        if self._is_module(function, called):
+            return isinstance(called, Ref) and not set(called.path[-1:]) & {"children", "modules", "to", "cuda"}
         names = self._project.names(path_of(function), value.func)
         self.escapes = self.escapes or self._is_trainer(names)
         if any(self._project.resolver.functions(name) for name in names):
@@ -180,6 +283,9 @@ class _ModuleTracker:
         if constructors := self._constructors(names):
             self._bind_parameters(function, value, constructors)
         return bool(constructors)
+
+    def _is_run(self, function: str, value: Expression) -> bool:
+        return isinstance(value, Call) and self._is_module(function, _without_subscripts(value.func))
 
     def _constructors(self, names: tuple[str, ...]) -> list[str]:
         """The constructors of the project's classes: the object that they make contains the module."""
@@ -232,6 +338,23 @@ class _ModuleTracker:
         if _is_self(reference) and reference.path:
             return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
         return f"{path_of(function)}{reference.roots[0]}"
+
+
+def _iterations(statement: Statement) -> Iterator[tuple[Expression, Expression]]:
+    """The targets and sources of a statement's loops and comprehensions."""
+    if isinstance(statement, Loop) and statement.target is not None:
+        yield statement.target, statement.source
+    for value in expressions(statement):
+        for each in subexpressions(value):
+            if isinstance(each, Comprehension):
+                yield from ((clause.target, clause.source) for clause in each.clauses)
+
+
+def _without_subscripts(func: Expression) -> Expression:
+    """The container of a callee that is an element: ``self.blocks`` of ``self.blocks[0]``."""
+    while isinstance(func, Subscript):
+        func = func.value
+    return func
 
 
 def _is_self(reference: Ref) -> bool:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, is_evaluation_step, trains_nothing
+from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
+from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Assign,
     Attribute,
     Call,
@@ -26,7 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.call_sites import CallPlace
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.syntax.use_def import ExpressionPosition
-    from torchrepro_lint.trace.builder import Trace
 
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
@@ -64,13 +62,13 @@ _NOT_TENSOR_FUNCTIONS = frozenset({"save", "compile", "manual_seed"})
 _MOST_EXPRESSIONS = 200
 
 
-def is_gradient_dead(project: Project, path: str, call: Call) -> bool:
-    """Whether every use of a call's result ends without a gradient: in ``.detach()``, a number, a test.
+def is_gradient_dead(project: Project, path: str, made: Expression) -> bool:
+    """Whether every use of a call's or subscript's result ends without a gradient: in ``.detach()``, a number, a test.
 
     Uses are followed through variables, arithmetic, torch's functions and the callers of the function that returns the
     result.
     """
-    return _GradientLiveness(project).is_dead(path, call)
+    return _GradientLiveness(project).is_dead(path, made)
 
 
 class _GradientLiveness:
@@ -242,11 +240,6 @@ def call_without_gradient(project: ProgramIndex, site: CallSite) -> bool:
     return in_no_grad_mode(project, site) or _is_detached(_input_argument(site.call))
 
 
-def in_no_grad_mode(project: ProgramIndex, site: CallSite) -> bool:
-    """Whether the innermost grad mode around a call is off."""
-    return grad_mode_at(project, site.function, site.guards) == "off"
-
-
 def used_without_gradient(project: ProgramEffects, path: str, made: CallSite) -> bool:
     """Whether a created object stays in a local variable and is only called or passed on in no-grad mode."""
     function = next(iter(project.resolver.functions(made.function)), None)
@@ -298,6 +291,9 @@ def called_without_gradient(project: ProgramEffects, function: str) -> bool:
     """
     if trains_nothing(project, function):
         return True
+    if function.endswith(".forward"):  # torch calls it
+        programs = project.reaching(function)
+        return bool(programs) and all(entered_without_gradient(project, each.run, function) for each in programs)
     return no_gradient_callers(project).all_without_gradient(function) and all(
         entered_without_gradient(project, program.run, function) for program in project.reaching(function)
     )
@@ -309,39 +305,6 @@ def no_gradient_callers(project: ProgramIndex) -> NoGradientCallers:
         project.revision_cache["callers"] = NoGradientCallers(project)
     callers: NoGradientCallers = project.revision_cache["callers"]
     return callers
-
-
-def entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -> bool:
-    """Whether a trace enters a function only in no-grad mode. False where it does not enter it."""
-    known: dict[str, bool] = project.revision_cache.setdefault("gradient free", {}).setdefault(id(run), {})
-    if is_evaluation_step(project, function):
-        return True
-    if function not in known:
-        known[function] = True  # recursion adds no other entry
-        entries = [each for each in run.call_edges.get(function, ()) if not _wraps_in_place(each.event)]
-        known[function] = bool(entries) and all(
-            _enters_without_gradient(project, run, each.caller, each.event) for each in entries
-        )
-    return known[function]
-
-
-def _wraps_in_place(event: Event) -> bool:
-    """Whether an event runs nothing: ``net.encoder = DataParallel(net.encoder)`` runs when ``net.encoder`` does."""
-    match event.statement, event.value:
-        case Assign(targets=(Ref() as target,), op="="), Call(func=func, args=(Arg(value=Ref() as inner), *_)):
-            same = (inner.roots, inner.path) == (target.roots, target.path)
-            return same and last_identifier(func)[:1].isupper()
-    return False
-
-
-def _enters_without_gradient(project: ProgramIndex, run: Trace, caller: str, event: Event) -> bool:
-    mode = grad_mode_at(project, caller, event.guards)
-    if mode or trains_nothing(project, caller):
-        return mode != "on"
-    # A layer that a module constructs for itself runs where the module does.
-    owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
-    runners = project.resolver.methods(owner, "forward") if owner else (caller,)
-    return any(entered_without_gradient(project, run, each) for each in runners)
 
 
 def _input_argument(call: Call) -> Expression | None:

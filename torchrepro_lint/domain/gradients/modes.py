@@ -61,6 +61,21 @@ def in_evaluation_mode(project: ProgramIndex, function: str, at: int, guards: It
     )
 
 
+def in_training_mode(guards: Iterable[Guard]) -> bool:
+    """Whether an event under ``guards`` happens only when the network is in training mode: ``if self.training:``."""
+    return any(guard.kind in ("if", "else") and _is_mode(guard.value, training=guard.kind == "if") for guard in guards)
+
+
+def _is_mode(test: Expression, *, training: bool) -> bool:
+    """Whether a test is of ``self.training``, alone or in a conjunction, and ``training`` is what it asks for."""
+    match test:
+        case Operation(op="not", operands=(inner,)):
+            return _is_mode(inner, training=not training)
+        case Operation(op="and", operands=operands) if training:
+            return any(_is_mode(each, training=True) for each in operands)
+    return training and isinstance(test, Ref) and test.path[-1:] == ("training",)
+
+
 def is_evaluation_step(project: ProgramIndex, function: str) -> bool:
     """Whether Lightning runs a method without gradients: validation, test and prediction steps."""
     outer = function.partition(".<locals>.")[0]
@@ -118,6 +133,11 @@ def grad_mode_at(project: ProgramIndex, function: str, guards: Iterable[Guard]) 
     if not modes and _in_autograd_function(project, function):
         return "off"
     return modes[-1] if modes else ""
+
+
+def in_no_grad_mode(project: ProgramIndex, site: CallSite) -> bool:
+    """Whether the innermost grad mode around a call is off."""
+    return grad_mode_at(project, site.function, site.guards) == "off"
 
 
 def _in_autograd_function(project: ProgramIndex, function: str) -> bool:

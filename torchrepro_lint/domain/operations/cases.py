@@ -6,11 +6,12 @@ A call is a case of a row unless a condition is known to fail. Methods count on 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     NO_SUBJECTS,
+    UNKNOWN_ARGUMENT,
     ArgumentReader,
     Subjects,
     Truth,
@@ -23,12 +24,12 @@ from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.domain.determinism_mode import only_warnings_enabled
 from torchrepro_lint.domain.gradients.liveness import (
     called_without_gradient,
-    in_no_grad_mode,
     is_gradient_dead,
     used_without_gradient,
 )
-from torchrepro_lint.domain.gradients.modes import in_evaluation_mode, made_for_inference
+from torchrepro_lint.domain.gradients.modes import in_evaluation_mode, in_no_grad_mode, made_for_inference
 from torchrepro_lint.domain.operations.condition_variables import (
+    TENSOR,
     call_subjects,
     is_only_weight_read,
     module_subjects,
@@ -36,7 +37,9 @@ from torchrepro_lint.domain.operations.condition_variables import (
     tensor_argument,
 )
 from torchrepro_lint.domain.operations.order_free import is_order_free
+from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
+from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ _FLOATING = frozenset({"float", "half", "double", "bfloat16"})
 def catalogue_names(context: Context, site: CallSite, listed: Callable[[str], object]) -> Iterator[str]:
     """The resolved names of a callee for which ``listed`` gives something."""
     names = [name for name in site.names if ":" not in name and "()" not in name]
-    method = f"torch.Tensor.{_word(site.call.func)}"
+    method = TENSOR + _word(site.call.func)
     if not names and listed(method) and _is_method(context, site):
         yield method
     yield from filter(listed, names)
@@ -118,11 +121,15 @@ _UNKNOWN_ARGUMENTS = Arg(0, 0, None, "**", Ref(0, 0, (), (), 0))
 
 
 class Case(NamedTuple):
-    """A call that matches a row of the catalogue, and whether the row's conditions hold or may hold."""
+    """A call that matches a row of the catalogue, and whether the row's conditions hold or may hold.
+
+    ``expression`` is the call itself, or the subscript that runs it.
+    """
 
     site: CallSite
     row: OperationRow
     truth: Truth
+    expression: Expression
 
 
 def _any_row(_: OperationRow) -> bool:
@@ -150,6 +157,21 @@ def cases(
             for module in (each[:-2] for each in names if each.endswith("()") and ":" not in each):
                 if _accepts(module, site.call):
                     yield from _module_cases(context, site, module, known)
+    for each in implicit_calls(context):
+        if any(map(spoken, operation(each.name))):
+            yield from _subscript_cases(context, each, known)
+
+
+def _subscript_cases(context: Context, implicit: ImplicitCall, known: Subjects) -> Iterator[Case]:
+    """The cases of a subscript by integer tensors."""
+    site, rows = implicit.site, context.catalogue.operation(implicit.name)
+    tensors = TensorFacts(context.project, context.path)
+    subjects = call_subjects(tensors, rows[0].signature, site.call)
+    tree = {**_known_context(context, site), **subjects, "input.index": "tensors", **known}
+    for each in _matching_cases(context, site, rows, [argument_reader(rows[0].signature, site.call)], tree):
+        if each.row.phase != "backward" or not is_gradient_dead(context.project, context.path, implicit.subscript):
+            spelling = each.row.signature._replace(name=implicit.written)
+            yield each._replace(row=each.row._replace(signature=spelling), expression=implicit.subscript)
 
 
 def _may_be_reported(
@@ -163,14 +185,41 @@ def _may_be_reported(
 
 
 def _operation_cases(context: Context, site: CallSite, name: str, known: Subjects) -> Iterator[Case]:
-    rows = context.catalogue.operation(name)
+    rows = _rows(context, site, name)
     spelling, subjects = rows[0].signature, {condition.of for row in rows for condition in row.when}
     read = list(alternative_arguments(context.project, context.path, spelling, site, subjects))
     if all(refuted(rows, argument, known) for argument in read):
         return  # nothing need be known of the input
     tensors = TensorFacts(context.project, context.path)
     tree = {**_known_context(context, site), **call_subjects(tensors, spelling, site.call), **known}
-    yield from _matching_cases(context, site, name, read, tree)
+    lengths = {condition.of for row in rows for condition in row.when if condition.test == "length"}
+    plain = argument_reader(spelling, site.call)
+    sequences = {word: _sequence(tensors, value) for word in sorted(lengths) if isinstance(value := plain(word), Ref)}
+    sized = [_with(sequences, each) for each in read] if any(sequences.values()) else read
+    yield from _matching_cases(context, site, rows, sized, tree)
+
+
+def _with(known: Mapping[str, Expression | None], read: ArgumentReader) -> ArgumentReader:
+    return lambda word: known.get(word) or read(word)
+
+
+def _sequence(tensors: TensorFacts, value: Ref) -> Expression | None:
+    """A sequence in a variable, as long as inference says it is at the call; None where it says nothing."""
+    what = tensors.value(value)
+    if what.kind not in ("list", "tuple"):
+        return None
+    items = None if what.items is None else (UNKNOWN_ARGUMENT,) * len(what.items)
+    return UNKNOWN_ARGUMENT if items is None else Display(value.start, value.end, "tuple", items)
+
+
+def _rows(context: Context, site: CallSite, name: str) -> tuple[OperationRow, ...]:
+    """The rows of a callee. A method that is called unbound, ``torch.Tensor.median(x)``, gets its tensor as the first argument."""
+    rows = context.catalogue.operation(name)
+    if not name.startswith(TENSOR) or name not in site.names:
+        return rows
+    return tuple(
+        row._replace(signature=row.signature._replace(parameters=("input", *row.signature.parameters))) for row in rows
+    )
 
 
 def _passed_losses(context: Context, site: CallSite) -> tuple[str, ...]:
@@ -202,9 +251,7 @@ def _module_cases(context: Context, site: CallSite, module: str, known: Subjects
             **known,
         }
         read = _constructor_arguments(context, rows[0].signature, site)
-        yield from (
-            each for each in _matching_cases(context, site, module, read, tree) if _is_decided_by_input(each.row)
-        )
+        yield from (each for each in _matching_cases(context, site, rows, read, tree) if _is_decided_by_input(each.row))
 
 
 def _is_decided_by_input(row: OperationRow) -> bool:
@@ -212,17 +259,21 @@ def _is_decided_by_input(row: OperationRow) -> bool:
 
 
 def _matching_cases(
-    context: Context, site: CallSite, name: str, readings: Iterable[ArgumentReader], known: Subjects
+    context: Context,
+    site: CallSite,
+    rows: tuple[OperationRow, ...],
+    readings: Iterable[ArgumentReader],
+    known: Subjects,
 ) -> Iterator[Case]:
     found: dict[OperationRow, Truth] = {}
     for argument in readings:
-        for row, truth in applicable_rows(context.catalogue.operation(name), argument, known):
+        for row, truth in applicable_rows(rows, argument, known):
             found[row] = max(truth, found.get(row, truth))
     for row, truth in sorted(found.items(), key=lambda each: -each[1]):
         if is_order_free(context.project, context.path, site.call, row, known):
             continue
         if row.phase != "backward" or not _has_no_backward(context, site, row):
-            yield Case(site, row, truth)
+            yield Case(site, row, truth, site.call)
 
 
 def _known_context(context: Context, site: CallSite) -> dict[str, str | bool]:

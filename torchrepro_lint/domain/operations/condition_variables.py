@@ -37,9 +37,13 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
+# What the qualified names of tensor methods begin with.
+TENSOR = "torch.Tensor."
+
+
 def tensor_argument(signature: Signature, call: Call, word: str) -> Expression | None:
-    """The tensor that a call passes for a parameter; a method's receiver is its ``input``."""
-    if word == "input" and signature.name.startswith("torch.Tensor."):
+    """The tensor that a call passes for a parameter; a method's receiver is its ``input``, unless it is called unbound."""
+    if word == "input" and signature.name.startswith(TENSOR) and word not in signature.parameters:
         return receiver(call)
     return argument_reader(signature, call)(word)
 

@@ -5,25 +5,24 @@ Sums of integers are exact; writes are unique where an index is known to name no
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.domain.operations.condition_variables import receiver, tensor_argument
+from torchrepro_lint.domain.operations.condition_variables import tensor_argument
+from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indices, local_values, name_each_once
 from torchrepro_lint.syntax.nodes import (
     Arg,
-    Assign,
     Call,
-    Clause,
     Collection,
-    Comprehension,
     Constant,
     Expression,
     Operation,
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.conditions import Subjects
@@ -31,142 +30,15 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
 
 
-# Functions whose one-dimensional results name no element twice; an index has one dimension.
-_DISTINCT_INDICES = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
-# Functions that make a tensor of a list of numbers, or of an array.
-_TENSOR_OF_LIST = frozenset(
-    {"torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.LongTensor", "torch.IntTensor"}
-)
-# Functions whose arrays name no element twice, with so many arguments at most: with a step, ``arange`` may count in fractions,
-# which a conversion to whole numbers makes equal.
-_DISTINCT_ARRAYS = {"numpy.arange": 2, "numpy.argsort": 1, "numpy.unique": 1}
-# Functions that give back the tensor that they get.
-_WRAPPERS = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
-_DISTINCT_METHODS = frozenset({"argsort", "unique"})
-# ``mask.nonzero()`` has one row for each element; a flattening makes it an index.
-_ROW_INDICES = frozenset({"nonzero"})
-_FLATTENING = frozenset({"view", "flatten", "squeeze", "reshape", "ravel"})
-_ELEMENTWISE_COPIES = frozenset(
-    {"to", "cuda", "cpu", "long", "int", "clone", "contiguous", "detach", "type", "type_as", "flip"}
-)
-_MOST_NESTED = 8
-
-
-def has_distinct_indices(project: Project, path: str, index: Expression, depth: int = _MOST_NESTED) -> bool:
-    """Must-be-distinct analysis: whether no value that an index tensor may have names an element twice."""
-    found = local_values(project, path, index) if depth else []
-    return bool(found) and all(_value_is_distinct(project, file, value, depth - 1) for file, value in found)
-
-
-def _value_is_distinct(project: Project, path: str, value: Expression, depth: int) -> bool:
-    match value:
-        case Subscript(value=inner, indices=(Operation(op=":"),)):
-            return has_distinct_indices(project, path, inner, depth)
-        case Operation(op="+" | "-", operands=(inner, Constant(value=int()))):
-            return has_distinct_indices(project, path, inner, depth)
-        case Operation(op="+", operands=(Constant(value=int()), inner)):
-            return has_distinct_indices(project, path, inner, depth)
-        case Call(func=func):
-            names, word, on = project.names(path, func), last_identifier(func), receiver(value)
-            if names and _TENSOR_OF_LIST.issuperset(names):
-                return bool(value.args) and _tensor_data_is_distinct(project, path, value.args[0].value)
-            if names and _DISTINCT_INDICES.issuperset(names):
-                return not any(arg.keyword in ("dim", "return_inverse", "return_counts") for arg in value.args)
-            if names and _WRAPPERS.issuperset(names):
-                return bool(value.args) and has_distinct_indices(project, path, value.args[0].value, depth)
-            if on is None or any(":" in name for name in names):
-                return False
-            if word in _DISTINCT_METHODS:
-                return not value.args
-            if word in _FLATTENING:
-                return _is_row_indices(project, path, on) or has_distinct_indices(project, path, on, depth)
-            return word in _ELEMENTWISE_COPIES and has_distinct_indices(project, path, on, depth)
-    return False
-
-
-def _tensor_data_is_distinct(project: Project, path: str, value: Expression) -> bool:
-    """Whether the data of a tensor has no number twice: it is literal or a range, and is read nowhere else."""
-    if not isinstance(value, Ref):
-        return _literal_is_distinct(project, path, value)
-    found = type_inference(project).assigned(path, value.start, value.roots[0]) if len(value.roots) == 1 else []
-    return (
-        len(found) == 1
-        and not value.path
-        and ".<locals>." in value.roots[0]
-        and _count_reads(project, path, value.roots[0]) == 1
-        and _literal_is_distinct(project, path, found[0])
-    )
-
-
-def _count_reads(project: Project, path: str, root: str) -> int:
-    """The number of reads of a variable."""
-    return sum(
-        isinstance(each, Ref) and root in each.roots
-        for body in bodies(project.files[path])
-        for statement in statements(body)
-        for expression in expressions(statement)
-        if not (
-            isinstance(statement, Assign) and statement.op == "=" and any(expression is it for it in statement.targets)
-        )
-        for each in subexpressions(expression)
-    )
-
-
-def _literal_is_distinct(project: Project, path: str, value: Expression) -> bool:
-    match value:
-        case Collection(kind="list" | "tuple", items=items):
-            numbers = [each.value for each in items if isinstance(each, Constant) and type(each.value) is int]
-            return bool(items) and len(set(numbers)) == len(items)
-        case Comprehension(kind="list", elements=(element,), clauses=(Clause(target=target, source=source),)):
-            return (
-                isinstance(element, Ref)
-                and isinstance(target, Ref)
-                and (element.roots, element.path) == (target.roots, target.path)
-                and _literal_is_distinct(project, path, source)
-            )
-        case Call(func=func, args=args):
-            names = project.names(path, func)
-            if names == ("builtins.range",):
-                return len(args) == 1 or (len(args) > 1 and not _counts_from_end(args[0].value))
-            if names and all(name in _DISTINCT_ARRAYS for name in names):
-                return not any(arg.keyword or len(args) > _DISTINCT_ARRAYS[name] for arg in args for name in names)
-            return names == ("builtins.list",) and len(args) == 1 and _literal_is_distinct(project, path, args[0].value)
-    return False
-
-
-def _counts_from_end(value: Expression) -> bool:
-    """Whether an index is a negative literal: it may name the same element as one that counts from the start.
-
-    Where a variable is negative, the operations that ask refuse it.
-    """
-    match value:
-        case Constant(value=int(number)):
-            return number < 0
-        case Operation(op="-", operands=(Constant(),)):
-            return True
-    return False
-
-
-def _is_row_indices(project: Project, path: str, value: Expression) -> bool:
-    found = [each for _, each in local_values(project, path, value)]
-    return bool(found) and all(isinstance(each, Call) and last_identifier(each.func) in _ROW_INDICES for each in found)
-
-
-def local_values(project: Project, path: str, value: Expression) -> list[tuple[str, Expression]]:
-    """The values that an expression may have where it stands, with their files; none for parameters."""
-    if isinstance(value, Ref) and any(project.resolver.parameter(f"{path}{root}") for root in value.roots):
-        return []
-    if isinstance(value, Ref) and not value.path and len(value.roots) == 1:
-        assigned = type_inference(project).assigned(path, value.start, value.roots[0])
-        if assigned and not any(isinstance(each, Ref) for each in assigned):
-            return [(path, each) for each in assigned]
-    return list(project.values(path, value))
-
-
 # Operations that sum, in an open order unless deterministic mode is on.
 _SUMMING = frozenset(
     {"torch.cumsum", "torch.index_add", "torch.Tensor.scatter_add_", "torch.Tensor.scatter_reduce", "torch.bincount"}
+    | {"torch.Tensor.put_"}
 )
+_INDEXING = "torch.Tensor.__getitem__"
+_PUTTING = "torch.Tensor.index_put"
+# Beyond so many elements, indexing on the CPU is done by several threads: at::internal::GRAIN_SIZE.
+_PARALLEL_SINCE = 32_768
 # Operations that write to each element as often as an index names it.
 _WRITING = frozenset({"torch.Tensor.index_copy", "torch.index_add"})
 # Operations that read or write one element for each element of an index.
@@ -179,11 +51,67 @@ def is_order_free(project: Project, path: str, call: Call, row: OperationRow, kn
     """Whether a case gives the same result in any order, and raises nothing in deterministic mode."""
     if row.behaviour == "raises":
         return False
+    if row.operation in (_INDEXING, _PUTTING):
+        return _is_order_free_indexing(project, path, call, row, known)
     if row.operation in _WRITING and (index := tensor_argument(row.signature, call, "index")) is not None:
         return has_distinct_indices(project, path, index) or _adds_exactly(project, path, call, row, known)
     if row.operation in _ONE_PER_INDEX:
         return _takes_one_per_row(project, path, row, call)
     return _adds_exactly(project, path, call, row, known)
+
+
+def _is_order_free_indexing(project: Project, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
+    """Whether indexing names no element twice, writes equal values where it does, adds integers, or runs in one thread."""
+    indices = tensor_argument(row.signature, call, "indices")
+    if not isinstance(indices, Collection) or None in indices.items:
+        return False
+    named = [each for each in indices.items if each is not None]
+    source = tensor_argument(row.signature, call, "input")
+    if name_each_once(project, path, named) or _is_small(project, path, source, named[0], known):
+        return True
+    if row.operation == _INDEXING:
+        return False
+    values = tensor_argument(row.signature, call, "values")
+    if not _overwrites(row):
+        return known.get("input.dtype") == "integer"
+    return values is not None and _is_equal_at_equal_indices(project, path, values, named)
+
+
+def _overwrites(row: OperationRow) -> bool:
+    """Whether a row is about the last write to an element, not about a sum."""
+    return any(each.of == "accumulate" and each.values == (False,) for each in row.when)
+
+
+def _is_small(project: Project, path: str, source: Expression | None, index: Expression, known: Subjects) -> bool:
+    """Whether indexing on the CPU has too few elements for a second thread."""
+    if known.get("device") != "cpu" or source is None:
+        return False
+    one, other = (type_inference(project).of(path, each).sizes for each in (source, index))
+    if one is None or other is None:
+        return False
+    known_sizes = [each for each in (*one, *other) if each is not None]
+    if len(known_sizes) < len(one) + len(other) or 0 in known_sizes:
+        return False
+    return prod(known_sizes) // min(known_sizes[: len(one)], default=1) < _PARALLEL_SINCE
+
+
+def _is_equal_at_equal_indices(project: Project, path: str, values: Expression, indices: list[Expression]) -> bool:
+    """Whether equal indices get equal values: one number for all, or what is read at the same index."""
+    what = type_inference(project).of(path, values)
+    if what.kind in ("int", "float", "bool") or (what.is_tensor and what.max_ndim == 0):
+        return True
+    match values:
+        case Constant():
+            return True
+        case Subscript(indices=same):
+            return [_name(each) for each in same] == [_name(each) for each in indices] and None not in map(_name, same)
+        case Operation(op="+" | "-" | "*" | "/" | "**" | "//" | "%", operands=operands):
+            return all(_is_equal_at_equal_indices(project, path, each, indices) for each in operands)
+    return isinstance(values, Call) and _is_ones(project, path, values)
+
+
+def _name(index: Expression) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    return (index.roots, index.path) if isinstance(index, Ref) else None
 
 
 def _takes_one_per_row(project: Project, path: str, row: OperationRow, call: Call) -> bool:
@@ -209,7 +137,7 @@ def _is_single(index: Expression, along: LiteralValue) -> bool:
 
 def _adds_exactly(project: Project, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
     """Whether integers are summed; floating-point dtypes represent such sums exactly at the sizes in use."""
-    if row.operation not in _SUMMING:
+    if row.operation not in _SUMMING or _overwrites(row):
         return False
     source = tensor_argument(row.signature, call, "input")
     if row.operation == "torch.cumsum" or known.get("input.dtype") == "integer":

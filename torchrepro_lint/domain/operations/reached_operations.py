@@ -6,22 +6,24 @@ A model of another library stands for one typical operation, such as a convoluti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.domain.gradients.frozen import is_frozen
-from torchrepro_lint.domain.gradients.liveness import entered_without_gradient
+from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
+from torchrepro_lint.domain.gradients.modes import in_training_mode
 from torchrepro_lint.domain.operations.verdicts import verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.effects import display_name
-from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.trace.events import prefix_and_rest
+from torchrepro_lint.domain.rng.feasibility import is_reachable
+from torchrepro_lint.syntax.nodes import Call, Subscript
+from torchrepro_lint.trace.events import guards, prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow
+    from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.trace.events import TraceEvent
 
 # The typical operation of models of other libraries.
@@ -59,6 +61,36 @@ def operations_raising(context: Context, program: Program) -> tuple[ReachedOpera
     return tuple(each for each in _operations(context, program) if each.row.behaviour == "raises")
 
 
+def reachable(context: Context, program: Program, found: Iterable[ReachedOperation]) -> Iterator[ReachedOperation]:
+    """The operations to which some call path leads, as far as literal arguments and defaults tell."""
+    return (
+        each
+        for each in found
+        if is_reachable(context.project, program.run, each.trace_event)
+        and _is_constructed(context.project, program, each.trace_event.function)
+    )
+
+
+def _is_constructed(project: Project, program: Program, function: str) -> bool:
+    """Whether a run constructs an object that has this method; another program may pass one for the same parameter."""
+    resolver = project.resolver
+    owner = resolver.owner(function)
+    if not owner or function.rpartition(".")[2] == "__init__":
+        return True
+    related = (owner, *resolver.ancestry(owner), *resolver.subclasses(owner))
+    made = {f"{each}.__init__" for each in related if resolver.functions(f"{each}.__init__")}
+    return not made or not made.isdisjoint(program.run.functions)
+
+
+def first_of_each(context: Context, program: Program, found: Iterable[ReachedOperation]) -> list[ReachedOperation]:
+    """The first event of each different operation that is ``reachable``."""
+    by_name: dict[str, list[ReachedOperation]] = {}
+    for each in found:
+        by_name.setdefault(each.row.operation, []).append(each)
+    first = (next(reachable(context, program, events), None) for events in by_name.values())
+    return [each for each in first if each is not None]
+
+
 def is_convolution(row: OperationRow) -> bool:
     """Whether cuDNN's own flag makes it deterministic. It does not cover the padding that some convolutions begin with."""
     return row.operation.startswith("torch.nn.Conv") and not any(each.of == "padding_mode" for each in row.when)
@@ -85,9 +117,16 @@ def _operations(context: Context, program: Program) -> tuple[ReachedOperation, .
             each
             for each in _all_operations(context, program)
             if (device in each.row.devices or ("any" in each.row.devices and device != "xla"))
-            and (each.row.phase != "backward" or (backward and not _gets_no_gradient(context, program, each)))
+            and _runs_phase(context, program, each, backward=backward)
         )
     return known[id(program.run)]
+
+
+def _runs_phase(context: Context, program: Program, operation: ReachedOperation, *, backward: bool) -> bool:
+    """Whether a program runs the affected phase of an operation. One without a backward pass trains no network."""
+    if operation.row.phase == "backward":
+        return backward and not _gets_no_gradient(context, program, operation)
+    return backward or not in_training_mode(guards(operation.trace_event))
 
 
 def _gets_no_gradient(context: Context, program: Program, operation: ReachedOperation) -> bool:
@@ -102,16 +141,30 @@ def _gets_no_gradient(context: Context, program: Program, operation: ReachedOper
     )
 
 
+def runs_only_without_gradient(context: Context, case: Case) -> bool:
+    """Whether programs construct a layer, and each runs it without gradient, however it keeps it.
+
+    Silent for functions and methods, whose callers ``cases`` looks at.
+    """
+    if case.row.phase != "backward" or not case.row.signature.name.rpartition(".")[2][:1].isupper():
+        return False
+    reached = [
+        (program, ReachedOperation("", case.row, trace_event, order))
+        for program in context.project.reaching(case.site.function)
+        for part in _calls_of(context, program)
+        for order, trace_event in part.by_value.get(id(case.expression), ())
+    ]
+    return bool(reached) and all(_gets_no_gradient(context, program, each) for program, each in reached)
+
+
 def _all_operations(context: Context, program: Program) -> Iterator[ReachedOperation]:
     functions, paths = program.run.functions, sorted(program.run.paths)
     rows = {
-        id(verdict.case.site.call): verdict.case.row
+        id(verdict.case.expression): verdict.case.row
         for _, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
-    for part in prefix_and_rest(
-        program.run, "operations", partial(_index_calls, context), context.project.revision_cache
-    ):
+    for part in _calls_of(context, program):
         found = [each for each in part.library if id(each.trace_event.event.value) not in rows]
         for value, row in rows.items():
             for order, trace_event in part.by_value.get(value, ()):
@@ -119,9 +172,13 @@ def _all_operations(context: Context, program: Program) -> Iterator[ReachedOpera
         yield from sorted(found, key=_in_order)
 
 
+def _calls_of(context: Context, program: Program) -> tuple[_CallIndex, ...]:
+    return prefix_and_rest(program.run, "operations", partial(_index_calls, context), context.project.revision_cache)
+
+
 class _CallIndex(NamedTuple):
-    """The calls of a trace fragment by identity, with their orders, and the operations of library models that they
-    construct.
+    """The calls and subscripts of a trace fragment by identity, with their orders, and the operations of library models
+    that they construct.
     """
 
     by_value: dict[int, list[tuple[int, TraceEvent]]]
@@ -132,8 +189,12 @@ def _index_calls(context: Context, start: int, trace_events: Sequence[TraceEvent
     by_value: dict[int, list[tuple[int, TraceEvent]]] = {}
     library: list[ReachedOperation] = []
     for order, trace_event in enumerate(trace_events, start):
-        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call):
-            by_value.setdefault(id(trace_event.event.value), []).append((order, trace_event))
+        kind, value = trace_event.event.kind, trace_event.event.value
+        if kind == "index" or (kind == "set" and isinstance(value, Subscript)):
+            subscript = trace_event.event.given if kind == "index" else value
+            by_value.setdefault(id(subscript), []).append((order, trace_event))
+        elif kind == "call" and isinstance(value, Call):
+            by_value.setdefault(id(value), []).append((order, trace_event))
             library += _library_model_operations(context, trace_event, order)
     return _CallIndex(by_value, tuple(library))
 

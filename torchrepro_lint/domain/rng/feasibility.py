@@ -57,6 +57,11 @@ def first_feasible_draw(project: Project, run: Trace, draws: Iterable[Draw]) -> 
     return next(likely, first)
 
 
+def is_reachable(project: Project, run: Trace, trace_event: TraceEvent) -> bool:
+    """Whether some call path leads to an event, as far as literal arguments and defaults tell."""
+    return _is_feasible(project, run, trace_event, likely=False)
+
+
 def _is_feasible(project: Project, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
     # Several rules ask about one trace, and about many draws of one function.
     cache = project.revision_cache.get("looks")

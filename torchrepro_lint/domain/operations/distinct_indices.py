@@ -1,0 +1,287 @@
+"""Must-be-distinct analysis of indices: whether index tensors are known to name no element twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.domain.operations.condition_variables import receiver
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Assign,
+    Attribute,
+    Call,
+    Clause,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Project
+
+
+# Functions whose one-dimensional results name no element twice; an index has one dimension.
+_DISTINCT_INDICES = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
+# Functions that make a tensor of a list of numbers, or of an array.
+_TENSOR_OF_LIST = frozenset(
+    {"torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.LongTensor", "torch.IntTensor"}
+)
+# Functions whose arrays name no element twice, with so many arguments at most: with a step, ``arange`` may count in fractions,
+# which a conversion to whole numbers makes equal.
+_DISTINCT_ARRAYS = {"numpy.arange": 2, "numpy.argsort": 1, "numpy.unique": 1, "numpy.random.permutation": 1}
+# Functions that give back the tensor that they get.
+_WRAPPERS = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
+_DISTINCT_METHODS = frozenset({"argsort", "unique"})
+# ``mask.nonzero()`` has one row for each element; a flattening makes it an index.
+_ROW_INDICES = frozenset({"nonzero"})
+_FLATTENING = frozenset({"view", "flatten", "squeeze", "reshape", "ravel"})
+_ELEMENTWISE_COPIES = frozenset(
+    {"to", "cuda", "cpu", "long", "int", "clone", "contiguous", "detach", "type", "type_as", "flip"}
+)
+# Functions that give the places of the elements for which a mask holds, one tensor for each dimension.
+_PLACES = frozenset({"nonzero", "where", "argwhere"})
+# Functions that give values and, second, their indices; along one dimension no index occurs twice.
+_RANKED = frozenset({"topk", "sort", "msort"})
+# Functions of torchvision that choose among boxes.
+_CHOOSING = frozenset({"nms", "batched_nms", "remove_small_boxes"})
+_MOST_NESTED = 8
+
+
+def name_each_once(project: Project, path: str, indices: Sequence[Expression]) -> bool:
+    """Whether the index tensors of one subscript name no element twice: masks, or one of them is distinct by itself."""
+    types = [type_inference(project).of(path, each) for each in indices]
+    if all(each.family == "bool" for each in types):
+        return True
+    if _is_of_one_mask(project, path, indices):
+        return True
+    if len(indices) > 1 and any(each.min_ndim > 1 for each in types):
+        return False  # broadcasting repeats a distinct one
+    return any(has_distinct_indices(project, path, each) for each in indices)
+
+
+def _is_of_one_mask(project: Project, path: str, indices: Sequence[Expression]) -> bool:
+    """``rows, cols = torch.where(mask)``: together they name each element once."""
+    found = [_unpacked(project, path, each) for each in indices]
+    sources = {id(value) for each in found for value, _, _ in each}
+    places = {place for each in found for _, place, _ in each}
+    return (
+        all(len(each) == 1 and _is_places(each[0][0]) and each[0][2] == len(indices) for each in found)
+        and len(sources) == 1
+        and len(places) == len(indices)
+    )
+
+
+def has_distinct_indices(project: Project, path: str, index: Expression, depth: int = _MOST_NESTED) -> bool:
+    """Must-be-distinct analysis: whether no value that an index tensor may have names an element twice."""
+    if not depth:
+        return False
+    if _has_one_element(project, path, index):
+        return True
+    if pairs := _unpacked(project, path, index):
+        flat = type_inference(project).of(path, index).min_ndim <= 1
+        return flat and all(_part_is_distinct(value, place, count) for value, place, count in pairs)
+    if _is_parameter(project, path, index):
+        passed = _passed(project, path, index)
+        return bool(passed) and all(has_distinct_indices(project, file, value, depth - 1) for file, value in passed)
+    found = local_values(project, path, index)
+    return bool(found) and all(_value_is_distinct(project, file, value, depth - 1) for file, value in found)
+
+
+def _passed(project: Project, path: str, index: Expression) -> list[tuple[str, Expression]]:
+    """What all callers pass for a parameter; nothing where there may be others."""
+    if not isinstance(index, Ref) or index.path or len(index.roots) != 1:
+        return []
+    name = path + index.roots[0].rpartition(".<locals>.")[0]
+    functions = project.resolver.functions(name)
+    if len(functions) != 1 or project.resolver.call_graph.has_unknown_callers(name, functions[0]):
+        return []
+    found = list(project.values(path, index))
+    return [] if any(value is index or _is_parameter(project, file, value) for file, value in found) else found
+
+
+def _is_parameter(project: Project, path: str, value: Expression) -> bool:
+    return isinstance(value, Ref) and any(project.resolver.parameter(f"{path}{root}") for root in value.roots)
+
+
+def _has_one_element(project: Project, path: str, index: Expression) -> bool:
+    """Whether an index is one number, or a tensor of one element."""
+    match index:
+        case Subscript(value=inner, indices=(Constant(value=None),)):
+            return _has_one_element(project, path, inner)
+        case Call(func=func, args=(Arg(value=Constant(value=1), star=""),)) if last_identifier(func) in (
+            "view",
+            "reshape",
+        ):
+            return True
+    what = type_inference(project).of(path, index)
+    if what.kind == "int" or what.max_ndim == 0:
+        return True
+    if what.sizes is None or set(what.sizes) != {1}:
+        return False
+    return not any(_is_of_variable_list(project, file, value) for file, value in local_values(project, path, index))
+
+
+def _is_of_variable_list(project: Project, path: str, value: Expression) -> bool:
+    """Whether a tensor is made of a list in a variable: something else may have appended to it."""
+    match value:
+        case Call(func=func, args=(Arg(value=Ref()), *_)):
+            return not _TENSOR_OF_LIST.isdisjoint(project.names(path, func))
+    return False
+
+
+def _unpacked(project: Project, path: str, index: Expression) -> list[tuple[Expression, int, int]]:
+    match index:
+        case Ref(roots=(root,), path=()):
+            return type_inference(project).unpackings(path, index.start, root)
+    return []
+
+
+def _part_is_distinct(value: Expression, place: int, count: int) -> bool:
+    """Whether a part of an unpacked result is distinct: indices beside sorted values, unique values, the places in a row."""
+    if not isinstance(value, Call):
+        return False
+    word = last_identifier(value.func)
+    if word in _RANKED:
+        return place % 2 == 1
+    return (word == "unique" and place == 0) or (_is_places(value) and count == 1)
+
+
+def _is_places(value: Expression) -> bool:
+    """``torch.where(mask)``, ``mask.nonzero(as_tuple=True)``."""
+    if not isinstance(value, Call) or last_identifier(value.func) not in _PLACES:
+        return False
+    return last_identifier(value.func) != "where" or (len(value.args) == 1 and receiver(value) is not None)
+
+
+def _value_is_distinct(project: Project, path: str, value: Expression, depth: int) -> bool:
+    match value:
+        case Subscript(value=inner, indices=(Operation(op=":"),)):
+            return has_distinct_indices(project, path, inner, depth)
+        case Subscript(value=Call() as pair, indices=(Constant(value=int(place)),)):
+            flat = type_inference(project).of(path, value).min_ndim <= 1
+            return (flat and _part_is_distinct(pair, place, 1)) or _has_one_element(project, path, value)
+        case Attribute(value=Call() as pair, name="indices"):
+            return type_inference(project).of(path, value).min_ndim <= 1 and _part_is_distinct(pair, 1, 2)
+        case Operation(op="+" | "-", operands=(inner, Constant(value=int()))):
+            return has_distinct_indices(project, path, inner, depth)
+        case Operation(op="+", operands=(Constant(value=int()), inner)):
+            return has_distinct_indices(project, path, inner, depth)
+        case Call():
+            return _call_is_distinct(project, path, value, depth)
+    return False
+
+
+def _call_is_distinct(project: Project, path: str, call: Call, depth: int) -> bool:
+    names, word, on = project.names(path, call.func), last_identifier(call.func), receiver(call)
+    if _is_choice(project, path, call, names):
+        return True
+    if names and _TENSOR_OF_LIST.issuperset(names):
+        return bool(call.args) and _tensor_data_is_distinct(project, path, call.args[0].value)
+    if names and _DISTINCT_INDICES.issuperset(names):
+        return not any(arg.keyword in ("dim", "return_inverse", "return_counts") for arg in call.args)
+    if names and _WRAPPERS.issuperset(names):
+        return bool(call.args) and has_distinct_indices(project, path, call.args[0].value, depth)
+    if on is None or any(":" in name for name in names):
+        return False
+    if word in _DISTINCT_METHODS:
+        return not call.args
+    if word in _FLATTENING:
+        return _is_row_indices(project, path, on) or has_distinct_indices(project, path, on, depth)
+    return word in _ELEMENTWISE_COPIES and has_distinct_indices(project, path, on, depth)
+
+
+def _is_choice(project: Project, path: str, call: Call, names: tuple[str, ...]) -> bool:
+    """Whether a call chooses some of what there is, each once: boxes, or samples without replacement."""
+    word = last_identifier(call.func)
+    if names and word in _CHOOSING:
+        return all(name.startswith("torchvision.") for name in names)
+    if word != "multinomial" or any(arg.keyword == "replacement" for arg in call.args):
+        return False
+    replaces = len(call.args) > (2 if names else 1)
+    return not replaces and type_inference(project).of(path, call).min_ndim <= 1
+
+
+def _tensor_data_is_distinct(project: Project, path: str, value: Expression) -> bool:
+    """Whether the data of a tensor has no number twice: it is literal or a range, and is read nowhere else."""
+    if not isinstance(value, Ref):
+        return _literal_is_distinct(project, path, value)
+    found = type_inference(project).assigned(path, value.start, value.roots[0]) if len(value.roots) == 1 else []
+    return (
+        len(found) == 1
+        and not value.path
+        and ".<locals>." in value.roots[0]
+        and _count_reads(project, path, value.roots[0]) == 1
+        and _literal_is_distinct(project, path, found[0])
+    )
+
+
+def _count_reads(project: Project, path: str, root: str) -> int:
+    """The number of reads of a variable."""
+    return sum(
+        isinstance(each, Ref) and root in each.roots
+        for body in bodies(project.files[path])
+        for statement in statements(body)
+        for expression in expressions(statement)
+        if not (
+            isinstance(statement, Assign) and statement.op == "=" and any(expression is it for it in statement.targets)
+        )
+        for each in subexpressions(expression)
+    )
+
+
+def _literal_is_distinct(project: Project, path: str, value: Expression) -> bool:
+    match value:
+        case Collection(kind="list" | "tuple", items=items):
+            numbers = [each.value for each in items if isinstance(each, Constant) and type(each.value) is int]
+            return bool(items) and len(set(numbers)) == len(items)
+        case Comprehension(kind="list", elements=(element,), clauses=(Clause(target=target, source=source),)):
+            return (
+                isinstance(element, Ref)
+                and isinstance(target, Ref)
+                and (element.roots, element.path) == (target.roots, target.path)
+                and _literal_is_distinct(project, path, source)
+            )
+        case Call(func=func, args=args):
+            names = project.names(path, func)
+            if names == ("builtins.range",):
+                return len(args) == 1 or (len(args) > 1 and not _counts_from_end(args[0].value))
+            if names and all(name in _DISTINCT_ARRAYS for name in names):
+                return not any(arg.keyword or len(args) > _DISTINCT_ARRAYS[name] for arg in args for name in names)
+            return names == ("builtins.list",) and len(args) == 1 and _literal_is_distinct(project, path, args[0].value)
+    return False
+
+
+def _counts_from_end(value: Expression) -> bool:
+    """Whether an index is a negative literal: it may name the same element as one that counts from the start.
+
+    Where a variable is negative, the operations that ask refuse it.
+    """
+    match value:
+        case Constant(value=int(number)):
+            return number < 0
+        case Operation(op="-", operands=(Constant(),)):
+            return True
+    return False
+
+
+def _is_row_indices(project: Project, path: str, value: Expression) -> bool:
+    found = [each for _, each in local_values(project, path, value)]
+    return bool(found) and all(isinstance(each, Call) and last_identifier(each.func) in _ROW_INDICES for each in found)
+
+
+def local_values(project: Project, path: str, value: Expression) -> list[tuple[str, Expression]]:
+    """The values that an expression may have where it stands, with their files; none for parameters."""
+    if _is_parameter(project, path, value):
+        return []
+    if isinstance(value, Ref) and not value.path and len(value.roots) == 1:
+        assigned = type_inference(project).assigned(path, value.start, value.roots[0])
+        if assigned and not any(isinstance(each, Ref) for each in assigned):
+            return [(path, each) for each in assigned]
+    return list(project.values(path, value))

@@ -1,0 +1,125 @@
+"""Implicit calls: ``x[i]`` by integer tensors runs ``__getitem__``, whose backward adds up, and ``x[i] = v`` runs ``index_put_``.
+
+Each becomes a call site of the method that torch runs, so that the catalogue's conditions are evaluated as for any call.
+Slices, masks, numbers and lists are no such indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
+from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Lambda,
+    Operation,
+    Subscript,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.syntax.control_flow import Event
+
+_READ = "torch.Tensor.__getitem__", "x[i]"
+_WRITE = "torch.Tensor.index_put_", "x[i] = v"
+
+
+class ImplicitCall(NamedTuple):
+    """The call of a method by a subscript: its site, the method, how it is written, and the subscript."""
+
+    site: CallSite
+    name: str
+    written: str
+    subscript: Subscript
+
+
+def implicit_calls(context: Context) -> Iterator[ImplicitCall]:
+    """The subscripts of tensors by integer tensors in the module under check."""
+    tree = context.project.files[context.path]
+    if not any(name.partition(".")[0] == "torch" for name in tree.summary.imports):
+        return
+    tensors = TensorFacts(context.project, context.path)
+    for name, body in (("", tree.body), *((each.name, each.body) for each in tree.functions)):
+        function = f"{context.path}{name or ':'}"
+        for event in context.project.resolver.events.of_body(body):
+            if event.kind == "set" and isinstance(event.value, Subscript):
+                yield from _written(tensors, function, event, event.value)
+            elif event.kind == "index" and isinstance(event.given, Subscript):
+                if not _may_add_on_cpu(context, function, event.given):
+                    continue
+                if indices := _integer_indices(tensors, event.given):
+                    site = _site(event, function, event.given, "__getitem__", (indices,))
+                    yield ImplicitCall(site, *_READ, event.given)
+
+
+def _written(tensors: TensorFacts, function: str, event: Event, target: Subscript) -> Iterator[ImplicitCall]:
+    indices = _integer_indices(tensors, target)
+    if indices is not None:
+        values = () if event.given is None else (event.given,)
+        yield ImplicitCall(_site(event, function, target, "index_put_", (indices, *values)), *_WRITE, target)
+
+
+def _may_add_on_cpu(context: Context, function: str, read: Subscript) -> bool:
+    """Whether a subscript may be one whose backward is nondeterministic: that is so on the CPU alone."""
+    if context.settings.device != "auto":
+        return context.settings.device == "cpu"
+    return any(map(_may_be_tensor, read.indices)) and not context.project.may_use_accelerator(function)
+
+
+def _integer_indices(tensors: TensorFacts, subscript: Subscript) -> Collection | None:
+    """The index tensors of a subscript of a tensor, as a tuple; None unless all that are no slices are of integers."""
+    indices = [each for each in _items(subscript.indices) if not _is_slice(each)]
+    if not indices or not any(map(_may_be_tensor, indices)):
+        return None
+    found = [(each, tensors.value(each)) for each in indices]
+    wide = [each for each, what in found if what.is_tensor and what.family == "integer" and what.max_ndim != 0]
+    others = [what for each, what in found if each not in wide]
+    if not wide or not all(what.kind == "int" or what.max_ndim == 0 for what in others):
+        return None
+    if not tensors.value(subscript.value).is_tensor:
+        return None
+    return Collection(subscript.start, subscript.end, "tuple", tuple(wide))
+
+
+def _items(indices: Sequence[Expression]) -> Sequence[Expression]:
+    """The indices; ``x[(i, j)]`` is ``x[i, j]``."""
+    match indices:
+        case (Collection(kind="tuple", items=items),) if None not in items:
+            return [each for each in items if each is not None]
+    return indices
+
+
+def _is_slice(index: Expression) -> bool:
+    return (isinstance(index, Operation) and index.op in (":", "...")) or (
+        isinstance(index, Constant) and not isinstance(index.value, int)
+    )
+
+
+def _may_be_tensor(index: Expression) -> bool:
+    """Whether an index may be a tensor, by its syntax."""
+    if isinstance(index, Operation):
+        return index.op not in _NO_TENSORS and any(map(_may_be_tensor, index.operands))
+    return not isinstance(index, Constant | Comprehension | Lambda) and not (
+        isinstance(index, Collection) and index.kind != "tuple"
+    )
+
+
+# Operators whose result is a mask, a string or a slice.
+_NO_TENSORS = frozenset({":", "...", "==", "!=", "<", "<=", ">", ">=", "not", "in", "not in", "is", "is not", "f"})
+
+
+def _site(event: Event, function: str, subscript: Subscript, word: str, values: tuple[Expression, ...]) -> CallSite:
+    start, end = subscript.start, subscript.end
+    func = Attribute(start, end, subscript.value, word, subscript.base_end)
+    args = tuple(Arg(each.start, each.end, None, "", each) for each in values)
+    return CallSite(Call(start, end, func, args, subscript.base_end), function, (), event.guards, event.statement)
