@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
-from torchrepro_lint.dataflow.taint.sinks import describe_sink
+from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in
 from torchrepro_lint.dataflow.taint.sources import Listing, listings
 from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
@@ -34,11 +34,12 @@ _PRODUCTS = re.compile(
 
 def check(context: Context) -> Iterator[Finding]:
     """Each listing whose order decides something."""
-    if context.path not in context.project.torch_modules:
+    if not is_followed_in(context.project, context.path):
         return
-    orders = context.project.taint
     for listing in listings(context.project, context.path):
-        taken = orders.first_sink([TaintedValue(context.path, listing.site.call, listing.taint)])
+        taken = decisive_sink(
+            context.project, context.path, [TaintedValue(context.path, listing.site.call, listing.taint)]
+        )
         if taken is not None:
             if _is_own_product(context, listing, taken):
                 continue

@@ -5,7 +5,7 @@ This is the uppermost layer of data flow, above the types that it asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,11 @@ class TaintAnalysis:
         self.returns = ReturnTaint(self)
         self.dynamic_calls = DynamicCalls(self.uses, self.names.call_graph)
 
-    def first_sink(self, start: Iterable[TaintedValue | Sink]) -> Sink | None:
-        """The first sink that one of the tainted values reaches; None if no sink is known."""
-        return next(self._followed(start), None)
+    def first_sink(
+        self, start: Iterable[TaintedValue | Sink], accepts: Callable[[Sink], bool] | None = None
+    ) -> Sink | None:
+        """The first sink that one of the tainted values reaches, of those that count; None if no sink is known."""
+        return next((taken for taken in self._followed(start) if accepts is None or accepts(taken)), None)
 
     def _followed(self, start: Iterable[TaintedValue | Sink]) -> Iterator[Sink]:
         queue: list[TaintedValue | Sink] = list(start)

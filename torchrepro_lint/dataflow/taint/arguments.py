@@ -176,7 +176,7 @@ class ArgumentTaint:
         if _SORTING_CLASSES.intersection(names) and _is_display(tainted.node):
             return
         word = last_identifier(call.func)
-        what = argument_effect(names, word, _receiver(call.func) is not None)
+        what = argument_effect(names, word, receiver_of(call.func) is not None)
         if what == "project":
             yield from self._passed(tainted, call, names)
         else:
@@ -269,7 +269,7 @@ class ArgumentTaint:
 
     def _received(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
         """``items.extend(listing)``: the receiver holds the value from here on."""
-        receiver = _receiver(call.func)
+        receiver = receiver_of(call.func)
         taint = (
             tainted.taint.as_sequence()
             if what == "extend" and tainted.taint.kind != "scalar"
@@ -284,7 +284,7 @@ class ArgumentTaint:
     def starred(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """The steps of a starred argument: ``f(*listing)``."""
         names = self._analysis.names.names(tainted.path, call.func)
-        what = argument_effect(names, last_identifier(call.func), _receiver(call.func) is not None)
+        what = argument_effect(names, last_identifier(call.func), receiver_of(call.func) is not None)
         if what in ("free", "sorted", "same") or tainted.taint.kind == "table":
             return
         if what in ("keep", "zip", "text"):
@@ -368,7 +368,8 @@ def _is_display(node: Expression) -> bool:
     return isinstance(node, (Collection, Comprehension)) and node.kind == "dict"
 
 
-def _receiver(func: Expression) -> Expression | None:
+def receiver_of(func: Expression) -> Expression | None:
+    """The object whose method a call runs."""
     match func:
         case Attribute(value=value):
             return value

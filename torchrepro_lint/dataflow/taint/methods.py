@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import OrderObservation, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
     LISTING,
@@ -63,6 +63,13 @@ _WHOLE_VALUE_METHODS = frozenset(
 )
 
 
+# Methods that write their object into a file.
+_WRITING_METHODS = frozenset(
+    {"to_csv", "to_json", "to_parquet", "to_pickle", "to_feather", "to_hdf", "tofile", "write_csv", "write_parquet"}
+    | {"save_to_disk"}
+)
+
+
 class MethodTaint:
     """Taint transfer of attributes, methods and subscripts."""
 
@@ -76,6 +83,9 @@ class MethodTaint:
         if spot is None:
             return
         if not rest and isinstance(spot.parent, Call) and spot.parent.func is tainted.node:
+            if word in _WRITING_METHODS and tainted.taint.is_order_dependent:
+                yield Sink(tainted.path, spot.parent, "written")
+                return
             yield from self._called(tainted, word, spot.parent)
         elif spot.written:
             return

@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.taint.prefilter import (
     may_be_set,
 )
 from torchrepro_lint.dataflow.taint.propagation import transfer
+from torchrepro_lint.dataflow.taint.sinks import decisive_sink
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SET, WALK, OrderTaint
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
@@ -150,7 +151,10 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
         if becomes_tensor(project, path, spot):
             continue
         for step in transfer(analysis, TaintedValue(path, node, SET)):
-            if isinstance(step, OrderObservation) and (taken := analysis.first_sink(step.continuations)) is not None:
+            if (
+                isinstance(step, OrderObservation)
+                and (taken := decisive_sink(project, path, step.continuations)) is not None
+            ):
                 yield SetOrder(step, what.element, taken)
 
 
