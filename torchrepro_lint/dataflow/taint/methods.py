@@ -55,6 +55,9 @@ ORDER_FREE_METHODS = frozenset(
 # The methods of these that leave the order as it is: ``sort`` may take a key that ties.
 ORDER_KEEPING_METHODS = ORDER_FREE_METHODS - {"sort"}
 
+# The fields of named tuples by place: of what ``concurrent.futures.wait`` returns.
+_FIELDS = {"done": 0, "not_done": 1}
+
 # Methods and attributes of tensors and arrays that give the whole content in another form.
 _WHOLE_VALUE_METHODS = frozenset(
     {"transpose", "permute", "t", "view", "reshape", "flatten", "ravel", "unsqueeze", "squeeze", "expand", "repeat"}
@@ -91,6 +94,8 @@ class MethodTaint:
             return
         elif tainted.taint.kind in ("sequence", "ranked"):
             yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
+        elif tainted.taint.kind == "plain" and word in _FIELDS and (inner := tainted.taint.item(_FIELDS[word])):
+            yield TaintedValue(tainted.path, tainted.node, inner, rest)
         elif (
             word in _WHOLE_VALUE_METHODS
             if tainted.taint.kind in ("plain", "table")

@@ -16,7 +16,7 @@ from torchrepro_lint.dataflow.taint.prefilter import (
 )
 from torchrepro_lint.dataflow.taint.propagation import transfer
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SET, WALK, OrderTaint
+from torchrepro_lint.dataflow.taint.transfer import COMPLETION, LISTING, SET, WALK, OrderTaint, container_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.syntax.nodes import (
@@ -110,14 +110,27 @@ _COMPLETIONS = frozenset(
 )
 
 
-def completions(project: ProgramIndex, path: str) -> Iterator[tuple[CallSite, str]]:
-    """The calls of a module that give results in completion order, with the name that they are written as."""
+_WAITS = frozenset({"concurrent.futures.wait", "concurrent.futures._base.wait", "asyncio.wait", "asyncio.tasks.wait"})
+
+
+class Completion(NamedTuple):
+    """A call that gives results in completion order, the name that it is written as, and its taint."""
+
+    site: CallSite
+    word: str
+    taint: OrderTaint
+
+
+def completions(project: ProgramIndex, path: str) -> Iterator[Completion]:
+    """The calls of a module that give results in completion order; ``wait`` gives a set of those that are done."""
     for site in project.calls(path):
         word = last_identifier(site.call.func)
         if not _COMPLETIONS.isdisjoint(site.names) or (
             word == "imap_unordered" and not any(":" in n for n in site.names)
         ):
-            yield site, word
+            yield Completion(site, word, COMPLETION)
+        elif not _WAITS.isdisjoint(site.names):
+            yield Completion(site, word, container_of(COMPLETION, 0))
 
 
 _SETS = frozenset({"set", "frozenset"})
