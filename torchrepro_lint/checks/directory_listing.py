@@ -10,7 +10,8 @@ from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in
-from torchrepro_lint.dataflow.taint.sources import Listing, listings
+from torchrepro_lint.dataflow.taint.sources import Listing, fresh_sorts, listings
+from torchrepro_lint.dataflow.taint.transfer import LISTING
 from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 
@@ -25,6 +26,8 @@ _SORTS = {
     "size": "and sorting by size leaves equal ones in it, ",
 }
 _KEY_CURES = {"clock": "sort by name"}
+_FRESH_CURE = "make names of the inputs or their numbers"
+_NO_NAMES = NoFix("sorting does not help where the names themselves differ")
 # Files that a program writes itself; their times say which is the latest.
 _PRODUCTS = re.compile(
     r"(?i)ckpt|checkpoint|\.pth?\b|safetensors|tfevents|snapshot|weights|backup|epoch|logs?(?![a-z])|runs?(?![a-z])|"
@@ -36,6 +39,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Each listing whose order decides something."""
     if not is_followed_in(context.project, context.path):
         return
+    yield from _fresh(context)
     for listing in listings(context.project, context.path):
         taken = decisive_sink(
             context.project, context.path, [TaintedValue(context.path, listing.site.call, listing.taint)]
@@ -46,8 +50,21 @@ def check(context: Context) -> Iterator[Finding]:
             what = describe_sink(context.project, context.path, listing.site.call, taken)
             key = taken.value.sorted_by if taken.value is not None else ""
             cause = f"{listing.label} lists entries in the order of the file system, {_SORTS.get(key, '')}which "
-            message = Message(cause, what, f"; {_KEY_CURES.get(key) or _cure(listing)}")
+            if listing.maker:
+                cause = f"{listing.label} lists names that {listing.maker} makes anew in each run, and their order "
+            cure = _FRESH_CURE if listing.maker else _KEY_CURES.get(key) or _cure(listing)
+            message = Message(cause, what, f"; {cure}")
             yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing, key))
+
+
+def _fresh(context: Context) -> Iterator[Finding]:
+    """Each sort of names that are made anew in each run."""
+    for call, maker in fresh_sorts(context.project, context.path):
+        taken = decisive_sink(context.project, context.path, [TaintedValue(context.path, call, LISTING)])
+        if taken is not None:
+            what = describe_sink(context.project, context.path, call, taken)
+            cause = f"{maker} makes these names anew in each run, and their sorted order "
+            yield Finding("TRL503", span(call), Message(cause, what, f"; {_FRESH_CURE}"), _NO_NAMES)
 
 
 def _is_own_product(context: Context, listing: Listing, taken: Sink) -> bool:
@@ -61,6 +78,8 @@ def _is_own_product(context: Context, listing: Listing, taken: Sink) -> bool:
 
 
 def _fix(context: Context, listing: Listing, key: str) -> Fix | NoFix:
+    if listing.maker:
+        return _NO_NAMES
     if key == "clock":
         return NoFix("the program sorts by time, and by which other key is not known")
     return fix_walk(context, listing) if listing.taint.kind == "walk" else SortFixes(context).listing(listing)

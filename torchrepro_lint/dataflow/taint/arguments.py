@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
+    FRESH,
     LISTING,
     MAPPING,
     RANKABLE,
@@ -208,7 +209,9 @@ class ArgumentTaint:
 
     def _sorted(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """What stays tainted after a sort: all if its key ties or differs between machines, else what the elements contain."""
-        if tainted.taint.kind in RANKABLE and (key := sort_key(self._analysis.names, tainted.path, call)) in TYING:
+        if tainted.taint.kind == "fresh":
+            yield TaintedValue(tainted.path, call, FRESH)
+        elif tainted.taint.kind in RANKABLE and (key := sort_key(self._analysis.names, tainted.path, call)) in TYING:
             yield TaintedValue(tainted.path, call, RANKED, sorted_by=key)
         elif inner := tainted.taint.sorted_items():
             yield TaintedValue(tainted.path, call, inner)

@@ -9,6 +9,7 @@ from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.effects import loop_effects
 from torchrepro_lint.dataflow.taint.propagation import assign_target, observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
+    FRESH,
     LISTING,
     MAPPING,
     RANKED,
@@ -95,7 +96,9 @@ class LoopTaint:
 def _result_of_comprehension(tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
     if parent.kind in ("list", "generator"):
         yield TaintedValue(
-            tainted.path, parent, RANKED if tainted.taint.kind == "ranked" and _is_path(parent.elements[0]) else LISTING
+            tainted.path,
+            parent,
+            tainted.taint if tainted.taint in (RANKED, FRESH) and _is_path(parent.elements[0]) else LISTING,
         )
     elif parent.kind == "dict" and tainted.taint.kind in ("set", "mapping"):
         yield TaintedValue(tainted.path, parent, MAPPING)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
+    FRESH,
     LISTING,
     RANKABLE,
     RANKED,
@@ -92,7 +93,7 @@ class MethodTaint:
             yield from self._called(tainted, word, spot.parent)
         elif spot.written:
             return
-        elif tainted.taint.kind in ("sequence", "ranked"):
+        elif tainted.taint.kind in ("sequence", "ranked", "fresh"):
             yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
         elif tainted.taint.kind == "plain" and word in _FIELDS and (inner := tainted.taint.item(_FIELDS[word])):
             yield TaintedValue(tainted.path, tainted.node, inner, rest)
@@ -119,7 +120,7 @@ class MethodTaint:
             case "scalar":
                 yield from () if word in _UNIFORM_ATTRIBUTES else (TaintedValue(path, call, SCALAR),)
             case kind if word == "sort":
-                yield from self._sorted_in_place(tainted, call) if kind in RANKABLE else ()
+                yield from self._sorted_in_place(tainted, call) if kind in RANKABLE or taint == FRESH else ()
             case "ranked" if word in ("pop", "index", "popleft"):
                 return
             case _ if word in ("pop", "index", "popleft"):
@@ -130,9 +131,10 @@ class MethodTaint:
     def _sorted_in_place(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """The reads of a list after ``files.sort(key=os.path.getmtime)``, which leaves its order arbitrary."""
         key, spot = sort_key(self._analysis.names, tainted.path, call), self._analysis.uses.spots(tainted.path).of(call)
-        if key in TYING and spot is not None and isinstance(call.func, Ref):
+        if (key in TYING or tainted.taint == FRESH) and spot is not None and isinstance(call.func, Ref):
             receiver = call.func._replace(path=call.func.path[:-1])
-            for read in self._analysis.reads(tainted.path, receiver, RANKED, spot, call.end):
+            kept = FRESH if tainted.taint == FRESH else RANKED
+            for read in self._analysis.reads(tainted.path, receiver, kept, spot, call.end):
                 yield read._replace(sorted_by=key)
 
     def _mapping(self, tainted: TaintedValue, word: str, call: Call) -> Iterator[TaintStep]:

@@ -47,7 +47,7 @@ class OrderTaint(NamedTuple):
 
     ``kind`` is ``set``, ``sequence`` (a list or an iterator), ``completion`` (a sequence where even a sum depends on the
     order), ``ranked`` (a sequence sorted by a key that ties or differs between machines, ``sort_key``: its first or last
-    element is what the program means), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
+    element is what the program means), ``fresh`` (names that are made anew in each run, which no sort puts in order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
     value picked by the order, or an index in it), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
     values: iterating it gives the keys). ``contents`` are the taints of its elements, by position, None for any.
     """
@@ -82,15 +82,18 @@ class OrderTaint(NamedTuple):
         """The list of its elements in iteration order."""
         if self.kind == "table":
             return OrderTaint("plain")
-        return self if self.kind in ("plain", "completion", "ranked") else OrderTaint("sequence", self.contents)
+        return (
+            self if self.kind in ("plain", "completion", "ranked", "fresh") else OrderTaint("sequence", self.contents)
+        )
 
 
-_UNORDERED = frozenset({"set", "sequence", "completion", "ranked", "walk", "mapping"})
+_UNORDERED = frozenset({"set", "sequence", "completion", "ranked", "fresh", "walk", "mapping"})
 
 SET = OrderTaint("set")
 LISTING = OrderTaint("sequence")
 COMPLETION = OrderTaint("completion")
 RANKED = OrderTaint("ranked")
+FRESH = OrderTaint("fresh")
 # What a sort leaves in an arbitrary order where its key ties or differs between machines, and these keys: see ``sort_key``.
 RANKABLE = frozenset({"sequence", "completion", "ranked"})
 TYING = frozenset({"clock", "size"})
