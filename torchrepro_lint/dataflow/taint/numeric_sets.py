@@ -29,6 +29,7 @@ from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier,
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
     from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
@@ -249,9 +250,17 @@ def becomes_tensor(project: ValueFlow, path: str, spot: ExpressionPosition) -> b
         for root in target.roots
     }
     return any(
-        _TENSORS.intersection(site.names) and _is_given(site.call, taken, roots)
-        for site in project.calls_by(path, _TENSOR_WORDS)
+        (_TENSORS.intersection(site.names) or _makes_numbers(site)) and _is_given(site.call, taken, roots)
+        for site in project.calls_by(path, _TENSOR_WORDS | _ARRAY_WORDS)
     )
+
+
+def _makes_numbers(site: CallSite) -> bool:
+    """Whether a call makes an array of numbers: ``numpy.array(list(found), dtype=numpy.int32)``."""
+    if _ARRAYS.isdisjoint(site.names):
+        return False
+    dtypes = (last_identifier(arg.value) for arg in site.call.args if arg.keyword == "dtype")
+    return any(_NUMBER_DTYPE.fullmatch(word) for word in dtypes)
 
 
 def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
@@ -260,6 +269,9 @@ def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
+_ARRAY_WORDS = frozenset({"array", "asarray"})
+_ARRAYS = frozenset({"numpy.array", "numpy.asarray"})
+_NUMBER_DTYPE = re.compile(r"u?int\d*|long|float\d*|double|half")
 _TENSOR_WORDS = frozenset(
     {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
 )
