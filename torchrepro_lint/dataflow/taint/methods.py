@@ -63,7 +63,7 @@ _FIELDS = {"done": 0, "not_done": 1}
 _WHOLE_VALUE_METHODS = frozenset(
     {"transpose", "permute", "t", "view", "reshape", "flatten", "ravel", "unsqueeze", "squeeze", "expand", "repeat"}
     | {"contiguous", "clone", "detach", "requires_grad_", "to", "cuda", "cpu", "numpy", "tolist", "type", "astype"}
-    | {"float", "long", "int", "half", "double", "bool", "byte", "pin_memory", "T", "mT", "data", "tobytes"}
+    | {"float", "long", "int", "half", "double", "bool", "byte", "pin_memory", "T", "mT", "data", "tobytes", "item"}
 )
 
 

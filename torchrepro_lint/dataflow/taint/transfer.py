@@ -272,11 +272,12 @@ def sort_key(names: Names, path: str, call: Call) -> str:
 
 
 def _of_key_value(names: Names, path: str, value: Expression) -> str:
-    """What one value of a key decides; of a tuple the first part, and an address anywhere in it."""
+    """What one value of a key decides; of a tuple the first part, and an address or a hash anywhere in it."""
     parts = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
     found = [_of_part(names, path, part) if part is not None else "" for part in parts]
-    if "address" in found:
-        return "address"
+    for word in ("address", "hash"):
+        if word in found:
+            return word
     return "" if len(found) > 1 and found[0] == "size" else found[0] if found else ""
 
 
