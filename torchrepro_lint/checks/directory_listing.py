@@ -2,37 +2,86 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
-from torchrepro_lint.dataflow.taint.sinks import describe_sink
-from torchrepro_lint.dataflow.taint.sources import Listing, listings
+from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in
+from torchrepro_lint.dataflow.taint.sources import Listing, fresh_sorts, listings
+from torchrepro_lint.dataflow.taint.transfer import LISTING
 from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.taint.context import Sink
     from torchrepro_lint.domain.project import Context
+
+
+# Of a sort that leaves the order arbitrary: what a message says of it, and what to write instead.
+_SORTS = {
+    "clock": "and their times differ between machines, ",
+    "size": "and sorting by size leaves equal ones in it, ",
+}
+_KEY_CURES = {"clock": "sort by name"}
+_FRESH_CURE = "make names of the inputs or their numbers"
+_NO_NAMES = NoFix("sorting does not help where the names themselves differ")
+# Files that a program writes itself; their times say which is the latest.
+_PRODUCTS = re.compile(
+    r"(?i)ckpt|checkpoint|\.pth?\b|safetensors|tfevents|snapshot|weights|backup|epoch|logs?(?![a-z])|runs?(?![a-z])|"
+    r"model|latest|recent|last|newest|oldest|\.tmp|cache|outputs?|results?"
+)
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Each listing whose order decides something."""
-    if context.path not in context.project.torch_modules:
+    if not is_followed_in(context.project, context.path):
         return
-    orders = context.project.taint
+    yield from _fresh(context)
     for listing in listings(context.project, context.path):
-        taken = orders.first_sink([TaintedValue(context.path, listing.site.call, listing.taint)])
+        taken = decisive_sink(
+            context.project, context.path, [TaintedValue(context.path, listing.site.call, listing.taint)]
+        )
         if taken is not None:
+            if _is_own_product(context, listing, taken):
+                continue
             what = describe_sink(context.project, context.path, listing.site.call, taken)
-            message = Message(
-                f"{listing.label} lists entries in the order of the file system, which ", what, f"; {_cure(listing)}"
-            )
-            yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing))
+            key = taken.value.sorted_by if taken.value is not None else ""
+            cause = f"{listing.label} lists entries in the order of the file system, {_SORTS.get(key, '')}which "
+            if listing.maker:
+                cause = f"{listing.label} lists names that {listing.maker} makes anew in each run, and their order "
+            cure = _FRESH_CURE if listing.maker else _KEY_CURES.get(key) or _cure(listing)
+            message = Message(cause, what, f"; {cure}")
+            yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing, key))
 
 
-def _fix(context: Context, listing: Listing) -> Fix | NoFix:
+def _fresh(context: Context) -> Iterator[Finding]:
+    """Each sort of names that are made anew in each run."""
+    for call, maker in fresh_sorts(context.project, context.path):
+        taken = decisive_sink(context.project, context.path, [TaintedValue(context.path, call, LISTING)])
+        if taken is not None:
+            what = describe_sink(context.project, context.path, call, taken)
+            cause = f"{maker} makes these names anew in each run, and their sorted order "
+            yield Finding("TRL503", span(call), Message(cause, what, f"; {_FRESH_CURE}"), _NO_NAMES)
+
+
+def _is_own_product(context: Context, listing: Listing, taken: Sink) -> bool:
+    """Whether the files are sorted by time and named like what the program itself has written: checkpoints, logs."""
+    if taken.value is None or taken.value.sorted_by != "clock":
+        return False
+    call, spot = listing.site.call, context.project.uses.spots(context.path).of(listing.site.call)
+    start, end = (spot.statement.start, spot.statement.end) if spot is not None else (call.start, call.end)
+    text = context.lines.text[start : min(end, call.end)]
+    return _PRODUCTS.search(f"{listing.site.function} {text}") is not None
+
+
+def _fix(context: Context, listing: Listing, key: str) -> Fix | NoFix:
+    if listing.maker:
+        return _NO_NAMES
+    if key == "clock":
+        return NoFix("the program sorts by time, and by which other key is not known")
     return fix_walk(context, listing) if listing.taint.kind == "walk" else SortFixes(context).listing(listing)
 
 

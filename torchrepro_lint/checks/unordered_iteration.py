@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.ordering import SortFixes
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.sinks import describe_sink
+from torchrepro_lint.dataflow.taint.sinks import describe_sink, may_decide
 from torchrepro_lint.dataflow.taint.sources import set_orders
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import span
@@ -20,7 +20,7 @@ _TYPE_WORDS = {"str": "of strings ", "bytes": "of bytes ", "path": "of paths "}
 
 def check(context: Context) -> Iterator[Finding]:
     """Each expression that takes the iteration order of a set, where that decides something."""
-    if context.path not in context.project.torch_modules:
+    if not may_decide(context.project, context.path):
         return
     for found in set_orders(context.project, context.path):
         of = _TYPE_WORDS.get(found.elements.kind, "")

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
-from torchrepro_lint.resolve.search_path import ModuleTree
+from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
 from torchrepro_lint.source.files import join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.visitor import path_of, split_name
@@ -75,6 +75,11 @@ class ImportResolver:
         self._may_load: MemoTable[str, frozenset[str]] = MemoTable(self.reads, _MAX_PROGRAMS)
         self._run_by: MemoTable[tuple[str, tuple[str, ...]], tuple[str, ...]] = MemoTable(self.reads)
         self._memo = TablingSolver(self.reads)
+
+    @property
+    def uses_torch(self) -> bool:
+        """Whether any file of the whole project imports torch."""
+        return self._tree.uses_torch
 
     def summary(self, path: str) -> ModuleSummary:
         """The summary of a file, without a dependency: for queries over all files."""
@@ -372,12 +377,8 @@ def torch_modules(modules: ImportResolver) -> frozenset[str]:
     with (
         modules.reads.untracked()
     ):  # by imports and what modules offer alone: that is noted at once, and not file by file
-        direct = {path for path, summary in modules.summaries() if any(map(_is_torch, summary.imports))}
+        direct = {path for path, summary in modules.summaries() if imports_torch(summary)}
         imported = {file for path in sorted(direct) for file in modules.imported(path)}
     modules.reads.record_word("imports", "")
     modules.reads.record_word("exports", "")
     return frozenset(direct | imported)
-
-
-def _is_torch(module: str) -> bool:
-    return module == "torch" or module.startswith("torch.")

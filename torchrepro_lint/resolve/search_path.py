@@ -237,6 +237,8 @@ class ModuleTree:
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self.stems = stems_of(files) if stems is None else stems
+        # Whether any file of the project imports torch.
+        self.uses_torch = any(imports_torch(each.summary) for each in files.values())
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.has_main_guard}
         self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
         self._files = frozenset(files)
@@ -247,8 +249,8 @@ class ModuleTree:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """A key that is equal for trees in which all imports resolve to the same modules."""
-        return *self.search_key, tuple(sorted(self._files))
+        """A key that is equal for trees in which all imports resolve to the same modules, and torch is used or is not."""
+        return *self.search_key, self.uses_torch, tuple(sorted(self._files))
 
     @property
     def search_key(self) -> tuple[object, ...]:
@@ -352,6 +354,11 @@ class ModuleTree:
 
     def _is_package(self, folder: str) -> bool:
         return self.stems.get(folder) == join_path(folder, "__init__.py")
+
+
+def imports_torch(summary: ModuleSummary) -> bool:
+    """Whether a file imports torch."""
+    return any(module == "torch" or module.startswith("torch.") for module in summary.imports)
 
 
 def places_of(path: str, facts: SyntaxTree) -> tuple[object, ...]:

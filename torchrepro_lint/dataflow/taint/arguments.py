@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
+    FRESH,
     LISTING,
     MAPPING,
+    RANKABLE,
+    RANKED,
     SCALAR,
     SET,
+    TYING,
     OrderTaint,
     argument_effect,
     container_of,
     is_membership_name,
     is_regex,
     mapping_to,
+    sort_key,
 )
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -172,7 +177,7 @@ class ArgumentTaint:
         if _SORTING_CLASSES.intersection(names) and _is_display(tainted.node):
             return
         word = last_identifier(call.func)
-        what = argument_effect(names, word, _receiver(call.func) is not None)
+        what = argument_effect(names, word, receiver_of(call.func) is not None)
         if what == "project":
             yield from self._passed(tainted, call, names)
         else:
@@ -184,8 +189,7 @@ class ArgumentTaint:
             case "same":
                 yield TaintedValue(path, call, taint)
             case "sorted":
-                if inner := taint.sorted_items():
-                    yield TaintedValue(path, call, inner)
+                yield from self._sorted(tainted, call)
             case "free":
                 yield from _through_sanitiser(tainted, call)
             case "enumerate" | "zip" | "mapping" | "keep":
@@ -200,8 +204,17 @@ class ArgumentTaint:
                 yield Sink(path, call, "drawn from" if what == "draw" else "passed on")
             case "extend" | "append":
                 yield from self._received(tainted, call, spot, what)
-            case "unknown" if taint.is_order_dependent and not is_membership_name(_keyword(call, tainted.node)):
+            case "unknown" if _depends(taint) and not is_membership_name(_keyword(call, tainted.node)):
                 yield Sink(path, call, "passed on")
+
+    def _sorted(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+        """What stays tainted after a sort: all if its key ties or differs between machines, else what the elements contain."""
+        if tainted.taint.kind == "fresh":
+            yield TaintedValue(tainted.path, call, FRESH)
+        elif tainted.taint.kind in RANKABLE and (key := sort_key(self._analysis.names, tainted.path, call)) in TYING:
+            yield TaintedValue(tainted.path, call, RANKED, sorted_by=key)
+        elif inner := tainted.taint.sorted_items():
+            yield TaintedValue(tainted.path, call, inner)
 
     def _along(self, tainted: TaintedValue, call: Call, what: str) -> Iterator[TaintStep]:
         path, taint = tainted.path, tainted.taint
@@ -254,12 +267,12 @@ class ArgumentTaint:
         if taint.kind in ("walk", "plain", "table"):
             if inner := taint.element():
                 yield TaintedValue(tainted.path, call, inner)
-        elif taint.kind == "scalar" or not self._analysis.methods.is_single(tainted):
+        elif taint.kind == "scalar" or (taint.kind != "ranked" and not self._analysis.methods.is_single(tainted)):
             yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, SCALAR)])
 
     def _received(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
         """``items.extend(listing)``: the receiver holds the value from here on."""
-        receiver = _receiver(call.func)
+        receiver = receiver_of(call.func)
         taint = (
             tainted.taint.as_sequence()
             if what == "extend" and tainted.taint.kind != "scalar"
@@ -274,7 +287,7 @@ class ArgumentTaint:
     def starred(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """The steps of a starred argument: ``f(*listing)``."""
         names = self._analysis.names.names(tainted.path, call.func)
-        what = argument_effect(names, last_identifier(call.func), _receiver(call.func) is not None)
+        what = argument_effect(names, last_identifier(call.func), receiver_of(call.func) is not None)
         if what in ("free", "sorted", "same") or tainted.taint.kind == "table":
             return
         if what in ("keep", "zip", "text"):
@@ -335,6 +348,11 @@ def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]
         yield TaintedValue(tainted.path, call, SCALAR)
 
 
+def _depends(taint: OrderTaint) -> bool:
+    """Whether code that is not followed depends on the order; a ranked list may be passed for its first element."""
+    return taint.is_order_dependent and taint.kind != "ranked"
+
+
 def _position(tainted: TaintedValue, call: Call) -> int:
     return next((index for index, arg in enumerate(call.args) if arg.value is tainted.node), 0)
 
@@ -353,7 +371,8 @@ def _is_display(node: Expression) -> bool:
     return isinstance(node, (Collection, Comprehension)) and node.kind == "dict"
 
 
-def _receiver(func: Expression) -> Expression | None:
+def receiver_of(func: Expression) -> Expression | None:
+    """The object whose method a call runs."""
     match func:
         case Attribute(value=value):
             return value

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -149,15 +151,44 @@ def loop_effects(
     yield from _LoopBody(analysis, tainted, loop, inside).effects()
 
 
-class _LoopBody:
-    """The body of one loop; ``fresh`` are the variables rebound in each round, ``varying`` all that differ between rounds."""
+class Arrival(NamedTuple):
+    """A call that takes the next of the values that several workers give, and its statement in the body of a loop."""
 
-    def __init__(self, analysis: TaintContext, tainted: TaintedValue, loop: Loop, inside: ExpressionPosition) -> None:
+    call: Call
+    statement: Statement
+
+
+def arrival_effects(
+    analysis: TaintContext, tainted: TaintedValue, loop: Loop, inside: ExpressionPosition, arrival: Arrival
+) -> Iterator[TaintStep]:
+    """The side effects of a loop each round of which takes a value in the order of arrival."""
+    body = _LoopBody(analysis, tainted, loop, inside, arrival)
+    yield from body.effects()
+    yield from body.numbered()
+
+
+class _LoopBody:
+    """The body of one loop; ``fresh`` are the variables rebound in each round, ``varying`` all that differ between rounds.
+
+    With an ``arrival`` the rounds differ by what that call takes, and not by the loop's own variable.
+    """
+
+    def __init__(
+        self,
+        analysis: TaintContext,
+        tainted: TaintedValue,
+        loop: Loop,
+        inside: ExpressionPosition,
+        arrival: Arrival | None = None,
+    ) -> None:
         self.analysis, self.tainted, self.loop, self.inside = analysis, tainted, loop, inside
         self.path = tainted.path
         self.spots = analysis.uses.spots(tainted.path)
-        assert loop.target is not None
-        self.own = {root for ref in bound_references(loop.target) for root in ref.roots}
+        self.arrival = arrival
+        own = (loop.target,) if arrival is None else _bound_by(arrival)
+        self.own = {
+            root for target in own if target is not None for ref in bound_references(target) for root in ref.roots
+        }
         self.fresh = set(self.own)
         self.varying = set(self.own)
         for statement in statements(loop.body):
@@ -173,7 +204,7 @@ class _LoopBody:
         for statement, tests in _guarded(self.loop.body, ()):
             if isinstance(statement, Assign) and statement.value is not None:
                 yield from self._assigned(statement, tests)
-            elif isinstance(statement, SimpleStatement) and statement.kind == "return":
+            elif isinstance(statement, SimpleStatement) and statement.kind == "return" and self.arrival is None:
                 yield from self._returned(statement, tests)
             for expression in expressions(statement):
                 for each in subexpressions(expression):
@@ -189,7 +220,25 @@ class _LoopBody:
         return statement.value is not None and not _roots_in(statement.value).isdisjoint(ref.roots)
 
     def _varies(self, expression: Expression) -> bool:
+        if self.arrival is not None and any(each is self.arrival.call for each in subexpressions(expression)):
+            return True
         return not _roots_in(expression).isdisjoint(self.varying)
+
+    def numbered(self) -> Iterator[TaintStep]:
+        """The containers that get what arrives under the number of the round: ``results[i] = queue.get()``."""
+        counters = (
+            {root for ref in bound_references(self.loop.target) for root in ref.roots} if self.loop.target else set()
+        )
+        for statement in statements(self.loop.body):
+            if isinstance(statement, Assign) and statement.value is not None and self._varies(statement.value):
+                for target in statement.targets:
+                    match target:
+                        case Subscript(value=Ref() as whole, indices=(Ref(roots=roots, path=()),)) if (
+                            not counters.isdisjoint(roots) and self._is_outside(whole)
+                        ):
+                            yield from self.analysis.reads(
+                                self.path, whole, LISTING, self._spot(statement), statement.end
+                            )
 
     def _is_outside(self, ref: Ref) -> bool:
         """Whether an object lives longer than a round."""
@@ -238,7 +287,7 @@ class _LoopBody:
                     yield from self._counter(reads, statement)
                 else:
                     yield from reads
-        elif not _COMPARING.intersection(_operators(tests)):
+        elif self.arrival is None and not _COMPARING.intersection(_operators(tests)):
             for read in reads:
                 if read.path == self.path and read.node.start > self.loop.end and not self._is_bound_again(read):
                     yield read._replace(taint=SCALAR)
@@ -291,6 +340,8 @@ class _LoopBody:
             return "count" if isinstance(value.value, int) else "list" if isinstance(value.value, str) else ""
         if isinstance(value, Operation) and value.op == "f":
             return "list"
+        if self._is_integer(value):
+            return "count"
         found = [each for _, each in self.analysis.names.values(self.path, target)]
         if any(isinstance(each, Collection | Comprehension) for each in found):
             return "list"
@@ -299,6 +350,13 @@ class _LoopBody:
         if any(isinstance(each, Constant) and type(each.value) is float for each in found):
             return "float"
         return "float" if self.tainted.taint.kind == "completion" else ""
+
+    def _is_integer(self, value: Expression) -> bool:
+        """Whether a value is an integer, or what a worker returns that counts."""
+        if type_inference(self.analysis.project).of(self.path, value).kind in ("int", "bool"):
+            return True
+        source = self.tainted.node if self.tainted.taint.kind == "completion" else None
+        return source is not None and worker_counts(self.analysis.project, self.path, source, value, self.loop)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -350,6 +408,19 @@ class _LoopBody:
         """A search returns the first match; with an equality test there is only one."""
         if any(self._varies(value) for value in statement.values) and "==" not in _operators(tests):
             yield from self._given(SCALAR)
+
+
+def _bound_by(arrival: Arrival) -> tuple[Expression, ...]:
+    """The targets that a statement binds to what arrives: ``item = queue.get()``, ``(item := queue.get())``."""
+    call, statement = arrival
+    bound = [
+        each.operands[0]
+        for expression in expressions(statement)
+        for each in subexpressions(expression)
+        if isinstance(each, Operation) and each.op == ":=" and any(one is call for one in subexpressions(each))
+    ]
+    direct = statement.targets if isinstance(statement, Assign) and statement.op in ("=", ":") else ()
+    return (*direct, *bound)
 
 
 def _guarded(

@@ -19,6 +19,7 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     Expression,
+    Loop,
     Operation,
     Ref,
     Subscript,
@@ -28,6 +29,7 @@ from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier,
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
     from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
@@ -248,9 +250,17 @@ def becomes_tensor(project: ValueFlow, path: str, spot: ExpressionPosition) -> b
         for root in target.roots
     }
     return any(
-        _TENSORS.intersection(site.names) and _is_given(site.call, taken, roots)
-        for site in project.calls_by(path, _TENSOR_WORDS)
+        (_TENSORS.intersection(site.names) or _makes_numbers(site)) and _is_given(site.call, taken, roots)
+        for site in project.calls_by(path, _TENSOR_WORDS | _ARRAY_WORDS)
     )
+
+
+def _makes_numbers(site: CallSite) -> bool:
+    """Whether a call makes an array of numbers: ``numpy.array(list(found), dtype=numpy.int32)``."""
+    if _ARRAYS.isdisjoint(site.names):
+        return False
+    dtypes = (last_identifier(arg.value) for arg in site.call.args if arg.keyword == "dtype")
+    return any(_NUMBER_DTYPE.fullmatch(word) for word in dtypes)
 
 
 def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
@@ -259,6 +269,9 @@ def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
+_ARRAY_WORDS = frozenset({"array", "asarray"})
+_ARRAYS = frozenset({"numpy.array", "numpy.asarray"})
+_NUMBER_DTYPE = re.compile(r"u?int\d*|long|float\d*|double|half")
 _TENSOR_WORDS = frozenset(
     {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
 )
@@ -352,6 +365,48 @@ def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> 
         returns is not None and has_stable_hash(annotated(type_inference(project), path_of(name), returns).element)
         for name, returns in said
     )
+
+
+def worker_counts(project: ValueFlow, path: str, source: Expression, value: Expression, loop: Loop) -> bool:
+    """Whether a value of a loop is the result of a worker that returns integers: ``for count in pool.imap_unordered(f, x)``,
+    ``future.result()`` of ``for future in as_completed([pool.submit(f, x) …])``.
+    """
+    word = last_identifier(source.func) if isinstance(source, Call) else ""
+    if word == "imap_unordered":
+        same = isinstance(value, Ref) and isinstance(loop.target, Ref) and value.roots == loop.target.roots
+        return same and not value.path and _returns_integers(project, path, source.args[0].value)  # type: ignore[union-attr]
+    if word != "as_completed" or not source.args:  # type: ignore[union-attr]
+        return False
+    for statement in loop.body if isinstance(value, Ref) and not value.path else ():
+        match statement:
+            case Assign(targets=(Ref() as target,), value=Call() as given) if target.roots == value.roots:  # type: ignore[union-attr]
+                value = given
+    if not isinstance(value, Call) or last_identifier(value.func) != "result":
+        return False
+    jobs = [each for _, each in project.resolver.values(path, source.args[0].value)]  # type: ignore[union-attr]
+    submitted = [each.elements[0] for each in jobs if isinstance(each, Comprehension)]
+    return bool(submitted) and all(
+        isinstance(each, Call)
+        and last_identifier(each.func) == "submit"
+        and bool(each.args)
+        and _returns_integers(project, path, each.args[0].value)
+        for each in submitted
+    )
+
+
+def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool:
+    """Whether a function is known to return integers alone."""
+    names, inference = project.resolver, type_inference(project)
+    found = project.names(path, worker)
+    if not found or not all(":" in name and names.functions(name) for name in found):
+        return bool(found) and all(name in ("builtins.len", "builtins.int", "builtins.ord") for name in found)
+    for name in found:
+        declared = [each.returns for each in names.functions(name)]
+        kinds = [annotated(inference, path_of(name), each).kind for each in declared if each is not None]
+        kinds = kinds or [inference.of(path_of(name), each).kind for each in names.return_expressions(name)]
+        if not kinds or not all(kind in ("int", "bool") for kind in kinds):
+            return False
+    return True
 
 
 def has_stable_hash(element: AbstractValue) -> bool:

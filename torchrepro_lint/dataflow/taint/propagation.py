@@ -273,10 +273,8 @@ def _in_expression(
 ) -> Iterator[TaintStep]:
     path, node, taint = tainted.path, tainted.node, tainted.taint
     match parent:
-        case Call(func=func) if func is node:
-            return
         case Call():
-            yield from analysis.arguments.steps(tainted, parent, spot)
+            yield from _in_call(analysis, tainted, spot, parent)
         case Subscript(value=value) if value is node:
             yield from analysis.methods.picked(tainted, parent)
         case Subscript():
@@ -293,6 +291,16 @@ def _in_expression(
             yield from analysis.loops.comprehended(tainted, parent)
         case Attribute(name=word):
             yield TaintedValue(path, parent, taint, (word,))
+
+
+def _in_call(
+    analysis: TaintContext, tainted: TaintedValue, spot: ExpressionPosition, call: Call
+) -> Iterator[TaintStep]:
+    """An argument of a call; or the callee, which only a module that is made of others can be."""
+    if call.func is not tainted.node:
+        yield from analysis.arguments.steps(tainted, call, spot)
+    elif tainted.taint.kind == "sequence":
+        yield TaintedValue(tainted.path, call, SCALAR)
 
 
 def _is_stored(analysis: TaintContext, path: str, subscript: Subscript) -> bool:

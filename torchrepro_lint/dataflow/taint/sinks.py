@@ -1,18 +1,140 @@
-"""Taint sinks in words: what an arbitrary order decides in the end, by the name that the program gives it."""
+"""Taint sinks in words: what an arbitrary order decides in the end, by the name that the program gives it.
+
+Of a module that has nothing to do with torch only what it writes into a file counts: the data that a training run reads.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.dataflow.taint.arguments import receiver_of
 from torchrepro_lint.source.text import Message, Reference
-from torchrepro_lint.syntax.nodes import Assign, Call, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Operation, Ref, Subscript
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.dataflow.taint.context import Sink, TaintedVariable
+    from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
     from torchrepro_lint.dataflow.taint.transfer import OrderTaint
     from torchrepro_lint.syntax.nodes import Expression
+
+# Calls that write data into a file, by name, and methods of objects that are not known.
+_WRITERS = re.compile(
+    r"numpy\.(save|savez|savez_compressed|savetxt)|torch\.save|safetensors(\.\w+)*\.save_file|"
+    r"(json|simplejson|ujson|pickle|cPickle|_pickle|dill|cloudpickle|joblib|yaml|msgpack|marshal)\.(safe_)?dump|"
+    r"scipy\.(io\.savemat|sparse\.save_npz)|pyarrow\.(\w+\.)*write_\w+|"
+    r"(builtins|io|gzip|bz2|lzma|codecs)\.(open|\w+File|TextIOWrapper)\(\)\.write(lines)?|"
+    r"pathlib\.\w+\(\)\.(write_text|write_bytes|open\(\)\.write(lines)?)|"
+    r"csv\.(writer|DictWriter)\(\)\.writerows?|h5py\.\w+\(\)\.create_dataset|webdataset\.\w+\(\)\.write"
+)
+_WRITING_METHODS = frozenset(
+    {"to_csv", "to_json", "to_parquet", "to_pickle", "to_feather", "to_hdf", "tofile", "writelines", "writerow"}
+    | {"writerows", "write_text", "save_to_disk", "create_dataset", "write_csv", "write_parquet"}
+)
+_WRITING_WORDS = _WRITING_METHODS | {
+    "write",
+    "dump",
+    "safe_dump",
+    "save",
+    "savez",
+    "savez_compressed",
+    "savetxt",
+    "savemat",
+}
+# Files that no training run reads, and folders and files of a project that prepare no data.
+_DOCUMENTS = re.compile(
+    r"(?i).*\.(md|rst|html?|log|lock|py|pyi|sh|tex|css|js|ts|svg|toml|cfg|ini|c|cpp|h|cu|cmake|ipynb)"
+)
+_ASIDE = re.compile(
+    r"(.*/)?((tests?|docs?|\.\w+|ci)/.*|(test_\w+|\w+_test|setup|conftest|conf|noxfile|versioneer)\.py)"
+)
+
+
+def decisive_sink(project: TaintFlow, path: str, start: Iterable[TaintedValue | Sink]) -> Sink | None:
+    """The first sink that counts for what a file taints: any in a module of torch, else data that is written into a file."""
+    if path in project.torch_modules:
+        return project.taint.first_sink(start)
+    return project.taint.first_sink(start, partial(is_data_written, project))
+
+
+def is_followed_in(project: TaintFlow, path: str) -> bool:
+    """Whether orders count in a file: it imports torch, such a file imports it, or it may prepare the data of a project that
+    uses torch.
+    """
+    return path in project.torch_modules or (project.resolver.modules.uses_torch and prepares_data(path))
+
+
+def may_decide(project: TaintFlow, path: str) -> bool:
+    """Whether orders count in a file, and by its words it may write a file where nothing else counts."""
+    return path in project.torch_modules or (
+        is_followed_in(project, path)
+        and any(has_word(project.resolver.modules.summary(path).calls, word) for word in _WRITING_WORDS)
+    )
+
+
+def prepares_data(path: str) -> bool:
+    """Whether a file may prepare what a training run reads: not a test, a page, or a script that builds the package."""
+    return _ASIDE.fullmatch(path) is None
+
+
+def is_data_written(project: TaintFlow, taken: Sink) -> bool:
+    """Whether a sink is the content of a file that is written as data."""
+    return isinstance(taken.node, Call) and writes_data(project, taken.path, taken.node)
+
+
+def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
+    """Whether a call writes data into a file: not a page of documentation, a program or a log."""
+    names = project.names(path, call.func)
+    if names:
+        writes = any(map(_WRITERS.fullmatch, names)) or (
+            last_identifier(call.func) in _WRITING_METHODS and not any(":" in name for name in names)
+        )
+    else:
+        writes = last_identifier(call.func) in _WRITING_METHODS
+    return writes and not any(_DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call))
+
+
+def _destinations(project: TaintFlow, path: str, call: Call) -> Iterator[str]:
+    """The literal ends of the paths that a call may write to: its own arguments, and those of the ``open`` before."""
+    for value in (*(arg.value for arg in call.args), receiver_of(call.func)):
+        if value is not None:
+            yield from _ends(project, path, value)
+            for file, made in (*project.resolver.values(path, value), *_entered(project, path, value)):
+                match made:
+                    case Call(func=func, args=args) if last_identifier(func) == "open":
+                        for place in (*(arg.value for arg in args[:1]), receiver_of(func)):
+                            yield from _ends(project, file, place) if place is not None else ()
+
+
+def _entered(project: TaintFlow, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+    """The context managers that a ``with`` statement binds to a variable."""
+    for root in value.roots if isinstance(value, Ref) and not value.path else ():
+        yield from ((path, made) for how, made in project.resolver.assigned(path + root) if how == "with")
+
+
+def _ends(project: TaintFlow, path: str, value: Expression, depth: int = 0) -> Iterator[str]:
+    """The literal texts with which a path may end."""
+    match value:
+        case Constant(value=str(text)):
+            yield text
+        case Operation(op="f" | "+" | "/" | "%", operands=(*_, last)) if depth < _DEEPEST_PATH:
+            yield from _ends(project, path, last, depth + 1)
+        case Call(args=(*_, last)) if depth < _DEEPEST_PATH:
+            yield from _ends(project, path, last.value, depth + 1)
+        case Ref() if depth < _DEEPEST_PATH:
+            for file, each in project.resolver.values(path, value):
+                if each is not value:
+                    yield from _ends(project, file, each, depth + 1)
+            if (default := project.resolver.default(path, value)) is not None:
+                yield from _ends(project, path, default, depth + 1)
+
+
+_DEEPEST_PATH = 4
 
 # Longer names are not repeated in a message.
 _LONGEST_NAME = 40

@@ -15,7 +15,8 @@ from torchrepro_lint.dataflow.taint.prefilter import (
     may_be_set,
 )
 from torchrepro_lint.dataflow.taint.propagation import transfer
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SET, WALK, OrderTaint
+from torchrepro_lint.dataflow.taint.sinks import decisive_sink
+from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.syntax.nodes import (
@@ -30,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Operation,
     Ref,
+    Subscript,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
 
@@ -53,12 +55,16 @@ _LISTS = frozenset({"os.listdir", "glob.glob"})
 
 
 class Listing(NamedTuple):
-    """A call that lists a directory: its label for messages, its taint, and whether it is a list (else an iterator)."""
+    """A call that lists a directory: its label for messages, its taint, and whether it is a list (else an iterator).
+
+    ``maker`` is what makes the names of its files anew in each run, such as ``uuid4``; empty if nothing is known to.
+    """
 
     site: CallSite
     label: str
     taint: OrderTaint
     is_list: bool
+    maker: str = ""
 
 
 def listings(project: ValueFlow, path: str) -> Iterator[Listing]:
@@ -67,7 +73,8 @@ def listings(project: ValueFlow, path: str) -> Iterator[Listing]:
         label = _label(project, path, site)
         if label:
             walks = label.rpartition(".")[2] in ("walk", "fwalk")
-            yield Listing(site, label, WALK if walks else LISTING, label in _LISTS)
+            maker = "" if walks else _maker_of_names(project, path, site.call)
+            yield Listing(site, label, WALK if walks else FRESH if maker else LISTING, label in _LISTS, maker)
 
 
 def _label(project: ValueFlow, path: str, site: CallSite) -> str:
@@ -98,6 +105,124 @@ def _is_path(project: ValueFlow, path: str, receiver: Expression) -> bool:
     return any(inference.of(file, value).kind == "path" for file, value in found if value != receiver)
 
 
+# Calls that make another name in each run, and those that create a file under one in a directory.
+_NAME_MAKERS = frozenset({"uuid.uuid1", "uuid.uuid4", "secrets.token_hex", "secrets.token_urlsafe", "tempfile.mktemp"})
+_FILE_MAKERS = frozenset({"tempfile.mkstemp", "tempfile.NamedTemporaryFile", "tempfile.mkdtemp"})
+_FILE_MAKING = frozenset(each.rpartition(".")[2] for each in _FILE_MAKERS)
+_MAKING_MODULES = frozenset({"uuid", "secrets", "tempfile"})
+# A name is followed through so many variables and calls.
+_DEEPEST_NAME = 6
+
+
+class FreshSort(NamedTuple):
+    """A sort of names that are made anew in each run, and the call that makes them."""
+
+    call: Call
+    maker: str
+
+
+def fresh_sorts(project: ValueFlow, path: str) -> Iterator[FreshSort]:
+    """The sorts of a module whose elements, or keys, are names that are made anew in each run."""
+    if not _makes_names(project, path):
+        return
+    for site in project.calls_by(path, frozenset({"sorted"})):
+        if "builtins.sorted" in site.names and len(site.call.args) == 1:
+            for file, value in project.values(path, site.call.args[0].value):
+                match value:
+                    case Comprehension(elements=(element, *_)) if maker := _maker(project, file, element):
+                        yield FreshSort(site.call, maker)
+
+
+def _makes_names(project: ValueFlow, path: str) -> bool:
+    imports = project.resolver.modules.summary(path).imports
+    return any(each.partition(".")[0] in _MAKING_MODULES for each in imports)
+
+
+def _maker_of_names(project: ValueFlow, path: str, call: Call) -> str:
+    """What makes the names of the files in a listed directory anew in each run; empty if the module is not seen to."""
+    if not _makes_names(project, path) or (listed := _directory(call)) is None:
+        return ""
+    positions = project.uses.spots(path).items()
+    for expression in (each for each, _ in positions if isinstance(each, Call | Operation)):
+        match expression:
+            case Call(args=args, func=func) if last_identifier(func) in _FILE_MAKING and (
+                made := _FILE_MAKERS.intersection(project.names(path, func))
+            ):
+                if any(arg.keyword == "dir" and _key_of(arg.value) == listed for arg in args):
+                    return min(made)
+            case _ if (parts := _joined(expression)) is not None and _key_of(parts[0]) == listed:
+                if maker := _maker(project, path, parts[1]):
+                    return maker
+    return ""
+
+
+def _joined(expression: Call | Operation) -> tuple[Expression, Expression] | None:
+    """The folder and the name of a path: ``os.path.join(folder, name)``, ``folder / name``, ``f"{folder}/{name}"``."""
+    match expression:
+        case Call(func=func, args=(first, second, *_)) if last_identifier(func) == "join":
+            return first.value, second.value
+        case (
+            Operation(op="/", operands=(folder, name))
+            | Operation(op="f", operands=(folder, Constant(value="/"), name, *_))
+        ):
+            return folder, name
+    return None
+
+
+def _directory(call: Call) -> object:
+    """The directory that a call lists, as it is written; None where it is not a name or a literal."""
+    match call.func:
+        case Ref(path=(*words, word)) as func if word in _PATH_METHODS and func.roots != ("glob",):
+            return _key_of(func._replace(path=tuple(words)))
+    listed = call.args[0].value if call.args else None
+    match listed:
+        case Call(func=joined, args=(first, *_)) if last_identifier(joined) == "join":
+            return _key_of(first.value)
+        case Operation(op="/" | "f" | "+", operands=(folder, *_)):
+            return _key_of(folder)
+    return _key_of(listed) if listed is not None else None
+
+
+def _key_of(place: Expression) -> object:
+    """A key that is equal for places that are written alike; an attribute of ``self`` is the same in all methods."""
+    match place:
+        case Call(func=func, args=(arg,)) if last_identifier(func) in ("str", "Path"):
+            return _key_of(arg.value)
+        case Constant(value=str(text)):
+            return text.partition("*")[0].rstrip("/")
+        case Ref(roots=roots, path=path):
+            return tuple("self" if root.endswith(".self") else root for root in roots), path
+    return None
+
+
+def _maker(project: ValueFlow, path: str, name: Expression, depth: int = 0) -> str:
+    """The call that makes anew in each run what a name begins with; empty if it begins otherwise."""
+    if depth > _DEEPEST_NAME:
+        return ""
+    for file, inner in _beginnings(project, path, name):
+        match inner:
+            case Call(func=func) if made := _NAME_MAKERS.intersection(project.names(file, func)):
+                return min(made)
+        if found := _maker(project, file, inner, depth + 1) if inner is not name else "":
+            return found
+    return ""
+
+
+def _beginnings(project: ValueFlow, path: str, name: Expression) -> Iterator[tuple[str, Expression]]:
+    """What a text begins with, besides literals: ``str(x)``, ``x.hex``, ``f"{x}.pt"``, ``x + ".pt"``, the values of a variable."""
+    match name:
+        case Call(func=func, args=args):
+            yield path, name
+            if last_identifier(func) in ("str", "Path", "basename") and args:
+                yield path, args[0].value
+        case Attribute(value=value) | Subscript(value=value):
+            yield path, value
+        case Operation(op="f" | "+" | "%", operands=operands):
+            yield from [(path, each) for each in operands if not isinstance(each, Constant)][:1]
+        case Ref():
+            yield from (each for each in project.values(path, name._replace(path=())) if not isinstance(each[1], Ref))
+
+
 _COMPLETIONS = frozenset(
     {
         "concurrent.futures.as_completed",
@@ -109,14 +234,27 @@ _COMPLETIONS = frozenset(
 )
 
 
-def completions(project: ProgramIndex, path: str) -> Iterator[tuple[CallSite, str]]:
-    """The calls of a module that give results in completion order, with the name that they are written as."""
+_WAITS = frozenset({"concurrent.futures.wait", "concurrent.futures._base.wait", "asyncio.wait", "asyncio.tasks.wait"})
+
+
+class Completion(NamedTuple):
+    """A call that gives results in completion order, the name that it is written as, and its taint."""
+
+    site: CallSite
+    word: str
+    taint: OrderTaint
+
+
+def completions(project: ProgramIndex, path: str) -> Iterator[Completion]:
+    """The calls of a module that give results in completion order; ``wait`` gives a set of those that are done."""
     for site in project.calls(path):
         word = last_identifier(site.call.func)
         if not _COMPLETIONS.isdisjoint(site.names) or (
             word == "imap_unordered" and not any(":" in n for n in site.names)
         ):
-            yield site, word
+            yield Completion(site, word, COMPLETION)
+        elif not _WAITS.isdisjoint(site.names):
+            yield Completion(site, word, container_of(COMPLETION, 0))
 
 
 _SETS = frozenset({"set", "frozenset"})
@@ -150,7 +288,10 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
         if becomes_tensor(project, path, spot):
             continue
         for step in transfer(analysis, TaintedValue(path, node, SET)):
-            if isinstance(step, OrderObservation) and (taken := analysis.first_sink(step.continuations)) is not None:
+            if (
+                isinstance(step, OrderObservation)
+                and (taken := decisive_sink(project, path, step.continuations)) is not None
+            ):
                 yield SetOrder(step, what.element, taken)
 
 

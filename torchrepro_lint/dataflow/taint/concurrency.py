@@ -1,0 +1,398 @@
+"""Taint sources of concurrency: what several threads or processes put into one queue or one list is in the order of their arrival.
+
+A launch starts a function in a thread or process: ``Thread(target=work)``, ``pool.submit(work, x)``, a subclass with ``run``. What is
+received from a queue is tainted by the loop that receives it; a list that threads append to, where it is read after the launch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.dataflow.taint.arguments import receiver_of
+from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
+from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
+from torchrepro_lint.dataflow.taint.propagation import consequences
+from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Function,
+    Lambda,
+    Loop,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+
+if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.taint.analysis import TaintFlow
+    from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
+
+_STARTING = frozenset({"Thread", "Process"})
+_SPAWNING = frozenset({"spawn", "start_processes"})
+_SUBMITTING = frozenset({"submit", "apply_async", "add_done_callback"})
+_MAPPING = frozenset({"map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async"})
+_LAUNCHING = _STARTING | _SPAWNING | _SUBMITTING | _MAPPING
+_POOLS = re.compile(
+    r"(concurrent\.futures(\.\w+)*\.(Thread|Process)PoolExecutor|(\w+\.)*multiprocessing(\.\w+)*(\(\))?(\.\w+)*\.(Thread)?Pool)\(\)\.\w+"
+)
+_THREADS = re.compile(r".*(ThreadPoolExecutor|ThreadPool|multiprocessing\.dummy\.Pool|threading\.Thread)\b.*")
+_WORKER_CLASSES = re.compile(r"threading\.Thread|(\w+\.)*multiprocessing(\.\w+)*\.Process")
+_QUEUES = re.compile(
+    r"(queue|asyncio(\.queues)?|(\w+\.)*multiprocessing(\.\w+(\(\))?)*)\.(Simple|Lifo|Joinable)?Queue\(\)\.(get|get_nowait)"
+)
+_PUTTING = frozenset({"put", "put_nowait"})
+_GETTING = frozenset({"get", "get_nowait"})
+_GROWING = frozenset({"append", "extend", "appendleft", "insert"})
+# A function that a worker calls is looked into to this depth, and so are arguments that one launch passes on.
+_MOST_CALLS = 2
+
+
+class Launch(NamedTuple):
+    """A call that starts a function in threads or processes: whether in several, and whether these share memory."""
+
+    path: str
+    call: Call
+    function: str
+    several: bool
+    shares: bool
+
+
+class ArrivalOrder(NamedTuple):
+    """A place that takes or leaves values in the order of their arrival: what is said of it, and what it taints."""
+
+    node: Expression
+    said: str
+    cure: str
+    tainted: tuple[TaintedValue | Sink, ...]
+
+
+def arrival_orders(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
+    """The places of a file that take or leave values in the order in which several threads or processes give them."""
+    graph = project.resolver.call_graph
+    if path in graph.paths(_GETTING) or path in graph.paths(["iter"]):
+        yield from _received(project, path)
+    if path in graph.paths(_LAUNCHING) or path in graph.paths(_GROWING):
+        yield from _grown(project, path)
+
+
+# --- launches --------------------------------------------------------------------------------------------------------
+
+
+def launches(project: TaintFlow) -> tuple[Launch, ...]:
+    """All launches of the project."""
+    found: tuple[Launch, ...] | None = project.revision_cache.get("launches")
+    if found is None:
+        files = sorted(project.resolver.call_graph.paths(_LAUNCHING))
+        found = tuple(launch for path in files for launch in _in_file(project, path))
+        found += tuple(_of_classes(project))
+        project.revision_cache["launches"] = found
+    return found
+
+
+def _in_file(project: TaintFlow, path: str) -> Iterator[Launch]:
+    for site in project.calls_by(path, _LAUNCHING):
+        word = last_identifier(site.call.func)
+        if any(":" in name for name in site.names):
+            continue
+        given, several, shares = _launched(project, path, site, word)
+        for target in _targets(project, path, given) if given is not None else ():
+            yield Launch(path, site.call, target, several, shares)
+
+
+def _launched(project: TaintFlow, path: str, site: CallSite, word: str) -> tuple[Expression | None, bool, bool]:
+    """The function that a call starts, whether several times at once, and whether in threads of this process."""
+    call, keywords = site.call, {arg.keyword: arg.value for arg in site.call.args if arg.keyword}
+    first = next((arg.value for arg in call.args[:1] if arg.keyword is None and not arg.star), None)
+    repeated = _is_repeated(project, path, call)
+    if word in _STARTING:
+        return keywords.get("target"), repeated, word == "Thread"
+    if word in _SPAWNING:
+        return (first or keywords.get("fn")), not _is_one(keywords.get("nprocs")), False
+    if word == "add_done_callback":
+        return first, repeated, True
+    if "callback" in keywords and word == "apply_async":
+        return keywords["callback"], repeated, True
+    if not any(map(_POOLS.fullmatch, site.names)) or _has_one_worker(project, path, call):
+        return None, False, False
+    return first, repeated or word in _MAPPING, any(map(_THREADS.fullmatch, site.names))
+
+
+def _targets(project: TaintFlow, path: str, given: Expression) -> Iterator[str]:
+    """The functions of the project that a value is; of a partial, the function."""
+    match given:
+        case Lambda(function=function):
+            yield path + function
+        case Call(func=func, args=(arg, *_)) if last_identifier(func) == "partial":
+            yield from _targets(project, path, arg.value)
+        case Ref():
+            yield from (name for name in project.names(path, given) if ":" in name and project.resolver.functions(name))
+
+
+def _of_classes(project: TaintFlow) -> Iterator[Launch]:
+    """The objects of subclasses of Thread and Process: each runs their ``run``."""
+    names = project.resolver
+    for word in sorted(_STARTING):
+        for base in (f"threading.{word}", f"multiprocessing.{word}", f"torch.multiprocessing.{word}"):
+            for owner in names.subclasses(base):
+                for run in names.methods(owner, "run"):
+                    for path, call in names.call_graph.constructor_calls(owner) if names.functions(run) else ():
+                        yield Launch(path, call, run, _is_repeated(project, path, call), word == "Thread")
+
+
+def _is_repeated(project: TaintFlow, path: str, call: Call) -> bool:
+    """Whether a call stands in a loop or comprehension, or is in a function that is called in one."""
+    spot = project.uses.spots(path).of(call)
+    if spot is None:
+        return False
+    if _is_in_loop(project, path, call, spot):
+        return True
+    callers = project.uses.of_result(path + spot.function) if spot.function != ":" else []
+    return any(
+        (there := project.uses.spots(file).of(each)) is not None and _is_in_loop(project, file, each, there)
+        for file, each in callers
+    )
+
+
+def _is_in_loop(project: TaintFlow, path: str, node: Expression, spot: ExpressionPosition) -> bool:
+    if any(isinstance(block.owner, Loop) and block.number == 0 for block in spot.blocks):
+        return True
+    return next(_comprehensions(project, path, node), None) is not None
+
+
+def _comprehensions(project: TaintFlow, path: str, node: Expression) -> Iterator[Comprehension]:
+    """The comprehensions whose elements contain an expression, innermost first."""
+    spots = project.uses.spots(path)
+    spot = spots.of(node)
+    while spot is not None and spot.parent is not None:
+        if isinstance(spot.parent, Comprehension) and not any(node is each.source for each in spot.parent.clauses):
+            yield spot.parent
+        node, spot = spot.parent, spots.of(spot.parent)
+
+
+def _is_one(value: Expression | None) -> bool:
+    return isinstance(value, Constant) and value.value == 1
+
+
+def _has_one_worker(project: TaintFlow, path: str, call: Call) -> bool:
+    """Whether a pool has one worker: ``ThreadPoolExecutor(max_workers=1)``."""
+    receiver = receiver_of(call.func)
+    made = list(project.resolver.values(path, receiver)) if receiver is not None else []
+    if isinstance(receiver, Ref) and not receiver.path:
+        made += [(path, value) for root in receiver.roots for _, value in project.resolver.assigned(path + root)]
+    return any(
+        isinstance(each, Call)
+        and any(arg.keyword in (None, "max_workers", "processes") and _is_one(arg.value) for arg in each.args[:1])
+        for _, each in made
+    )
+
+
+def _starts_of(project: TaintFlow, function: str, depth: int = 0) -> Iterator[Launch]:
+    """The launches of a function, and of those that call it."""
+    yield from (each for each in launches(project) if each.function == function)
+    if depth < _MOST_CALLS:
+        for path, call in project.uses.of_result(function):
+            spot = project.uses.spots(path).of(call)
+            if spot is not None and spot.function != ":" and path + spot.function != function:
+                yield from _starts_of(project, path + spot.function, depth + 1)
+
+
+# --- queues ----------------------------------------------------------------------------------------------------------
+
+
+def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
+    """What is taken from queues that several workers fill."""
+    for site in project.calls_by(path, _GETTING | {"iter"}):
+        got = site.call.func
+        if "builtins.iter" in site.names and len(site.call.args) == 2:
+            got = site.call.args[0].value
+        if not isinstance(got, Ref) or not any(map(_QUEUES.fullmatch, project.names(path, got))):
+            continue
+        queue = got._replace(path=got.path[:-1])
+        if not _has_several_producers(project, path, queue):
+            continue
+        if got is not site.call.func:
+            tainted: tuple[TaintedValue | Sink, ...] = (TaintedValue(path, site.call, COMPLETION),)
+        else:
+            tainted = tuple(_taken(project, path, site.call))
+        yield ArrivalOrder(
+            site.call,
+            "several workers put their results into this queue, and the order in which they finish ",
+            "put each result with the index of its input, and sort by it",
+            tainted,
+        )
+
+
+def _taken(project: TaintFlow, path: str, call: Call) -> Iterator[TaintedValue | Sink]:
+    """What a call that takes one value taints: the list of a comprehension, or what the loop around leaves behind."""
+    for comprehension in _comprehensions(project, path, call):
+        if comprehension.kind in ("list", "generator"):
+            yield TaintedValue(path, comprehension, COMPLETION)
+        return
+    spot = project.uses.spots(path).of(call)
+    if spot is None:
+        return
+    loop = next((b.owner for b in reversed(spot.blocks) if isinstance(b.owner, Loop) and b.number == 0), None)
+    loop = spot.statement if isinstance(spot.statement, Loop) and loop is None else loop
+    if isinstance(loop, Loop):
+        arrival = Arrival(call, spot.statement)
+        yield from consequences(
+            arrival_effects(project.taint, TaintedValue(path, call, COMPLETION), loop, spot, arrival)
+        )
+
+
+def _has_several_producers(project: TaintFlow, path: str, queue: Ref) -> bool:
+    made = set(_creations(project, path, queue))
+    if not made:
+        return False
+    started: set[tuple[str, int]] = set()
+    for file in sorted(project.resolver.call_graph.paths(_PUTTING)):
+        for site in project.calls_by(file, _PUTTING):
+            receiver = receiver_of(site.call.func)
+            starts = [] if receiver is None else list(_starts_of(project, site.function))
+            if receiver is None or not starts or made.isdisjoint(_creations(project, file, receiver)):
+                continue
+            if any(each.several for each in starts):
+                return True
+            started.update((each.path, each.call.start) for each in starts)
+    return len(started) > 1
+
+
+def _creations(project: TaintFlow, path: str, queue: Expression, depth: int = 0) -> Iterator[tuple[str, int]]:
+    """The places of the calls that make a queue."""
+    for file, value in project.resolver.values_through_calls(path, queue):
+        if isinstance(value, Call) and last_identifier(value.func).endswith("Queue"):
+            yield file, value.start
+    if isinstance(queue, Ref) and not queue.path and depth < _MOST_CALLS:
+        for root in queue.roots:
+            parameter = project.resolver.parameter(path + root)
+            if parameter is not None:
+                for file, given in _passed_by_launches(project, path + parameter.function.name, parameter.position):
+                    yield from _creations(project, file, given, depth + 1)
+
+
+def _passed_by_launches(project: TaintFlow, function: str, position: int) -> Iterator[tuple[str, Expression]]:
+    """The arguments that pools pass for a parameter: ``submit(work, queue)``, ``apply_async(work, (queue,))``."""
+    for launch in launches(project):
+        if launch.function == function:
+            given = list(_arguments(launch.call))
+            if position < len(given):
+                yield launch.path, given[position]
+
+
+def _arguments(call: Call) -> Iterator[Expression]:
+    """The arguments with which a launch calls its function."""
+    word = last_identifier(call.func)
+    packed = next((arg.value for arg in call.args if arg.keyword == "args"), None)
+    plain = [arg.value for arg in call.args if arg.keyword is None]
+    if word == "submit":
+        yield from plain[1:]
+    elif isinstance(packed := packed or (plain[1] if word == "apply_async" and len(plain) > 1 else None), Collection):
+        yield from (item for item in packed.items if item is not None)
+
+
+# --- lists and dicts -------------------------------------------------------------------------------------------------
+
+
+def _grown(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
+    """The lists and dicts that several threads fill: the calls and assignments of a file that do so."""
+    started: dict[str, list[Launch]] = {}
+    for launch in launches(project):
+        if launch.shares:
+            started.setdefault(launch.function, []).append(launch)
+    for function, starts in sorted(started.items()):
+        if path_of(function) == path and (len(starts) > 1 or starts[0].several):
+            for definition in project.resolver.functions(function):
+                yield from _filled(project, path, definition, starts)
+    for site in project.calls_by(path, frozenset({"apply_async", "add_done_callback"})):
+        yield from _callback(project, path, site)
+
+
+def _callback(project: TaintFlow, path: str, site: CallSite) -> Iterator[ArrivalOrder]:
+    """``pool.apply_async(work, args, callback=results.append)`` in a loop."""
+    for arg in site.call.args:
+        match arg.value:
+            case Ref(path=(*words, word)) as given if word in _GROWING and arg.keyword == "callback":
+                spot = project.uses.spots(path).of(site.call)
+                if spot is not None and _is_repeated(project, path, site.call):
+                    kept = given._replace(path=tuple(words))
+                    reads = project.taint.reads(path, kept, COMPLETION, spot, site.call.end)
+                    yield _order(project, path, site.call, kept, tuple(reads))
+
+
+def _filled(project: TaintFlow, path: str, function: Function, starts: list[Launch]) -> Iterator[ArrivalOrder]:
+    for statement in statements(function.body):
+        for expression in expressions(statement):
+            for each in subexpressions(expression):
+                match each:
+                    case Call(func=Ref(path=(*words, word)) as func) if word in _GROWING:
+                        kept = func._replace(path=tuple(words))
+                        tainted = tuple(_reads(project, path, function, kept, starts, COMPLETION))
+                        yield _order(project, path, each, kept, tainted)
+        for target in statement.targets if isinstance(statement, Assign) else ():
+            match target:
+                case Subscript(value=Ref() as kept, indices=(index,)) if not isinstance(index, Constant):
+                    tainted = tuple(_reads(project, path, function, kept, starts, MAPPING))
+                    if _is_dict(project, path, function, kept, starts):
+                        yield _order(project, path, target, kept, tainted)
+
+
+def _order(
+    project: TaintFlow, path: str, node: Expression, kept: Ref, tainted: tuple[TaintedValue | Sink, ...]
+) -> ArrivalOrder:
+    name = project.text(path)[kept.start : kept.base_end if not kept.path else kept.end]
+    name = ".".join((name.partition(".")[0], *kept.path))
+    said = f"several threads add to `{name}` in the order in which they finish, which "
+    return ArrivalOrder(node, said, "use map, which keeps the order, or an index for each result", tainted)
+
+
+def _reads(
+    project: TaintFlow, path: str, function: Function, kept: Ref, starts: list[Launch], taint: OrderTaint
+) -> Iterator[TaintedValue]:
+    """The reads of a container outside the function that fills it, after it was started."""
+    for launch, file, outside in _outside(path, function, kept, starts):
+        spot = project.uses.spots(launch.path).of(launch.call)
+        here = spot if file == launch.path else project.uses.spots(file).of(kept)
+        if here is None:
+            continue
+        after = launch.call.end if file == launch.path else kept.end
+        for read in project.taint.reads(file, outside, taint, here, after):
+            inside = read.path == path and function.start <= read.node.start < function.end
+            passed = read.path == launch.path and launch.call.start <= read.node.start < launch.call.end
+            if not inside and not passed:
+                yield read
+
+
+def _outside(path: str, function: Function, kept: Ref, starts: list[Launch]) -> Iterator[tuple[Launch, str, Ref]]:
+    """A container as it is named where it lives longer than the function: around it, or by who launches it."""
+    own = f"{function.name}.<locals>."
+    for launch in starts:
+        for root in kept.roots:
+            word = root.removeprefix(own) if root.startswith(own) else ""
+            params = [param.name for param in function.params]
+            if not word or (function.owner and params and word == params[0] and len(kept.path) == 1):
+                yield launch, path, kept
+            elif word in params and not kept.path:
+                given = list(_arguments(launch.call))
+                at = params.index(word)
+                if at < len(given) and isinstance(given[at], Ref):
+                    yield launch, launch.path, given[at]  # type: ignore[misc]  # a reference
+
+
+def _is_dict(project: TaintFlow, path: str, function: Function, kept: Ref, starts: list[Launch]) -> bool:
+    """Whether a container is known to be a dict that is filled from nothing."""
+    for _, file, outside in _outside(path, function, kept, starts):
+        for _, value in project.resolver.values(file, outside):
+            match value:
+                case Collection(kind="dict", items=()):
+                    return True
+                case Call(func=func, args=()) if last_identifier(func) in ("dict", "OrderedDict"):
+                    return True
+    return False
