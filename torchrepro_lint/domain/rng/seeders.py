@@ -70,6 +70,7 @@ _NONDETERMINISTIC_SOURCES = re.compile(
 SEEDABLE_GENERATORS = {
     "numpy.random.default_rng": "np.random.default_rng",
     "numpy.random.RandomState": "np.random.RandomState",
+    "numpy.random.mtrand.RandomState": "np.random.RandomState",
     "numpy.random.SeedSequence": "np.random.SeedSequence",
     "numpy.random.PCG64": "np.random.PCG64",
     "numpy.random.PCG64DXSM": "np.random.PCG64DXSM",
