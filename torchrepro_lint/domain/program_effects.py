@@ -232,7 +232,11 @@ class ProgramEffects(Traces):
 
     def _find_programs(self, entries: Sequence[Entry]) -> Iterator[Program]:
         for entry, run in self.traces_from(entries):
-            yield Program(entry, run, self._effects(run))
+            yield Program(entry, run, self._program_effects(entry, run))
+
+    def _program_effects(self, _entry: Entry, run: Trace) -> RngEffects:
+        """The effects of a program."""
+        return self._effects(run)
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
         """The programs that run any code of a file."""

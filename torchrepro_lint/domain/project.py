@@ -23,6 +23,7 @@ from torchrepro_lint.domain.loaders.workers import (
     worker_seeds,
 )
 from torchrepro_lint.domain.operations.initialised import initialised_attributes
+from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.query.fixpoint import TablingSolver
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Condition, Signature
     from torchrepro_lint.config.settings import Settings
+    from torchrepro_lint.domain.rng.effects import RngEffects
     from torchrepro_lint.source.text import Lines
     from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.trace.builder import Trace
+    from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import TraceEvent
 
 
@@ -118,6 +122,17 @@ class Project(LoaderQueries):
         return self.of_all(
             "worker functions", lambda: frozenset(each.function for each in worker_functions(self.with_tracking()))
         )
+
+    def _program_effects(self, entry: Entry, run: Trace) -> RngEffects:
+        """The effects of a program, without the seeders that literal arguments rule out."""
+        effects = self._effects(run)
+        shipped = shipped_seeds(self.with_tracking(), self._catalogue, entry, run, effects)
+        for family, seeds in list(effects.seeds.items()) if shipped.ruled_out else ():
+            effects.seeds[family] = [each for each in seeds if each not in shipped.ruled_out]
+            if not effects.seeds[family]:
+                del effects.seeds[family]
+        effects.optional = shipped.optional
+        return effects
 
     def passed_seed(self, trace_event: TraceEvent) -> Expression | None:
         """The expression that a seeding call passes as its seed; None where it passes none, or where that is not known."""

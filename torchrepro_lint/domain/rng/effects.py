@@ -19,6 +19,7 @@ from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.constants import propagated_constant
 from torchrepro_lint.domain.flags import dictionary_items
 from torchrepro_lint.domain.rng.seeders import (
+    OptionalSeed,
     families_of_call,
     is_seeder_word,
     is_seeding_method,
@@ -71,8 +72,8 @@ class RngEffects:
     """The draws and seeds of each family in a trace, in order, and the relevance of the run (``matters``).
 
     ``acts``: the entry's own statements are relevant or draw, not only its imports. ``reseeds``: seeds that workers set
-    while they fetch samples, which seed nothing of the run. ``entropic``: calls that seed from entropy. ``iterates``: a
-    loader is iterated; what draws on iteration, and is not seen to be iterated, draws at the ``end``.
+    while they fetch samples, which seed nothing of the run. ``entropic``: calls that seed from entropy; ``optional``: families
+    that only an option seeds. ``iterates``: a loader is iterated; what draws on iteration, and is not seen to be iterated, draws at the ``end``.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class RngEffects:
         self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
         self.entropic: dict[str, list[Seed]] = {}
+        self.optional: tuple[OptionalSeed, ...] = ()
         self.iterates = False
         self.end = len(run.trace_events)
         self._names = names
