@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.domain.flag_effects import FLAG, VARIABLE_EFFECT
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
     WorkerDraw,
@@ -23,6 +24,7 @@ from torchrepro_lint.domain.loaders.workers import (
     worker_seeds,
 )
 from torchrepro_lint.domain.operations.initialised import initialised_attributes
+from torchrepro_lint.domain.rng.feasibility import is_feasible
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Condition, Signature
     from torchrepro_lint.config.settings import Settings
+    from torchrepro_lint.domain.flag_effects import StateEffect
+    from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.rng.effects import RngEffects
     from torchrepro_lint.source.text import Lines
     from torchrepro_lint.syntax.nodes import SyntaxTree
@@ -134,6 +138,18 @@ class Project(LoaderQueries):
         effects.optional = shipped.optional
         return effects
 
+    def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
+        """The effects of a program, without the flags and variables that literal arguments keep it from setting."""
+        known = self.revision_cache.setdefault("feasible state effects", {})
+        if id(program.run) not in known:
+            found = super().state_effects(program)
+            kept = (each for each in found if not _is_set(each) or self._is_feasible(program.run, each.trace_event))
+            known[id(program.run)] = tuple(kept)
+        return known[id(program.run)]  # type: ignore[no-any-return]
+
+    def _is_feasible(self, run: Trace, trace_event: TraceEvent) -> bool:
+        return not trace_event.call_path or is_feasible(self, run, trace_event, likely=False)
+
     def passed_seed(self, trace_event: TraceEvent) -> Expression | None:
         """The expression that a seeding call passes as its seed; None where it passes none, or where that is not known."""
         call = trace_event.event.value
@@ -188,3 +204,8 @@ class Context(NamedTuple):
     project: Project
     catalogue: Catalogue
     settings: Settings
+
+
+def _is_set(effect: StateEffect) -> bool:
+    """Whether an effect sets a flag or a variable in a function under a test."""
+    return effect.kind in (FLAG, VARIABLE_EFFECT)

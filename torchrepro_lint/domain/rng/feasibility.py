@@ -41,19 +41,20 @@ def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -
     A call that passes unknown arguments may turn on options that it does not name; among the first draws, one that
     needs no such option is preferred.
     """
-    found = (each for each in draws if _is_feasible(project, run, each.trace_event, likely=False))
+    found = (each for each in draws if is_feasible(project, run, each.trace_event, likely=False))
     first = next(found, None)
     if first is None:
         return None
     likely = (
         each
         for each in chain((first,), islice(found, _MOST_DRAWS))
-        if _is_feasible(project, run, each.trace_event, likely=True)
+        if is_feasible(project, run, each.trace_event, likely=True)
     )
     return next(likely, first)
 
 
-def _is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
+def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
+    """Whether some call path reaches an event; with ``likely`` a parameter whose argument is unknown has its default."""
     # Several rules ask about one trace, and about many draws of one function.
     cache = project.revision_cache.get("looks")
     if cache is None or cache.run is not run:
