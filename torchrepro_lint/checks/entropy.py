@@ -17,6 +17,7 @@ from torchrepro_lint.checks.fixes.outdated_comments import ENTROPY, without_outd
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.effects import display_name
+from torchrepro_lint.domain.rng.identifiers import only_makes_identifiers
 from torchrepro_lint.domain.rng.seeders import (
     SEEDABLE_GENERATORS,
     generator_seed,
@@ -126,12 +127,16 @@ def generator(context: Context) -> Iterator[Finding]:
     seeded = frozenset(_variables_seeded(sites))
     for site in sites:
         for name in site.names:
+            if name not in SEEDABLE_GENERATORS and name != "random.SystemRandom":
+                continue
+            if only_makes_identifiers(context.project, context.path, site.call):
+                continue
             if name == "random.SystemRandom":
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
                 fix = fix_system_random(context.project, context.path, site)
-            elif name in SEEDABLE_GENERATORS and (_is_seeded_later(site, seeded) or _is_known_given(site)):
+            elif _is_seeded_later(site, seeded) or _is_known_given(site):
                 continue
-            elif name in SEEDABLE_GENERATORS and lacks_seed(context.project.resolver, context.path, site.call):
+            elif lacks_seed(context.project.resolver, context.path, site.call):
                 message = f"{SEEDABLE_GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
                 fix = fix_generator(context.project, context.path, site)
             else:

@@ -365,6 +365,11 @@ class ProgramEffects(Traces):
             if self.resolver.imports(path, behind):
                 yield from self._seeding_in(path, found.words)
 
+    def own_seeding_functions(self, path: str) -> tuple[str, ...]:
+        """The functions of a file, and its body, with a call of a seeder."""
+        found = self._seeding_files
+        return self._seeding_in(path, found.words) if path in found.paths else ()
+
     @property
     def _seeding_files(self) -> CallCandidates:
         return self.of_all("seeding", lambda: call_candidates(self.resolver, self.seeding_words))

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.domain.flag_effects import FLAG, VARIABLE_EFFECT
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
@@ -30,8 +32,8 @@ from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
-from torchrepro_lint.syntax.nodes import Call, Expression, Ref
-from torchrepro_lint.syntax.visitor import path_of, subexpressions
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -136,7 +138,20 @@ class Project(LoaderQueries):
             if not effects.seeds[family]:
                 del effects.seeds[family]
         effects.optional = shipped.optional
+        effects.unknown_seeder = effects.unknown_seeder or (
+            len(effects.seeds) < len(FAMILIES) and bool(effects.draws) and self._may_seed_unseen(run)
+        )
         return effects
+
+    def _may_seed_unseen(self, run: Trace) -> bool:
+        """Whether a call that is not resolved may run a function of the project that seeds: a method by its name, or one that
+        ``getattr(plugin, f"on_{event}")`` looks up.
+        """
+        project = self.with_tracking()
+        seeding = [name for path in project.files for name in project.own_seeding_functions(path)]
+        words = {name.rpartition(".")[2].rpartition(":")[2] for name in seeding if name not in run.functions}
+        words = {word for word in words if word and not word.startswith("__")}
+        return bool(words) and any(may_call(words, each) for each in run.trace_events)
 
     def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
         """The effects of a program, without the flags and variables that literal arguments keep it from setting."""
@@ -204,6 +219,22 @@ class Context(NamedTuple):
     project: Project
     catalogue: Catalogue
     settings: Settings
+
+
+def may_call(words: AbstractSet[str], trace_event: TraceEvent) -> bool:
+    """Whether an event may call a function with one of these names: an unresolved method, or a method under a computed name."""
+    call = trace_event.event.value
+    if trace_event.event.kind != "call" or not isinstance(call, Call):
+        return False
+    if trace_event.names == ("builtins.getattr",) and len(call.args) > 1:
+        key = call.args[1].value
+        parts = key.operands if isinstance(key, Operation) and key.op in ("f", "+") else ()
+        known = [each.value if isinstance(each, Constant) else None for each in parts]
+        if not any(known):
+            return False
+        pattern = re.compile("".join(re.escape(str(each)) if each else r"\w*" for each in known))
+        return any(map(pattern.fullmatch, words))
+    return not trace_event.names and last_identifier(call.func) in words
 
 
 def _is_set(effect: StateEffect) -> bool:
