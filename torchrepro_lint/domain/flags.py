@@ -47,6 +47,7 @@ CUDNN_BENCHMARK = "cudnn-benchmark"
 CUDNN_ENABLED = "cudnn-enabled"
 MAX_AUTOTUNE = "max-autotune"
 INDUCTOR_DETERMINISTIC = "inductor-deterministic"
+WORKER_SEEDS = "worker-seeds"
 WARN = "warn"
 
 # The flags as people write them.
@@ -59,7 +60,7 @@ FLAG_WORDS = {
     INDUCTOR_DETERMINISTIC: "inductor's deterministic",
     "fill-uninitialized-memory": "fill_uninitialized_memory",
     "allow-tf32": "allow_tf32",
-    "worker-seeds": "seeds of loader workers",
+    WORKER_SEEDS: "seeds of loader workers",
 }
 
 # Attributes that are flags; inductor's options for timing share a prefix.
@@ -210,11 +211,15 @@ def dictionary_items(names: Names, path: str, expression: Expression) -> Iterato
                     yield from dictionary_items(names, file, operand)
 
 
-def with_expanded_keywords(names: Names, path: str, call: Call) -> Call:
-    """A call with the keywords of ``**options``, where that is one dictionary whose entries are all known."""
+def with_expanded_keywords(names: Names, path: str, call: Call, *, partly: bool = False) -> Call:
+    """A call with the keywords of ``**options``, where that is one dictionary whose entries are all known; with ``partly``
+    those of its display, whatever is added later.
+    """
     args: list[Arg] = []
     for arg in call.args:
         known = _known_entries(names, path, arg.value) if arg.star == "**" else None
+        if known is None and partly and arg.star == "**" and len([*names.values(path, arg.value)]) == 1:
+            known = {key: value for key, _, value in dictionary_items(names, path, arg.value)} or None
         given = [arg._replace(keyword=key, star="", value=value) for key, value in (known or {}).items()]
         args += given if known is not None else [arg]
     return call._replace(args=tuple(args))

@@ -15,6 +15,7 @@ from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.domain.flag_effects import FLAG, VARIABLE_EFFECT
+from torchrepro_lint.domain.flags import WORKER_SEEDS
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
     WorkerDraw,
@@ -88,8 +89,15 @@ class Project(LoaderQueries):
 
     @property
     def seeds_workers(self) -> bool:
-        """Whether a framework seeds the workers of all loaders: ``seed_everything(workers=True)``."""
+        """Whether a framework seeds workers somewhere in the project: ``seed_everything(workers=True)``."""
         return self.of_all("seeds workers", self._find_whether_workers_are_seeded)
+
+    def seeds_workers_of(self, function: str) -> bool:
+        """Whether a framework seeds the workers of loaders in every program that reaches a function."""
+        return all(
+            any(each.what == WORKER_SEEDS and each.value is not False for each in self.state_effects(program))
+            for program in self.reaching(function)
+        )
 
     def _find_whether_workers_are_seeded(self) -> bool:
         seeders = call_candidates(self.resolver, worker_seeding_identifiers(self.resolver.modules.mentions))

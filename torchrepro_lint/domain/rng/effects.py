@@ -212,7 +212,7 @@ class RngEffects:
         if trace_event.mode != "worker":
             return False
         loaders = [loader for step in trace_event.call_path for loader in self._loaders(step)]
-        return bool(loaders) and all(_has_generator(with_expanded_keywords(self._names, path, call)) for path, call in loaders)
+        return bool(loaders) and all(_has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders)
 
     def _loaders(self, step: CallFrame) -> Iterator[tuple[str, Call]]:
         """The loaders that a call frame creates or iterates."""
@@ -266,7 +266,7 @@ class RngEffects:
             each for each in made if any(_contains_call(part, each[1]) for part in self._calls)
         ] or made:
             if isinstance(value, Call):
-                spelled_out = with_expanded_keywords(self._names, path, value)
+                spelled_out = with_expanded_keywords(self._names, path, value, partly=True)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, trace_event, spelled_out):
                         drawn = self.draws.setdefault("torch", [])

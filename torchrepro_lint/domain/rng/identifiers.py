@@ -134,12 +134,11 @@ class _IdentifierUses:
                 return isinstance(drawn, Call) and drawn.func is method and self.only(path, drawn, depth)
         if here is None or here.parent is not None or not isinstance(here.statement, Assign):
             return False
-        reads = [
-            use
-            for target in here.statement.targets
-            for use in self._project.uses.of_variable(path, target, here, here.statement.end)
-            if isinstance(target, Ref)
-        ]
+        targets = [each for each in here.statement.targets if isinstance(each, Ref) and not each.path]
+        if len(targets) != len(here.statement.targets):
+            return False
+        found = (self._project.uses.of_variable(path, each, here, here.statement.end) for each in targets)
+        reads = [use for uses in found for use in uses]
         return bool(reads) and all(self._is_drawn_for_identifier(file, ref, depth) for file, ref, _ in reads)
 
     def _is_drawn_for_identifier(self, path: str, ref: Expression, depth: int) -> bool:
