@@ -210,12 +210,13 @@ class DefaultValues:
                 outer = Environment() if takes_receiver(function) else closure.environment
                 scope = self._project.environment_of(closure.path, call, name, function)
                 scope = scope._replace(arguments={**outer.arguments, **_located(scope, closure)})
-                returned = [
-                    each
+                rulings = {
+                    each: self.ruled_out(path, function.body, each.start, scope)
                     for each in self._project.resolver.return_expressions(name)
-                    if not self.ruled_out(path, function.body, each.start, scope)
-                ]
-                found += [self.of(Closure(path, each, scope)) for each in returned] or [None]
+                }
+                declared = next((one.value.declared for each in rulings.values() for one in each), None)
+                values = [self.of(Closure(path, each, scope)) for each, against in rulings.items() if not against]
+                found += [each and each._replace(declared=each.declared or declared) for each in values] or [None]
         return _agreed(found)
 
     def _of_entry(

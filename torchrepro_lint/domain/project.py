@@ -140,7 +140,9 @@ class Project(LoaderQueries):
     def _program_effects(self, entry: Entry, run: Trace) -> RngEffects:
         """The effects of a program, without the seeders that literal arguments rule out."""
         effects = self._effects(run)
-        shipped = shipped_seeds(self.with_tracking(), self._catalogue, entry, run, effects)
+        exposed = {each.function for path in run.paths for each in self.entry_points.of(path) if each.function}
+        commands = exposed.union(entry.before)
+        shipped = shipped_seeds(self.with_tracking(), self._catalogue, commands, run, effects)
         for family, seeds in list(effects.seeds.items()) if shipped.ruled_out else ():
             effects.seeds[family] = [each for each in seeds if each not in shipped.ruled_out]
             if not effects.seeds[family]:

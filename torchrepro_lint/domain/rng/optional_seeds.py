@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.syntax.nodes import Statement
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.entry_points import Entry
 
 # Scalar draws, by the family whose generator they draw from.
 _SCALAR_DRAWS = {
@@ -42,13 +41,15 @@ class Shipped(NamedTuple):
     ruled_out: tuple[Seed, ...]
 
 
-def shipped_seeds(project: ValueFlow, catalogue: Catalogue, entry: Entry, run: Trace, effects: RngEffects) -> Shipped:
-    """What the seeders of a program do in a run without options."""
+def shipped_seeds(
+    project: ValueFlow, catalogue: Catalogue, commands: Iterable[str], run: Trace, effects: RngEffects
+) -> Shipped:
+    """What the seeders of a program do in a run without options; ``commands`` are functions that a command line calls."""
     optional: list[OptionalSeed] = []
     ruled_out: list[Seed] = []
     if not any(_may_be_off(seed) for seeds in effects.seeds.values() for seed in seeds):
         return Shipped((), ())
-    looking = _Shipping(project, catalogue, entry, run, effects)
+    looking = _Shipping(project, catalogue, commands, run, effects)
     for family in FAMILIES:
         seeds = effects.seeds.get(family.key, ())
         causes = [looking.cause(seed) for seed in seeds]
@@ -93,15 +94,15 @@ class _Shipping:
     """The question of what one program seeds without options."""
 
     def __init__(
-        self, project: ValueFlow, catalogue: Catalogue, entry: Entry, run: Trace, effects: RngEffects
+        self, project: ValueFlow, catalogue: Catalogue, commands: Iterable[str], run: Trace, effects: RngEffects
     ) -> None:
         self._project, self._catalogue, self._run, self._effects = project, catalogue, run, effects
-        commands = {*entry.before, *([entry.function] if entry.function else [])}
+        found = {*commands}
         for function, edges in run.call_edges.items():
-            if any(_is_command_line(project, each.caller, each.event) for each in edges if function not in commands):
-                commands.add(function)
+            if any(_is_command_line(project, each.caller, each.event) for each in edges if function not in found):
+                found.add(function)
         self._draws: set[int] = set()
-        self._values = DefaultValues(project, commands, run.paths, self._changes)
+        self._values = DefaultValues(project, found, run.paths, self._changes)
         # Every seeder of a function is reached in the same way.
         self._known: dict[int, _Cause | str | None] = {}
 
