@@ -1,5 +1,4 @@
-"""Path feasibility: whether some call path reaches a draw, or the arguments on each path rule out a branch on the way.
-"""
+"""Path feasibility: whether some call path reaches a draw, or the arguments on each path rule out a branch on the way."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
 from torchrepro_lint.query.fixpoint import strongly_connected_component
-from torchrepro_lint.syntax.nodes import Call, Expression, Operation
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import last_identifier, path_of
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
@@ -98,9 +97,23 @@ class PathFeasibility:
             return True
         used = Closure(path, event.value, environment)
         if event.kind == "call":
-            return self._may_shuffle(used)
+            return not self._is_on_other(used) and self._may_shuffle(used)
         behind = self._project.value_sources.of(used)
         return not behind or any(map(self._may_shuffle, behind))
+
+    def _is_on_other(self, used: Closure) -> bool:
+        """Whether a call is on a parameter for which another object is passed than its default: ``rng=random``."""
+        func = used.value.func if isinstance(used.value, Call) else None
+        if not isinstance(func, Ref) or not func.path:
+            return False
+        name = used.path + func.roots[0]
+        given = used.environment.arguments.get(name, ())
+        found = self._project.resolver.parameter(name) if given else None
+        default = found.param.default if found is not None else None
+        if default is None or any(each.value is default for each in given):
+            return False
+        passed = {known for each in given for known in self._names(each, each.value)}
+        return bool(passed) and passed.isdisjoint(self._project.names(used.path, default))
 
     def _may_shuffle(self, made: Closure) -> bool:
         names = self._names(made, made.value.func) if isinstance(made.value, Call) else ()
