@@ -68,6 +68,7 @@ def frameworks() -> NameIndex[FrameworkModel]:
 @lru_cache(maxsize=_CACHED_NAMES)
 def seeder_of(name: str) -> Seeder | None:
     """The seeder row of a callable: its own, else the first in the model of a library."""
+    name = canonical(name)
     found = seeders().of(name) or tuple(row.seeder for row in frameworks().of(name) if row.seeder is not None)
     return found[0] if found else None
 
@@ -239,6 +240,8 @@ _DEFINING_MODULE = re.compile(
     r"(torch\.nn)\.modules\.(?:[a-z]\w*\.)?([A-Z]\w*(?:\.\w+)?)|"
     r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader|distributed)\.((?:[A-Z]|random_split)\w*(?:\.\w+)?)"
 )
+# NumPy's module of the global generator, which is its ``_rand``.
+_MTRAND = "numpy.random.mtrand."
 _NONDETERMINISTIC = ("raises", "silent", "warns")
 
 
@@ -251,9 +254,13 @@ def load(version: str, admitted: tuple[str, ...] = (), *, declared: bool = True)
 
 
 def canonical(name: str) -> str:
-    """The public name of a layer or loader that is named by its defining module (``torch.nn.modules.conv.Conv2d``)."""
-    if not name.startswith(("torch.nn.modules.", "torch.utils.data.")):  # the common case
+    """The public name of what is named by its defining module (``torch.nn.modules.conv.Conv2d``), or of a method of
+    NumPy's global generator (``numpy.random.mtrand._rand.shuffle``).
+    """
+    if not name.startswith(("torch.nn.modules.", "torch.utils.data.", _MTRAND)):  # the common case
         return name
+    if name.startswith(_MTRAND):
+        return f"numpy.random.{name.removeprefix(_MTRAND).removeprefix('_rand.')}"
     match = _DEFINING_MODULE.fullmatch(name)
     return ".".join(filter(None, match.groups())) if match else name
 

@@ -18,7 +18,7 @@ from torchrepro_lint.checks.fixes.outdated_comments import ENTROPY, without_outd
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.effects import display_name
-from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use
+from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use, only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
     SEEDABLE_GENERATORS,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 # Methods of objects that take a seed.
 _SEEDING_METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")
 _RESEEDING_METHODS = ("torch.Generator().seed",)
+_SYSTEM_RANDOM = ("random.SystemRandom", "secrets.SystemRandom")
 
 
 def seed(context: Context) -> Iterator[Finding]:
@@ -169,12 +170,16 @@ def _plain_generators(context: Context) -> Iterator[Finding]:
     seeded = frozenset(_variables_seeded(sites))
     for site in sites:
         for name in site.names:
-            if name in ("random.SystemRandom", "secrets.SystemRandom"):
+            if name not in SEEDABLE_GENERATORS and name not in _SYSTEM_RANDOM:
+                continue
+            if only_makes_identifiers(context.project, context.path, site.call):
+                continue
+            if name in _SYSTEM_RANDOM:
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
                 fix = fix_system_random(context.project, context.path, site)
-            elif name in SEEDABLE_GENERATORS and (_is_seeded_later(site, seeded) or _is_known_given(site)):
+            elif _is_seeded_later(site, seeded) or _is_known_given(site):
                 continue
-            elif name in SEEDABLE_GENERATORS and lacks_seed(context.project.resolver, context.path, site.call):
+            elif lacks_seed(context.project.resolver, context.path, site.call):
                 message = f"{SEEDABLE_GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
                 fix = fix_generator(context.project, context.path, site)
             else:

@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.checks.environment_draws import is_environment, may_draw
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeders import families_of_call
-from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Ref, Subscript, span
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import receiver_of, rows_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.syntax.nodes import Expression
     from torchrepro_lint.trace.events import TraceEvent
 
 _CODE = "TRL108"
 # Prefilter: a file with a finding calls one of these, or names it as a value.
 _WORDS = frozenset({"reset", "sample"})
 _MOST_WRAPPERS = 6
+_METHODS = frozenset({"reset", "seed"})
+# Attributes and functions that look at a value's form alone, and functions that only convert it.
+_INSPECTING = frozenset({"shape", "dtype", "ndim", "size", "nbytes"})
+_INSPECTORS = frozenset({"len", "type", "zeros_like", "empty_like", "ones_like", "isinstance", "shape", "ndim"})
+_CONVERTERS = frozenset({"array", "asarray", "tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor"})
 _SPACES = frozenset({"action_space", "single_action_space", "observation_space", "single_observation_space"})
 
 
@@ -41,16 +49,20 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
             continue
         match call.func:
             case Ref(path=(*_, "sample")) as func if _SPACES.intersection(func.path):
-                if not spaces_seeded and _is_space(trace_event.names):
+                if (
+                    not spaces_seeded
+                    and _is_space(trace_event.names)
+                    and not _is_inspected(context, trace_event.path, call)
+                ):
                     space = next(each for each in func.path if each in _SPACES)
                     yield (
                         trace_event,
                         f"{space}.sample() draws from its own unseeded generator; call {space}.seed(...) first",
                     )
                     spaces_seeded = True  # told once
-            case _ if word := _called_method(trace_event.names):
+            case _ if word := _called_method(context, trace_event, call):
                 key = _environment_key(context, trace_event, call)
-                if key not in seen and word == "reset" and not _is_seeded_reset(context, trace_event, call):
+                if key not in seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
                     yield trace_event, _message(trace_event.names)
                 seen.add(key)
 
@@ -68,13 +80,27 @@ def _message(names: tuple[str, ...]) -> str:
     return "the environment's first reset() has no seed and starts from entropy; pass seed=..."
 
 
-def _called_method(names: tuple[str, ...]) -> str:
-    """``reset`` or ``seed``, called on what may be a library's environment or wrapper."""
-    for name in names:
+def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str:
+    """``reset`` or ``seed``, called on what may be an environment or wrapper, of a library or of the project."""
+    for name in trace_event.names:
         owner, _, word = name.rpartition(".")
-        if word in ("reset", "seed") and ":" not in name and owner.endswith("()") and _makes_environment(owner[:-2]):
+        if word in _METHODS and ":" not in name and owner.endswith("()") and _makes_environment(owner[:-2]):
+            return word
+        if word == "reset" and any(
+            is_environment(context.project, each) for each in _classes(context, trace_event, call)
+        ):
             return word
     return ""
+
+
+def _classes(context: Context, trace_event: TraceEvent, call: Call) -> Iterator[str]:
+    """The classes of the project that the receiver of a method may have; none for ``super()`` and for ``self``."""
+    receiver = receiver_of(call.func)
+    if isinstance(receiver, Ref) and not receiver.path and receiver.roots[0].endswith(".<locals>.self"):
+        return
+    for name in context.project.names(trace_event.path, receiver) if receiver is not None else ():
+        if ":" in name and name.endswith("()") and "<super>" not in name:
+            yield name[:-2]
 
 
 def _makes_environment(name: str) -> bool:
@@ -90,6 +116,55 @@ def _environment_key(context: Context, trace_event: TraceEvent, call: Call) -> o
     receiver = receiver_of(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
     return tuple(sorted(id(value) for _, value in made)) or trace_event.names
+
+
+def _is_unseeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a reset starts what the run uses from entropy: an environment that draws, and is more than looked at."""
+    return not (
+        _is_seeded_reset(context, trace_event, call)
+        or _is_seeded_by_class(context, trace_event, call)
+        or _is_inspected(context, trace_event.path, call)
+        or not may_draw(context.project, trace_event.path, call, trace_event.names)
+    )
+
+
+def _is_seeded_by_class(context: Context, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether another method of the class seeds the environment that it holds: ``self.env.reset(seed=0)``."""
+    owner = context.project.resolver.owner(trace_event.function)
+    if not owner or not isinstance(call.func, Ref) or len(call.func.path) < 2:
+        return False
+    return any(
+        isinstance(site.call.func, Ref)
+        and site.call.func.path[:-1] == call.func.path[:-1]
+        and site.call.args
+        and context.project.resolver.owner(site.function) == owner
+        and _is_given_seed(site.call)
+        for site in context.project.calls_by(trace_event.path, frozenset({"reset", "seed"}))
+    )
+
+
+def _is_given_seed(call: Call) -> bool:
+    is_method = isinstance(call.func, Ref) and call.func.path[-1] == "seed"
+    return any(
+        (is_method or arg.keyword == "seed" or arg.star)
+        and not (isinstance(arg.value, Constant) and arg.value.value is None)
+        for arg in call.args
+    )
+
+
+def _is_inspected(context: Context, path: str, value: Expression) -> bool:
+    """Whether only the shape, type or length of a value is read."""
+    spots = context.project.uses.spots(path)
+    here = spots.of(value)
+    match here.parent if here is not None else None:
+        case Attribute(name=name):
+            return name in _INSPECTING
+        case Subscript(value=inner) as item if inner is value:
+            return _is_inspected(context, path, item)
+        case Call(func=func) as outer if func is not value:
+            word = last_identifier(func)
+            return word in _INSPECTORS or (word in _CONVERTERS and _is_inspected(context, path, outer))
+    return False
 
 
 def _is_seeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> bool:

@@ -1,61 +1,73 @@
-"""TRL107: a run that is seeded only if an option is given."""
+"""TRL107: a run that is seeded only if an option, a parameter or a configuration is changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.rows import FAMILIES
+from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.constants import DefaultValue, value_by_default
-from torchrepro_lint.syntax.nodes import Expression, Ref
-from torchrepro_lint.syntax.visitor import subexpressions
-from torchrepro_lint.trace.call_paths import entry_statement, first_line
+from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
+from torchrepro_lint.source.text import Message, Reference, Span
+from torchrepro_lint.syntax.nodes import Operation
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.effects import Seed
+    from torchrepro_lint.domain.rng.seeders import OptionalSeed
+    from torchrepro_lint.syntax.nodes import Expression
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """One finding for each entry point and family, at its first seeder."""
-    for program in context.project.programs_of(context.path):
-        if not program.effects.matters:
-            continue
-        for family in FAMILIES:
-            seeds = program.effects.seeds.get(family.key, [])
-            offs = [_disabling_default(context, program, seed) for seed in seeds]
-            if family.key in program.effects.draws and offs and None not in offs:
-                assert offs[0] is not None
-                cause = (
-                    f"{family.owner} is seeded only if {offs[0].option} is set, and its default is {offs[0].value!r}"
-                )
-                statement = entry_statement(program.entry, seeds[0].trace_event)
-                yield Finding("TRL107", first_line(context.lines, statement), f"{cause}; seed it by default")
+    """One finding for each entry point and family, at the declaration of the default."""
+    for program in context.project.programs_in(context.path):
+        for optional in program.effects.optional:
+            family = next(each for each in FAMILIES if each.key == optional.family)
+            if optional.declared.path == context.path and _is_drawn(context, program, family):
+                place = Span(optional.declared.start, optional.declared.end)
+                yield Finding("TRL107", place, _message(context, optional, family))
 
 
-def _disabling_default(context: Context, program: Program, seed: Seed) -> DefaultValue | None:
-    """The option whose default keeps a seeder from running, with that default."""
-    resolver = context.project.resolver
-    steps = [(step.path, step.event.guards) for step in seed.trace_event.call_path]
-    for path, guards in [*steps, (seed.trace_event.path, seed.trace_event.event.guards)]:
-        for guard in guards:
-            if guard.kind in ("if", "else"):
-                truth = value_by_default(resolver, path, guard.value, program.entry.function)
-                if truth is not None and truth.option and bool(truth.value) is (guard.kind == "else"):
-                    return _option_value(context, program, path, guard.value, truth)
-    return None
+def _is_drawn(context: Context, program: Program, family: Family) -> bool:
+    """Whether a relevant run draws from the family, and this entry point is the one to report."""
+    effects = program.effects
+    if not effects.matters or not effects.acts or effects.unknown_seeder or family.key in effects.entropic:
+        return False
+    draws = without_seed_draws(effects.draws.get(family.key, ()), effects.optional)
+    own = (
+        each
+        for each in draws
+        if not is_attributed_elsewhere(context.project, program.entry, each.trace_event, family.key)
+    )
+    return first_feasible_draw(context.project, program.run, own) is not None
 
 
-def _option_value(context: Context, program: Program, path: str, test: Expression, truth: DefaultValue) -> DefaultValue:
-    """The option's own default, where ``truth`` is the value of a test of it."""
-    for each in subexpressions(test):
-        own = (
-            value_by_default(context.project.resolver, path, each, program.entry.function)
-            if isinstance(each, Ref)
-            else None
-        )
-        if own is not None and own.option:
-            return own
-    return truth
+def _message(context: Context, optional: OptionalSeed, family: Family) -> Message:
+    declared, test = optional.declared, optional.test
+    default = f"{declared.text} is {declared.default!r} by default"
+    if test is not None:
+        line = context.project.position(test.path, test.test.start).line
+        where = Reference(test.path, line)
+        seeded = f"{family.owner} is seeded only if {_wanted(test.test, wanted=not test.value.value)} ("
+        return Message(seeded, where, f"), and {default}; seed it by default")
+    if optional.changes:
+        return Message(f"{family.owner} gets a new seed in each run, since {default}; give it a constant default")
+    return Message(f"{family.owner} is not seeded, since {default}; seed it by default")
+
+
+def _wanted(test: Expression, *, wanted: bool) -> str:
+    """What must hold for the seeder to run: the test, or its opposite."""
+    if wanted:
+        return describe(test)
+    match test:
+        case Operation(op="not", operands=(operand,)):
+            return describe(operand)
+        case Operation(op=op, operands=(left, right)) if op in _OPPOSITES:
+            return f"{describe(left)} {_OPPOSITES[op]} {describe(right)}"
+    return f"not {describe(test)}"
+
+
+_OPPOSITES = {"is": "is not", "is not": "is", "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

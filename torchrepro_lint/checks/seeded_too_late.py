@@ -10,6 +10,7 @@ from torchrepro_lint.checks.fixes.late_seeding import fix_late
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.events import guards
@@ -37,7 +38,8 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     every = program.effects.seeds.get(family.key, ())
     if not every:
         return None
-    early = (each for each in program.effects.draws.get(family.key, ()) if each.order <= every[0].order)
+    draws = without_seed_draws(program.effects.draws.get(family.key, ()), program.effects.optional)
+    early = (each for each in draws if each.order <= every[0].order)
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
         return None

@@ -11,6 +11,7 @@ from torchrepro_lint.checks.fixes.seeding import fix_program
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
 
@@ -68,7 +69,7 @@ def _unseeded_draw(context: Context, program: Program, family: Family) -> Draw |
     effects = program.effects
     if family.key in effects.seeds or not effects.matters or not effects.acts or effects.unknown_seeder:
         return None
-    draws = effects.draws.get(family.key, ())
+    draws = without_seed_draws(effects.draws.get(family.key, ()), effects.optional)
     own = (
         each
         for each in draws

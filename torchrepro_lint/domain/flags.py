@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
+    UNKNOWN_ARGUMENT,
     UNKNOWN_VALUE,
     ArgumentReader,
     LiteralValue,
@@ -19,12 +20,15 @@ from torchrepro_lint.catalogue.conditions import (
 )
 from torchrepro_lint.catalogue.rows import Signature, without_calls
 from torchrepro_lint.dataflow.constants import propagated_constant
+from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Call,
     Collection,
     Constant,
     Expression,
+    Function,
     Operation,
     Ref,
     SimpleStatement,
@@ -43,6 +47,7 @@ CUDNN_BENCHMARK = "cudnn-benchmark"
 CUDNN_ENABLED = "cudnn-enabled"
 MAX_AUTOTUNE = "max-autotune"
 INDUCTOR_DETERMINISTIC = "inductor-deterministic"
+WORKER_SEEDS = "worker-seeds"
 WARN = "warn"
 
 # The flags as people write them.
@@ -55,7 +60,7 @@ FLAG_WORDS = {
     INDUCTOR_DETERMINISTIC: "inductor's deterministic",
     "fill-uninitialized-memory": "fill_uninitialized_memory",
     "allow-tf32": "allow_tf32",
-    "worker-seeds": "seeds of loader workers",
+    WORKER_SEEDS: "seeds of loader workers",
 }
 
 # Attributes that are flags; inductor's options for timing share a prefix.
@@ -206,9 +211,86 @@ def dictionary_items(names: Names, path: str, expression: Expression) -> Iterato
                     yield from dictionary_items(names, file, operand)
 
 
+def with_expanded_keywords(names: Names, path: str, call: Call, *, partly: bool = False) -> Call:
+    """A call with the keywords of ``**options``, where that is one dictionary whose entries are all known; with ``partly``
+    those of its display, whatever is added later.
+    """
+    args: list[Arg] = []
+    for arg in call.args:
+        known = _known_entries(names, path, arg.value) if arg.star == "**" else None
+        if known is None and partly and arg.star == "**" and len([*names.values(path, arg.value)]) == 1:
+            known = {key: value for key, _, value in dictionary_items(names, path, arg.value)} or None
+        given = [arg._replace(keyword=key, star="", value=value) for key, value in (known or {}).items()]
+        args += given if known is not None else [arg]
+    return call._replace(args=tuple(args))
+
+
+def _known_entries(names: Names, path: str, given: Expression) -> dict[str, Expression] | None:
+    """The entries of a dictionary: of a display, a variable with its later items, or the ``**`` of a function's one call."""
+    match given:
+        case Collection(kind="dict", items=items):
+            return _entries_of(names, path, items)
+        case Call(func=func, args=args) if "builtins.dict" in names.names(path, func):
+            keywords = {arg.keyword: arg.value for arg in args if arg.keyword}
+            return keywords if len(keywords) == len(args) else None
+        case Ref(roots=(root,), path=()):
+            parameter = names.parameter(f"{path}{root}")
+            if parameter is not None and parameter.param.kind == "**":
+                return _passed_keywords(names, path, parameter.function)
+            found = [*names.values(path, given)]
+            entries = None
+            if len(found) == 1 and found[0][1] is not given:
+                entries = _known_entries(names, *found[0])
+            return entries if entries is None else _with_updates(names, found[0][0], given, entries)
+    return None
+
+
+def _entries_of(names: Names, path: str, items: tuple[Expression | None, ...]) -> dict[str, Expression] | None:
+    found: dict[str, Expression] = {}
+    for key, item in zip(items[::2], items[1::2], strict=True):
+        inner = _known_entries(names, path, item) if key is None and item is not None else None
+        if inner is not None:
+            found |= inner
+        elif isinstance(key, Constant) and isinstance(key.value, str) and item is not None:
+            found[key.value] = item
+        else:
+            return None
+    return found
+
+
+def _with_updates(names: Names, path: str, given: Ref, entries: dict[str, Expression]) -> dict[str, Expression] | None:
+    """The entries with those that are set later by literal keys; None where it is changed in another way."""
+    for root in given.roots:
+        for site in mutation_sites(names.modules.files[path]).get((root, ()), ()):
+            change = site.change
+            if change.kind != "set" or change.key is None or change.value is None:
+                return None
+            entries = {**entries, change.key: change.value if site.statement.end <= given.start else UNKNOWN_ARGUMENT}
+    return entries
+
+
+def _passed_keywords(names: Names, path: str, function: Function) -> dict[str, Expression] | None:
+    """What the one call of a function passes for its ``**`` parameter."""
+    calls = list(names.call_graph.of(f"{path}{function.name}", function))
+    if len(calls) != 1:
+        return None
+    file, call = calls[0]
+    own = {param.name for param in function.params}
+    found: dict[str, Expression] = {}
+    for arg in call.args:
+        if arg.star:
+            return None
+        if arg.keyword and arg.keyword not in own:
+            found[arg.keyword] = arg.value if file == path or isinstance(arg.value, Constant) else UNKNOWN_ARGUMENT
+    return found
+
+
 def _library_settings(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[FlagSetting]:
     """The flags that a library call sets by the catalogue; where a condition is unknown, the value is open."""
-    for spelling, row in catalogue.settings(name):
+    settings = catalogue.settings(name)
+    if settings and any(arg.star == "**" for arg in call.args):
+        call = with_expanded_keywords(names, path, call)
+    for spelling, row in settings:
         truth = evaluate(row.when, spelling, _constant_arguments(names, path, argument_reader(spelling, call)))
         if truth is not Truth.FAILS:
             yield FlagSetting(row.flag, row.value if truth is Truth.HOLDS else UNKNOWN_VALUE)

@@ -232,7 +232,11 @@ class ProgramEffects(Traces):
 
     def _find_programs(self, entries: Sequence[Entry]) -> Iterator[Program]:
         for entry, run in self.traces_from(entries):
-            yield Program(entry, run, self._effects(run))
+            yield Program(entry, run, self._program_effects(entry, run))
+
+    def _program_effects(self, _entry: Entry, run: Trace) -> RngEffects:
+        """The effects of a program."""
+        return self._effects(run)
 
     def programs_in(self, path: str) -> tuple[Program, ...]:
         """The programs that run any code of a file."""
@@ -360,6 +364,11 @@ class ProgramEffects(Traces):
         for path in found.paths:
             if self.resolver.imports(path, behind):
                 yield from self._seeding_in(path, found.words)
+
+    def own_seeding_functions(self, path: str) -> tuple[str, ...]:
+        """The functions of a file, and its body, with a call of a seeder."""
+        found = self._seeding_files
+        return self._seeding_in(path, found.words) if path in found.paths else ()
 
     @property
     def _seeding_files(self) -> CallCandidates:

@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
+from torchrepro_lint.domain.flag_effects import FLAG, VARIABLE_EFFECT
+from torchrepro_lint.domain.flags import WORKER_SEEDS
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
     WorkerDraw,
@@ -23,19 +27,26 @@ from torchrepro_lint.domain.loaders.workers import (
     worker_seeds,
 )
 from torchrepro_lint.domain.operations.initialised import initialised_attributes
+from torchrepro_lint.domain.rng.feasibility import is_feasible
+from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
-from torchrepro_lint.syntax.nodes import Call, Expression, Ref
-from torchrepro_lint.syntax.visitor import path_of, subexpressions
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Condition, Signature
     from torchrepro_lint.config.settings import Settings
+    from torchrepro_lint.domain.flag_effects import StateEffect
+    from torchrepro_lint.domain.program_effects import Program
+    from torchrepro_lint.domain.rng.effects import RngEffects
     from torchrepro_lint.source.text import Lines
     from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.trace.builder import Trace
+    from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import TraceEvent
 
 
@@ -78,8 +89,15 @@ class Project(LoaderQueries):
 
     @property
     def seeds_workers(self) -> bool:
-        """Whether a framework seeds the workers of all loaders: ``seed_everything(workers=True)``."""
+        """Whether a framework seeds workers somewhere in the project: ``seed_everything(workers=True)``."""
         return self.of_all("seeds workers", self._find_whether_workers_are_seeded)
+
+    def seeds_workers_of(self, function: str) -> bool:
+        """Whether a framework seeds the workers of loaders in every program that reaches a function."""
+        return all(
+            any(each.what == WORKER_SEEDS and each.value is not False for each in self.state_effects(program))
+            for program in self.reaching(function)
+        )
 
     def _find_whether_workers_are_seeded(self) -> bool:
         seeders = call_candidates(self.resolver, worker_seeding_identifiers(self.resolver.modules.mentions))
@@ -118,6 +136,44 @@ class Project(LoaderQueries):
         return self.of_all(
             "worker functions", lambda: frozenset(each.function for each in worker_functions(self.with_tracking()))
         )
+
+    def _program_effects(self, entry: Entry, run: Trace) -> RngEffects:
+        """The effects of a program, without the seeders that literal arguments rule out."""
+        effects = self._effects(run)
+        exposed = {each.function for path in run.paths for each in self.entry_points.of(path) if each.function}
+        commands = exposed.union(entry.before)
+        shipped = shipped_seeds(self.with_tracking(), self._catalogue, commands, run, effects)
+        for family, seeds in list(effects.seeds.items()) if shipped.ruled_out else ():
+            effects.seeds[family] = [each for each in seeds if each not in shipped.ruled_out]
+            if not effects.seeds[family]:
+                del effects.seeds[family]
+        effects.optional = shipped.optional
+        effects.unknown_seeder = effects.unknown_seeder or (
+            len(effects.seeds) < len(FAMILIES) and bool(effects.draws) and self._may_seed_unseen(run)
+        )
+        return effects
+
+    def _may_seed_unseen(self, run: Trace) -> bool:
+        """Whether a call that is not resolved may run a function of the project that seeds: a method by its name, or one that
+        ``getattr(plugin, f"on_{event}")`` looks up.
+        """
+        project = self.with_tracking()
+        seeding = [name for path in project.files for name in project.own_seeding_functions(path)]
+        words = {name.rpartition(".")[2].rpartition(":")[2] for name in seeding if name not in run.functions}
+        words = {word for word in words if word and not word.startswith("__")}
+        return bool(words) and any(may_call(words, each) for each in run.trace_events)
+
+    def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
+        """The effects of a program, without the flags and variables that literal arguments keep it from setting."""
+        known = self.revision_cache.setdefault("feasible state effects", {})
+        if id(program.run) not in known:
+            found = super().state_effects(program)
+            kept = (each for each in found if not _is_set(each) or self._is_feasible(program.run, each.trace_event))
+            known[id(program.run)] = tuple(kept)
+        return known[id(program.run)]  # type: ignore[no-any-return]
+
+    def _is_feasible(self, run: Trace, trace_event: TraceEvent) -> bool:
+        return not trace_event.call_path or is_feasible(self, run, trace_event, likely=False)
 
     def passed_seed(self, trace_event: TraceEvent) -> Expression | None:
         """The expression that a seeding call passes as its seed; None where it passes none, or where that is not known."""
@@ -173,3 +229,24 @@ class Context(NamedTuple):
     project: Project
     catalogue: Catalogue
     settings: Settings
+
+
+def may_call(words: AbstractSet[str], trace_event: TraceEvent) -> bool:
+    """Whether an event may call a function with one of these names: an unresolved method, or a method under a computed name."""
+    call = trace_event.event.value
+    if trace_event.event.kind != "call" or not isinstance(call, Call):
+        return False
+    if trace_event.names == ("builtins.getattr",) and len(call.args) > 1:
+        key = call.args[1].value
+        parts = key.operands if isinstance(key, Operation) and key.op in ("f", "+") else ()
+        known = [each.value if isinstance(each, Constant) else None for each in parts]
+        if not any(known):
+            return False
+        pattern = re.compile("".join(re.escape(str(each)) if each else r"\w*" for each in known))
+        return any(map(pattern.fullmatch, words))
+    return not trace_event.names and last_identifier(call.func) in words
+
+
+def _is_set(effect: StateEffect) -> bool:
+    """Whether an effect sets a flag or a variable in a function under a test."""
+    return effect.kind in (FLAG, VARIABLE_EFFECT)

@@ -8,7 +8,7 @@ The second half holds the rules by node type, for the expressions and statements
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from sys import intern
 
 from torchrepro_lint.syntax.nodes import (
@@ -323,10 +323,20 @@ def _expression_statement(lowering: Lowering, scope: Scope, node: Node, start: i
 def _assign(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     value = lowering.convert(scope, node.value)
     targets = lowering.tree.targets(node)
+    if scope.rebound:
+        _pass_rebinding(lowering, scope, targets)
     for target in targets:
         _record_definitions(lowering, scope, target, value)
     converted = tuple([lowering.convert(scope, target) for target in targets])
     return Assign(start, end, converted, value, "=", None)
+
+
+def _pass_rebinding(lowering: Lowering, scope: Scope, targets: Sequence[Node]) -> None:
+    """From here on a word that an import has bound stands for what is assigned."""
+    for target in targets:
+        word = lowering.tree.word(target)
+        if word is not None:
+            scope.rebound.pop(word, None)
 
 
 def _record_definitions(lowering: Lowering, scope: Scope, target: Node, value: Expression) -> None:

@@ -21,16 +21,18 @@ _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 class Scope:
     """A scope: ``kind`` is ``module``, ``class``, ``function`` or ``comprehension``; ``name`` prefixes the names that it binds.
 
-    ``bound`` maps each word to the names that it may stand for, sorted, as an interned tuple.
+    ``bound`` maps each word to the names that it may stand for, sorted, as an interned tuple. ``rebound`` are words that an
+    import binds and a statement of this body rebinds later: what they stand for until the lowering comes to that statement.
     """
 
-    __slots__ = ("bound", "counters", "kind", "name", "parent", "redirected")
+    __slots__ = ("bound", "counters", "kind", "name", "parent", "rebound", "redirected")
 
     def __init__(self, kind: str, name: str, parent: Scope | None) -> None:
         self.kind = kind
         self.name = name
         self.parent = parent
         self.bound: dict[str, tuple[str, ...]] = {}
+        self.rebound: dict[str, tuple[str, ...]] = {}
         self.redirected: dict[str, Scope] = {}
         self.counters: dict[str, int] = {}
 
@@ -74,7 +76,7 @@ class Scope:
             if scope.redirected and (other := scope.redirected.get(word)) is not None:
                 return other.resolve(word)
             if (names := scope.bound.get(word)) and (scope.kind != "class" or scope is self):
-                return names
+                return scope.rebound[word] if word in scope.rebound and self.function() is scope else names
             scope = scope.parent
         return _BUILTINS.get(word) or interned_names((f"?{word}",))
 
@@ -348,6 +350,8 @@ def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
             if binder in _REPLACING and id(node) in unconditional:
                 _drop_replaced(tree, scope, imported, node)
             binder(tree, scope, node)
+            if imported and binder is _bind_assign and id(node) in unconditional:
+                _rebind(tree, scope, imported, node)
         if walrus:
             for target in tree.walruses(node):
                 bind_target(tree, scope, target)
@@ -398,6 +402,18 @@ def _drop_replaced(tree: ParserTree, scope: Scope, imported: dict[str, str], nod
         if earlier and earlier != name:
             scope.unbind(word, earlier)
         imported[word] = name
+
+
+def _rebind(tree: ParserTree, scope: Scope, imported: dict[str, str], node: Node) -> None:
+    """Drop the binding of an unconditional import that an assignment replaces, ``random = random.Random(0)``: it holds until
+    there. Functions see the last binding.
+    """
+    for target in tree.targets(node):
+        word = tree.word(target)
+        earlier = imported.pop(word, "") if word is not None else ""
+        if word is not None and earlier and scope.bound[word] == tuple(sorted((earlier, scope.variable(word)))):
+            scope.unbind(word, earlier)
+            scope.rebound[word] = interned_names((earlier,))
 
 
 def _bind_import(tree: ParserTree, scope: Scope, node: Node) -> None:

@@ -68,8 +68,9 @@ class Option(NamedTuple):
 
     @property
     def literals(self) -> tuple[Constant, ...]:
-        """The known values of the option: its default, else its choices."""
-        return (self.default,) if self.default and self.default.value is not None else self.choices
+        """The known values of the option: its choices, and its default."""
+        default = (self.default,) if self.default is not None and self.default.value is not None else ()
+        return self.choices + tuple(each for each in default if each.value not in [one.value for one in self.choices])
 
 
 def declared_word(call: Call) -> str:
@@ -122,14 +123,16 @@ def _is_absl(call: Call) -> bool:
 
 
 def _default(given: Mapping[str, Expression]) -> Constant | None:
+    required = given.get("required")
+    if isinstance(required, Constant) and required.value is not False:
+        return None  # the parser ignores a default
     if "default" in given:
         default = given["default"]
         return default if isinstance(default, Constant) else None
-    action, required = given.get("action"), given.get("required")
+    action = given.get("action")
     if isinstance(action, Constant) and action.value in _SWITCHES:
         return _SWITCHES[str(action.value)]
-    is_required = isinstance(required, Constant) and required.value is not False
-    return None if is_required else _NONE
+    return _NONE
 
 
 def _identifier(flags: list[str]) -> str:

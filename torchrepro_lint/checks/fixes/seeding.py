@@ -43,7 +43,7 @@ from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.rng.effects import Draw
-    from torchrepro_lint.domain.rng.feasibility import PartlySeeded
+    from torchrepro_lint.domain.rng.partly_seeded import PartlySeeded
 
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")

@@ -127,9 +127,13 @@ def unseeded_worker_draws(project: Project, loader: Loader, *, before: bool) -> 
     """The generators that workers may draw from and that the loader does not fix; ``before``: before workers seed
     NumPy.
 
-    MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders.
+    MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders of its program.
     """
-    seeded = loader.passes("worker_init_fn") or loader.kind.seeds_workers or project.seeds_workers
+    seeded = (
+        loader.passes("worker_init_fn")
+        or loader.kind.seeds_workers
+        or (project.seeds_workers and project.seeds_workers_of(loader.site.function))
+    )
     if not loader.has_workers or seeded:
         return frozenset()
     draws = project.fetch_effects.of_loader(loader)

@@ -17,8 +17,9 @@ from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.constants import propagated_constant
-from torchrepro_lint.domain.flags import dictionary_items
+from torchrepro_lint.domain.flags import with_expanded_keywords
 from torchrepro_lint.domain.rng.seeders import (
+    OptionalSeed,
     families_of_call,
     is_seeder_word,
     is_seeding_method,
@@ -32,7 +33,7 @@ from torchrepro_lint.domain.rng.seeders import (
     seeds_from_entropy,
 )
 from torchrepro_lint.resolve.names import UNKNOWN_ATTRIBUTE, Names
-from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
@@ -71,8 +72,8 @@ class RngEffects:
     """The draws and seeds of each family in a trace, in order, and the relevance of the run (``matters``).
 
     ``acts``: the entry's own statements are relevant or draw, not only its imports. ``reseeds``: seeds that workers set
-    while they fetch samples, which seed nothing of the run. ``entropic``: calls that seed from entropy. ``iterates``: a
-    loader is iterated; what draws on iteration, and is not seen to be iterated, draws at the ``end``.
+    while they fetch samples, which seed nothing of the run. ``entropic``: calls that seed from entropy; ``optional``: families
+    that only an option seeds. ``iterates``: a loader is iterated; what draws on iteration, and is not seen to be iterated, draws at the ``end``.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class RngEffects:
         self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
         self.entropic: dict[str, list[Seed]] = {}
+        self.optional: tuple[OptionalSeed, ...] = ()
         self.iterates = False
         self.end = len(run.trace_events)
         self._names = names
@@ -210,7 +212,9 @@ class RngEffects:
         if trace_event.mode != "worker":
             return False
         loaders = [loader for step in trace_event.call_path for loader in self._loaders(step)]
-        return bool(loaders) and all(_has_generator(self._with_expanded_keywords(path, call)) for path, call in loaders)
+        return bool(loaders) and all(
+            _has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders
+        )
 
     def _loaders(self, step: CallFrame) -> Iterator[tuple[str, Call]]:
         """The loaders that a call frame creates or iterates."""
@@ -264,7 +268,7 @@ class RngEffects:
             each for each in made if any(_contains_call(part, each[1]) for part in self._calls)
         ] or made:
             if isinstance(value, Call):
-                spelled_out = self._with_expanded_keywords(path, value)
+                spelled_out = with_expanded_keywords(self._names, path, value, partly=True)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
                     if row.phase == "iterate" and self._draws(row, trace_event, spelled_out):
                         drawn = self.draws.setdefault("torch", [])
@@ -275,15 +279,6 @@ class RngEffects:
     def _loader_label(self, row: Consumer, path: str, call: Call) -> str:
         known = propagated_constant(self._names, path, argument_reader(row.signature, call)("shuffle"))
         return "DataLoader(shuffle=True)" if known is True else "a DataLoader that may shuffle"
-
-    def _with_expanded_keywords(self, path: str, call: Call) -> Call:
-        """A call with the keywords of ``**options``, where that is one literal dictionary."""
-        args: list[Arg] = []
-        for arg in call.args:
-            found = [*self._names.values(path, arg.value)] if arg.star == "**" else []
-            given = [*dictionary_items(self._names, path, arg.value)] if len(found) == 1 else []
-            args += [arg._replace(keyword=key, star="", value=value) for key, _, value in given] or [arg]
-        return call._replace(args=tuple(args))
 
     def _consumers(self, name: str, known: str) -> Iterator[Consumer]:
         """The rows of a callee: a class constructs, a function or an instance draws when called."""
@@ -353,15 +348,18 @@ class RngEffects:
         return "numpy" if row.family == "numpy" and before else "torch"
 
     def _seed(self, trace_event: TraceEvent, call: Call, name: str) -> None:
+        seeder = self._catalogue.seeder(name)
+        if seeder is not None and any(arg.star == "**" for arg in call.args):
+            call = with_expanded_keywords(self._names, trace_event.path, call)
         seeding = families_seeded(self._catalogue, self._user_seeders, name, call)
         if seeding and name not in self._user_seeders and self._has_nondeterministic_seed(trace_event.path, name, call):
             self._add_entropic(seeding, trace_event, name)
             seeding = ()
-        elif (seeder := self._catalogue.seeder(name)) is not None and seeds_from_entropy(seeder, call):
+        elif seeder is not None and seeds_from_entropy(seeder, call):
             self._add_entropic(seeder.families, trace_event, name)
         if seeding is None:
             self.unknown_seeder = self.unknown_seeder or self._may_be_seeder(name)
-        elif _seeds_only_block(self._catalogue.seeder(name)):
+        elif _seeds_only_block(seeder):
             self._seeded_blocks[id(call)] = seeding
         else:
             worker = trace_event.mode == "worker"

@@ -1,7 +1,4 @@
-"""Path feasibility: whether some call path reaches a draw, or the arguments on each path rule out a branch on the way.
-
-Also here: partly seeded functions, which seed some generators and draw from others that nothing on the way seeds.
-"""
+"""Path feasibility: whether some call path reaches a draw, or the arguments on each path rule out a branch on the way."""
 
 from __future__ import annotations
 
@@ -10,21 +7,19 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
-from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.query.fixpoint import strongly_connected_component
-from torchrepro_lint.syntax.nodes import Call, Expression, Operation
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import last_identifier, path_of
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
 from torchrepro_lint.trace.library_models import calls_method
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
-    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.domain.rng.effects import Draw
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import TraceEvent
@@ -39,37 +34,33 @@ _MOST_CALLS = 60
 _MOST_DRAWS = 8
 
 
-def first_feasible_draw(project: Project, run: Trace, draws: Iterable[Draw]) -> Draw | None:
+def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -> Draw | None:
     """The first draw that some call path reaches, as far as literal arguments and defaults tell.
 
     A call that passes unknown arguments may turn on options that it does not name; among the first draws, one that
     needs no such option is preferred.
     """
-    found = (each for each in draws if _is_feasible(project, run, each.trace_event, likely=False))
+    found = (each for each in draws if is_feasible(project, run, each.trace_event, likely=False))
     first = next(found, None)
     if first is None:
         return None
     likely = (
         each
         for each in chain((first,), islice(found, _MOST_DRAWS))
-        if _is_feasible(project, run, each.trace_event, likely=True)
+        if is_feasible(project, run, each.trace_event, likely=True)
     )
     return next(likely, first)
 
 
-def is_reachable(project: Project, run: Trace, trace_event: TraceEvent) -> bool:
-    """Whether some call path leads to an event, as far as literal arguments and defaults tell."""
-    return _is_feasible(project, run, trace_event, likely=False)
-
-
-def _is_feasible(project: Project, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
+def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
+    """Whether some call path reaches an event; with ``likely`` a parameter whose argument is unknown has its default."""
     # Several rules ask about one trace, and about many draws of one function.
     cache = project.revision_cache.get("looks")
     if cache is None or cache.run is not run:
         cache = project.revision_cache["looks"] = _FeasibilityCache(run, {})
     key = trace_event.function, trace_event.mode, likely
     if key not in cache.known:
-        cache.known[key] = _PathFeasibility(project, run, trace_event.mode, likely=likely)
+        cache.known[key] = PathFeasibility(project, run, trace_event.mode, likely=likely)
     return cache.known[key].is_feasible(trace_event.function, trace_event.event, 0)
 
 
@@ -77,13 +68,13 @@ class _FeasibilityCache(NamedTuple):
     """The analyses of one trace, by function, mode and likeliness: several rules ask about one trace."""
 
     run: Trace
-    known: dict[tuple[str, str, bool], _PathFeasibility]
+    known: dict[tuple[str, str, bool], PathFeasibility]
 
 
-class _PathFeasibility:
+class PathFeasibility:
     """Path feasibility over all calling contexts of a trace, within limits; beyond those, anything may be passed."""
 
-    def __init__(self, project: Project, run: Trace, mode: str, *, likely: bool) -> None:
+    def __init__(self, project: ValueFlow, run: Trace, mode: str, *, likely: bool) -> None:
         self._project, self._run, self._mode = project, run, mode
         self._budget = _MOST_CALLS
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
@@ -106,9 +97,23 @@ class _PathFeasibility:
             return True
         used = Closure(path, event.value, environment)
         if event.kind == "call":
-            return self._may_shuffle(used)
+            return not self._is_on_other(used) and self._may_shuffle(used)
         behind = self._project.value_sources.of(used)
         return not behind or any(map(self._may_shuffle, behind))
+
+    def _is_on_other(self, used: Closure) -> bool:
+        """Whether a call is on a parameter for which another object is passed than its default: ``rng=random``."""
+        func = used.value.func if isinstance(used.value, Call) else None
+        if not isinstance(func, Ref) or not func.path:
+            return False
+        name = used.path + func.roots[0]
+        given = used.environment.arguments.get(name, ())
+        found = self._project.resolver.parameter(name) if given else None
+        default = found.param.default if found is not None else None
+        if default is None or any(each.value is default for each in given):
+            return False
+        passed = {known for each in given for known in self._names(each, each.value)}
+        return bool(passed) and passed.isdisjoint(self._project.names(used.path, default))
 
     def _may_shuffle(self, made: Closure) -> bool:
         names = self._names(made, made.value.func) if isinstance(made.value, Call) else ()
@@ -265,48 +270,3 @@ class _PathFeasibility:
 
     def _names(self, closure: Closure, called: Expression) -> tuple[str, ...]:
         return self._project.names(closure.path, called)
-
-
-class PartlySeeded(NamedTuple):
-    """A function, its first own seeder, and the first draw from a family that it leaves out."""
-
-    function: str
-    seed: Seed
-    draw: Draw
-    family: Family
-
-
-def partly_seeded_functions(project: ProgramEffects, path: str) -> Iterator[PartlySeeded]:
-    """The partly seeded functions and module bodies that may draw in a file: in the file or in one that imports it.
-
-    Those that a program settles are included (see ``is_settled_by_program``).
-    """
-    for function in project.seeding_functions(path):
-        yield from _partly_seeded_function(project, function)
-
-
-def _partly_seeded_function(project: ProgramEffects, function: str) -> Iterator[PartlySeeded]:
-    effects = project.effects_in(function)
-    own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.trace_event.call_path]
-    if not own or effects.unknown_seeder:
-        return
-    first = min(own, key=lambda seed: seed.order)
-    for family in FAMILIES:
-        # A loader or sampler that is only constructed there draws where it is iterated.
-        draws = [each for each in effects.draws.get(family.key, ()) if effects.iterates or each.order < effects.end]
-        if draws and family.key not in effects.seeds:
-            yield PartlySeeded(function, first, draws[0], family)
-
-
-def is_settled_by_program(project: ProgramEffects, partly: PartlySeeded) -> bool:
-    """Whether a program that reaches the function seeds the family, or is reported by TRL101 to TRL103.
-
-    This needs all programs, so ask it last.
-    """
-    return any(_settles(each.effects, partly.family) for each in project.reaching(partly.function))
-
-
-def _settles(effects: RngEffects, family: Family) -> bool:
-    """Whether a program seeds the family, or is itself reported."""
-    reported = effects.matters and effects.acts and family.key in effects.draws
-    return reported or family.key in effects.seeds or effects.unknown_seeder

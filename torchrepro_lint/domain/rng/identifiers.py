@@ -13,10 +13,12 @@ from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
+    Collection,
     Comprehension,
     Constant,
     Expression,
     Lambda,
+    Loop,
     Operation,
     Ref,
     SimpleStatement,
@@ -40,11 +42,12 @@ _IDENTIFIERS = re.compile(
     r"token|salt|(tmp|temp)\w*|suffix|file_?name|dir_?name|(run|exp|experiment|job|group|project)_?name|(run|exp)_?dir|"
     r"(save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
 )
+_MACHINES = re.compile(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
 _MAKERS = re.compile(r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)")
 # Calls whose result still is the number or its text.
 _PASSES_ON = re.compile(
-    r"builtins\.(str|int|hex|oct|repr|format|bytes|chr)|os\.path\.\w+|os\.fspath|pathlib\.\w+|posixpath\.\w+|"
+    r"builtins\.(str|int|hex|oct|repr|format|bytes|chr|round|abs|iter)|os\.path\.\w+|os\.fspath|pathlib\.\w+|posixpath\.\w+|"
     r"'str'\.\w+|builtins\.str\(\)\.\w+"
 )
 _TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"})
@@ -84,6 +87,11 @@ def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
     return _IdentifierUses(project).only(path, drawn, _DEEPEST)
 
 
+def only_makes_identifiers(project: ValueFlow, path: str, generator: Call) -> bool:
+    """Whether all numbers that are drawn from a generator, which this call makes, become identifiers."""
+    return _IdentifierUses(project).generator(path, generator, _DEEPEST)
+
+
 class _IdentifierUses:
     """A forward search over the uses of a value."""
 
@@ -109,7 +117,36 @@ class _IdentifierUses:
                 return self.only(path, whole, depth - 1)
             case Subscript(value=held) as whole if held is value:
                 return self.only(path, whole, depth - 1)
+            case Collection(kind="dict", items=items):
+                keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item is value]
+                return all(isinstance(key, Constant) and _IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
+            case Collection(kind="tuple") as whole if "<lambda>" in here.function:
+                return self.only(path, whole, depth - 1)
         return False
+
+    def generator(self, path: str, made: Expression, depth: int) -> bool:
+        """Whether all that is drawn from a generator, where it is made, only becomes an identifier."""
+        spots = self._project.uses.spots(path)
+        here = spots.of(made)
+        match here.parent if here is not None else None:
+            case Attribute() as method:
+                above = spots.of(method)
+                drawn = above.parent if above is not None else None
+                return isinstance(drawn, Call) and drawn.func is method and self.only(path, drawn, depth)
+        if here is None or here.parent is not None or not isinstance(here.statement, Assign):
+            return False
+        targets = [each for each in here.statement.targets if isinstance(each, Ref) and not each.path]
+        if len(targets) != len(here.statement.targets):
+            return False
+        found = (self._project.uses.of_variable(path, each, here, here.statement.end) for each in targets)
+        reads = [use for uses in found for use in uses]
+        return bool(reads) and all(self._is_drawn_for_identifier(file, ref, depth) for file, ref, _ in reads)
+
+    def _is_drawn_for_identifier(self, path: str, ref: Expression, depth: int) -> bool:
+        """Whether a read of a generator is a draw that only becomes an identifier: ``rng.choice(letters)``."""
+        spot = self._project.uses.spots(path).of(ref)
+        drawn = spot.parent if spot is not None else None
+        return isinstance(drawn, Call) and drawn.func is ref and self.only(path, drawn, depth)
 
     def _argument(self, path: str, value: Expression, call: Call, depth: int) -> bool:
         arg = next((each for each in call.args if each.value is value), None)
@@ -141,6 +178,8 @@ class _IdentifierUses:
                 return all(self._target(path, each, here, depth) for each in targets)
             case SimpleStatement(kind="return"):
                 return self._returned(path, here.function, depth)
+            case Loop(target=target) if target is not None:
+                return isinstance(target, Ref) and _IDENTIFIERS.fullmatch(last_identifier(target)) is not None
         return False
 
     def _target(self, path: str, target: Expression, here: ExpressionPosition, depth: int) -> bool:
@@ -158,10 +197,32 @@ class _IdentifierUses:
 
     def _returned(self, path: str, function: str, depth: int) -> bool:
         word = function.rpartition(".")[2].lstrip(":")
-        if _MAKERS.fullmatch(word):
+        if _MAKERS.fullmatch(word) or (word.startswith("<lambda>") and self._orders_machines(path, function)):
             return True
         calls = self._project.uses.of_result(f"{path}{function}") if function != ":" else []
         return bool(calls) and all(self.only(file, call, depth - 1) for file, call in calls)
+
+    def _orders_machines(self, path: str, function: str) -> bool:
+        """Whether a lambda is the key by which devices or hosts are sorted: what a job takes first is no result of it."""
+        return any(
+            arg.keyword == "key"
+            and isinstance(arg.value, Lambda)
+            and arg.value.function == function
+            and _is_machines(site.call)
+            for site in self._project.calls_by(path, frozenset({"sort", "sorted"}))
+            for arg in site.call.args
+        )
+
+
+def _is_machines(call: Call) -> bool:
+    """Whether a call sorts what is named for devices or hosts."""
+    match call:
+        case Call(func=Ref(roots=roots, path=(*words, "sort"))):
+            named = words[-1] if words else roots[0].rpartition(".")[2].lstrip(":")
+            return _MACHINES.fullmatch(named) is not None
+        case Call(args=(first, *_)):
+            return _MACHINES.fullmatch(last_identifier(first.value)) is not None
+    return False
 
 
 # Calls that no seed reaches: they ask the operating system.

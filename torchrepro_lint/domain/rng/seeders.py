@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_names
@@ -20,8 +20,22 @@ from torchrepro_lint.trace.library_models import trains_or_measures
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Seeder
+    from torchrepro_lint.dataflow.default_values import Declaration, Ruling
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.program_index import ProgramIndex
+
+
+class OptionalSeed(NamedTuple):
+    """A family that a run without options does not seed: the declaration of the default that is to blame, the test that it
+    fails (None where the default is the seed itself), whether the family gets a new seed in each run, and the scalar draws,
+    by identity, that only make this seed.
+    """
+
+    family: str
+    declared: Declaration
+    test: Ruling | None
+    changes: bool
+    draws: frozenset[int]
 
 
 def passed_seed(seeder: Seeder, call: Call) -> Expression | None:
@@ -66,10 +80,17 @@ _NONDETERMINISTIC_SOURCES = re.compile(
     r"datetime\.(datetime|date)\.(now|utcnow|today)|torch\.(random\.)?seed|torch\.Generator\(\)\.seed"
 )
 
+
+def is_nondeterministic_name(name: str) -> bool:
+    """Whether calling a name returns a new value in each run: the time, entropy, what is made of them by a method."""
+    return any(map(_NONDETERMINISTIC_SOURCES.fullmatch, (name, name.partition("()")[0])))
+
+
 # Generators whose constructor takes entropy without a seed, which is its first argument.
 SEEDABLE_GENERATORS = {
     "numpy.random.default_rng": "np.random.default_rng",
     "numpy.random.RandomState": "np.random.RandomState",
+    "numpy.random.mtrand.RandomState": "np.random.RandomState",
     "numpy.random.SeedSequence": "np.random.SeedSequence",
     "numpy.random.PCG64": "np.random.PCG64",
     "numpy.random.PCG64DXSM": "np.random.PCG64DXSM",

@@ -1,0 +1,119 @@
+"""Whether an environment of reinforcement learning draws: one of a library may, one of the project if its class does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Project
+
+_BASES = re.compile(
+    r"(gym|gymnasium)\.(core\.)?(Env|\w*Wrapper)|(gym|gymnasium)\.(vector|wrappers)\.\w+|stable_baselines3\.common\.vec_env\.\w+"
+)
+_WRAPPER = re.compile(r"\w+\.(core\.)?\w*Wrapper|\w+\.wrappers\.\w+|stable_baselines3\..*Wrapper")
+_REGISTER = re.compile(r"(gym|gymnasium)\.(envs\.registration\.)?register")
+# What an environment draws with: its own generator, one that it makes, its spaces.
+_DRAWERS = frozenset({"np_random", "default_rng", "RandomState", "Random", "sample", "seeding", "_np_random"})
+_DEEPEST = 8
+
+
+def is_environment(project: Project, owner: str) -> bool:
+    """Whether a class of the project is an environment or a wrapper of one."""
+    return bool(owner) and any(map(_BASES.fullmatch, _outside(project, owner)))
+
+
+def may_draw(project: Project, path: str, call: Call, names: Iterable[str]) -> bool:
+    """Whether the environment whose method a call calls may draw random numbers."""
+    receiver = receiver_of(call.func)
+    made = [*project.resolver.values_through_calls(path, receiver)] if receiver is not None else []
+    if any(isinstance(value, Call) for _, value in made):
+        return any(_value_draws(project, file, value, 0) for file, value in made)
+    owners = [project.resolver.owner(name) for name in names if ":" in name]
+    return not owners or any(_class_draws(project, owner) for owner in owners)
+
+
+def _draws(project: Project, path: str, expression: Expression, depth: int) -> bool:
+    found = [*project.resolver.values_through_calls(path, expression)]
+    return not found or any(_value_draws(project, file, value, depth) for file, value in found)
+
+
+def _value_draws(project: Project, path: str, value: Expression, depth: int) -> bool:
+    if not isinstance(value, Call) or depth > _DEEPEST:
+        return True
+    names = project.names(path, value.func)
+    return not names or any(_made_draws(project, path, value, name, depth + 1) for name in names)
+
+
+def _made_draws(project: Project, path: str, call: Call, name: str, depth: int) -> bool:
+    """Whether what a call of this name makes draws."""
+    first = call.args[0].value if call.args and not call.args[0].star else None
+    if project.resolver.classes(name):
+        wraps = any(map(_WRAPPER.fullmatch, _outside(project, name)))
+        inner = wraps and (first is None or _draws(project, path, first, depth))
+        return inner or _class_draws(project, name)
+    row = next((row for row in rows_of([name]) if row.makes == "environment"), None)
+    if row is None or first is None:
+        return True
+    if row.wraps:
+        return _draws(project, path, first, depth)
+    if isinstance(first, Constant):
+        classes = list(_registered(project, first.value))
+        return not classes or any(_class_draws(project, each) for each in classes)
+    functions = [function for each in _elements(first) for function in project.names(path, each)]
+    returned = [
+        (path_of(function), value)
+        for function in functions
+        for value in project.resolver.return_expressions(function)
+        if ":" in function
+    ]
+    return not returned or any(_draws(project, file, value, depth) for file, value in returned)
+
+
+def _elements(functions: Expression) -> Iterator[Expression]:
+    """The functions that make the environments of a vector: of a list, a comprehension, or ``[make] * 4``."""
+    repeated = isinstance(functions, Operation) and functions.op == "*"
+    yield from flattened_values([functions.operands[0] if isinstance(functions, Operation) and repeated else functions])
+
+
+def _registered(project: Project, identifier: object) -> Iterator[str]:
+    """The classes of the project that are registered under the identifier of an environment."""
+    words = frozenset({"register"})
+    for path in sorted(project.mentioning(words).paths):
+        for site in project.calls_by(path, words):
+            given = {arg.keyword: arg.value for arg in site.call.args}
+            place = given.get("id", site.call.args[0].value if site.call.args else None)
+            if any(map(_REGISTER.fullmatch, site.names)) and isinstance(place, Constant) and place.value == identifier:
+                yield from _entry_point(project, path, given.get("entry_point"))
+
+
+def _entry_point(project: Project, path: str, entry: Expression | None) -> Iterator[str]:
+    names: Iterable[str] = ()
+    if isinstance(entry, Constant) and isinstance(entry.value, str):
+        names = project.resolver.modules.resolve(path, entry.value.replace(":", "."))
+    elif isinstance(entry, Ref):
+        names = project.names(path, entry)
+    yield from (name for name in names if project.resolver.classes(name))
+
+
+def _outside(project: Project, owner: str) -> list[str]:
+    return [each for each in project.resolver.ancestry(owner) if ":" not in each]
+
+
+def _class_draws(project: Project, owner: str) -> bool:
+    """Whether a class of the project, or a base of it, mentions what an environment draws with."""
+    own = [each for each in project.resolver.ancestry(owner) if ":" in each]
+    return not own or any(
+        last_identifier(part) in _DRAWERS or (isinstance(part, Ref) and not _DRAWERS.isdisjoint(part.path))
+        for each in own
+        for function in project.files[path_of(each)].functions
+        if function.owner and f"{path_of(each)}{function.owner}" == each
+        for statement in statements(function.body)
+        for expression in expressions(statement)
+        for part in subexpressions(expression)
+    )

@@ -1,0 +1,528 @@
+"""Constant propagation under defaults: the value of an expression in a run that is started without any option.
+
+The defaults of options, of parameters that no call passes, of dataclass fields and of literal configurations are followed
+through assignments, tests and calls. Each value remembers the declaration of the default that it came from.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Function,
+    If,
+    Loop,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Statement,
+    Subscript,
+    With,
+)
+from torchrepro_lint.syntax.visitor import blocks, path_of, split_name, takes_receiver
+
+if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.environment import ValueSources
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_ARITHMETIC = frozenset({"+", "-", "*", "%", "//", "^", "&", "|", "**", "<<", ">>"})
+_CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "builtins.str", "builtins.round"})
+_FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
+_TYPER = frozenset({"typer.Option", "typer.Argument"})
+_DEEPEST = 12
+
+
+class _Entropy:
+    """A value that is new in each run: neither None, nor equal to or less than any constant."""
+
+    def __repr__(self) -> str:
+        return "a new value in each run"
+
+
+ENTROPY = _Entropy()
+
+
+class Declaration(NamedTuple):
+    """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+    default: object
+
+
+class DefaultValue(NamedTuple):
+    """A value without options: a constant or ``ENTROPY``; and the default that it came from (None for a plain literal)."""
+
+    value: object
+    declared: Declaration | None = None
+
+
+_Place = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class DefaultValues:
+    """The values of expressions in the run of a program that is started without options.
+
+    ``commands`` are the functions that the command line calls: their parameters are options. ``paths`` are the files of
+    the program. ``changes`` tells whether a call returns a new value in each run.
+    """
+
+    def __init__(
+        self, project: ValueFlow, commands: Iterable[str], paths: Iterable[str], changes: Callable[[str, Call], bool]
+    ) -> None:
+        self._project = project
+        self._commands = frozenset(commands)
+        self._paths = sorted(paths)
+        self._changes = changes
+        self._depth = 0
+
+    @property
+    def _sources(self) -> ValueSources:
+        return self._project.value_sources
+
+    def of(self, closure: Closure) -> DefaultValue | None:
+        """The value of an expression without options; None if it is unknown."""
+        if self._depth >= _DEEPEST:
+            return None
+        self._depth += 1
+        try:
+            return self._of(closure)
+        finally:
+            self._depth -= 1
+
+    def ruled_out(self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment) -> list[Ruling]:
+        """The tests that keep a place of a body from running: those around it, and those before it that leave the body."""
+        return list(self._rulings(path, body, offset, environment))
+
+    def _rulings(
+        self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment
+    ) -> Iterator[Ruling]:
+        for statement in body:
+            if statement.start > offset:
+                return
+            around = statement.start <= offset < statement.end
+            if isinstance(statement, If):
+                inside = [each for each in (statement.body, statement.orelse) if _contains(each, offset)]
+                if inside or (not around and (_leaves(statement.body) or _leaves(statement.orelse))):
+                    known = self.of(Closure(path, statement.test, environment))
+                    taken = None if known is None else statement.body if known.value else statement.orelse
+                    if known is not None and taken is not None and (taken not in inside if inside else _leaves(taken)):
+                        yield Ruling(path, statement.test, known)
+                        return
+            for block in blocks(statement) if around else ():
+                if _contains(block, offset):
+                    yield from self._rulings(path, block, offset, environment)
+
+    # --- expressions -------------------------------------------------------------------------------------------------
+
+    def _of(self, closure: Closure) -> DefaultValue | None:
+        match closure.value:
+            case Constant(value=value):
+                return DefaultValue(value)
+            case Operation(op="not", operands=(operand,)):
+                inner = self._inner(closure, operand)
+                return inner and inner._replace(value=not inner.value)
+            case Operation(op="and" | "or" as op, operands=operands):
+                return self._of_boolean(closure, op, operands)
+            case Operation(op="if", operands=(test, one, other)):
+                known = self._inner(closure, test)
+                chosen = self._inner(closure, one if known.value else other) if known is not None else None
+                return chosen and known and chosen._replace(declared=chosen.declared or known.declared)
+            case Operation(op=":=", operands=(_, value)):
+                return self._inner(closure, value)
+            case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
+                return _compared(op, self._inner(closure, left), self._inner(closure, right))
+            case Operation(op=op, operands=operands) if op in _ARITHMETIC:
+                parts = [self._inner(closure, each) for each in operands]
+                return next((each for each in parts if each is not None and each.value is ENTROPY), None)
+            case Call():
+                return self._of_call(closure, closure.value)
+            case Subscript(value=held, indices=(Constant(value=str(key)),)):
+                return self._of_entry(closure, held, key)
+            case Ref(path=()):
+                return self._of_variable(closure, closure.value)
+            case Ref():
+                return self._of_attribute(closure, closure.value)
+        return None
+
+    def _inner(self, closure: Closure, value: Expression) -> DefaultValue | None:
+        return self.of(closure._replace(value=value))
+
+    def _of_boolean(self, closure: Closure, op: str, operands: tuple[Expression, ...]) -> DefaultValue | None:
+        """Short circuit: the value of the operand that decides; where one before it is unknown, only its truth."""
+        declared: Declaration | None = None
+        last: DefaultValue | None = None
+        unknown = False
+        for operand in operands:
+            last = self._inner(closure, operand)
+            if last is None:
+                unknown = True
+                continue
+            declared = declared or last.declared
+            if bool(last.value) is (op == "or"):
+                return DefaultValue(op == "or", last.declared) if unknown else last._replace(declared=declared)
+        return None if unknown or last is None else last._replace(declared=last.declared or declared)
+
+    def _of_call(self, closure: Closure, call: Call) -> DefaultValue | None:
+        if self._changes(closure.path, call):
+            return DefaultValue(ENTROPY)
+        names = self._project.names(closure.path, call.func)
+        if len(call.args) == 1 and not _CONVERSIONS.isdisjoint(names):
+            inner = self._inner(closure, call.args[0].value)
+            return inner if inner is not None and inner.value is not None else None
+        match call:
+            case Call(func=Ref(path=(*words, "get")) as func, args=(key, *rest)) if isinstance(key.value, Constant):
+                held = func._replace(path=tuple(words))
+                return self._of_entry(closure, held, str(key.value.value), rest[0].value if rest else None)
+        if any(":" in name for name in names):
+            return self._of_result(closure, call)
+        # A number that is made of one that changes: ``int.from_bytes(os.urandom(4), "big")``, ``hash(str(time.time()))``.
+        parts = (self._inner(closure, arg.value) for arg in call.args if isinstance(arg.value, Call))
+        return next((each for each in parts if each is not None and each.value is ENTROPY), None)
+
+    def _of_result(self, closure: Closure, call: Call) -> DefaultValue | None:
+        """What a function of the project returns: the return that its tests leave."""
+        found: list[DefaultValue | None] = []
+        for name in self._project.names(closure.path, call.func):
+            for function in self._project.resolver.functions(name):
+                path = path_of(name)
+                outer = Environment() if takes_receiver(function) else closure.environment
+                scope = self._project.environment_of(closure.path, call, name, function)
+                scope = scope._replace(arguments={**outer.arguments, **_located(scope, closure)})
+                rulings = {
+                    each: self.ruled_out(path, function.body, each.start, scope)
+                    for each in self._project.resolver.return_expressions(name)
+                }
+                declared = next((one.value.declared for each in rulings.values() for one in each), None)
+                values = [self.of(Closure(path, each, scope)) for each, against in rulings.items() if not against]
+                found += [each and each._replace(declared=each.declared or declared) for each in values] or [None]
+        return _agreed(found)
+
+    def _of_entry(
+        self, closure: Closure, held: Expression, key: str, default: Expression | None = None
+    ) -> DefaultValue | None:
+        """The value of a literal dictionary under a key; changed dictionaries are unknown."""
+        text = f'{describe(held)}["{key}"]'
+        found: list[DefaultValue | None] = []
+        for file, display in self._project.resolver.values(closure.path, held):
+            if not isinstance(display, Collection) or display.kind != "dict" or self._is_updated(closure.path, held):
+                return None
+            pairs = zip(display.items[::2], display.items[1::2], strict=True)
+            given = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
+            if given and given[-1] is not None:
+                found.append(self._declared(Closure(file, given[-1]), text))
+            else:
+                return None if None in display.items[::2] or default is None else self._inner(closure, default)
+        return _agreed(found)
+
+    def _is_updated(self, path: str, held: Expression) -> bool:
+        return not isinstance(held, Ref) or any(
+            (root, held.path) in self._sources.mutations(path) for root in held.roots
+        )
+
+    def _declared(self, closure: Closure, text: str) -> DefaultValue | None:
+        """The value of a default that stands in a declaration."""
+        value = closure.value
+        if isinstance(value, Call) and not _FIELDS.isdisjoint(self._project.names(closure.path, value.func)):
+            given = next((arg.value for arg in value.args if arg.keyword == "default"), None)
+            return None if given is None else self._declared(closure._replace(value=given), text)
+        if isinstance(value, Call) and not _TYPER.isdisjoint(self._project.names(closure.path, value.func)):
+            first = next((arg.value for arg in value.args if arg.keyword in (None, "default")), None)
+            is_literal = isinstance(first, Constant) and first.value is not Ellipsis
+            return self._declared(closure._replace(value=first), text) if first is not None and is_literal else None
+        known = self.of(closure)
+        if known is None or known.declared is not None:
+            return known
+        return known._replace(declared=Declaration(closure.path, value.start, value.end, text, known.value))
+
+    # --- variables ---------------------------------------------------------------------------------------------------
+
+    def _of_variable(self, closure: Closure, ref: Ref) -> DefaultValue | None:
+        if len(ref.roots) != 1:
+            return None
+        found: list[DefaultValue | None] = []
+        for name in self._project.resolver.modules.resolve(closure.path, ref.roots[0]):
+            path, colon, rest = split_name(name)
+            if not colon or not rest:
+                return None
+            found.append(self._of_name(closure, path, f":{rest}", ref))
+        return _agreed(found)
+
+    def _of_name(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
+        start = self._of_parameter(closure, path, root, ref)
+        home, body = self._home(path, root)
+        if body is None or len(self._assigned(path, root)) > _DEEPEST:
+            return None
+        inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
+        offset = ref.start if inside and not self._is_nested(path, home, ref) else -1
+        if offset < 0 and home is not None:
+            return None
+        if any(self._is_inside_function(path, home, each) for each in self._assigned(path, root)):
+            return None
+        run = _Run(self, path, closure.environment if inside else Environment(), ((root,), ()))
+        found = run.through(body, offset, start)
+        if home is None and found is not None and found.declared is None and run.literal is not None:
+            text = root.lstrip(":")
+            return found._replace(declared=Declaration(path, run.literal.start, run.literal.end, text, found.value))
+        return found
+
+    def _assigned(self, path: str, root: str) -> list[Statement]:
+        return [each.statement for each in self._sources.assignments(path).get(root, ())]
+
+    def _of_parameter(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
+        """The argument of a parameter in this environment; its default where the command line calls the function."""
+        found = self._project.resolver.parameter(f"{path}{root}")
+        if found is None:
+            return None
+        default = found.param.default
+        given = closure.environment.arguments.get(f"{path}{root}")
+        if given is None:
+            command = f"{path}{found.function.name}" in self._commands
+            options = self._project.resolver.options.of(path, ref) if command else ()
+            if options:
+                option = options[0]
+                known = option.default if len(options) == 1 else None
+                place = Declaration(
+                    option.path, option.call.start, option.call.end, describe(ref), known and known.value
+                )
+                return None if known is None else DefaultValue(known.value, place)
+            return self._declared(Closure(path, default), describe(ref)) if command and default is not None else None
+        values = [self._declared(each, describe(ref)) if each.value is default else self.of(each) for each in given]
+        return _agreed(values)
+
+    def _home(self, path: str, root: str) -> tuple[Function | None, tuple[Statement, ...] | None]:
+        """The function whose variable this is, or None for a module's; and its body, None where that is not known."""
+        facts = self._project.files[path]
+        name, local, word = root.rpartition(".<locals>.")
+        if not local:
+            return None, facts.body if "." not in root else None
+        functions = [each for each in facts.functions if each.name == name] if "." not in word else []
+        return (functions[0], functions[0].body) if len(functions) == 1 else (None, None)
+
+    def _is_nested(self, path: str, home: Function | None, ref: Ref) -> bool:
+        """Whether a read stands in a function inside the one that has the variable."""
+        return any(
+            each.start <= ref.start < each.end and each is not home and (home is None or each.start > home.start)
+            for each in self._project.files[path].functions
+        )
+
+    # --- attributes --------------------------------------------------------------------------------------------------
+
+    def _of_attribute(self, closure: Closure, ref: Ref) -> DefaultValue | None:
+        own = list(self._sources.reaching_definitions(closure, changes=False)) if len(ref.path) == 1 else []
+        if own:
+            values = [each.value for each in own if isinstance(each.value, Closure)]
+            return _agreed([self._of_stored(each, ref) for each in values]) if len(values) == len(own) else None
+        start = self._of_option(closure, ref) or self._of_field(closure, ref)
+        if start is None:
+            return None
+        for path in self._paths:
+            stores = self._sources.set_attributes(path, (ref.path[-1],))
+            for body in self._bodies_with(path, [each.value for each in stores]):
+                if start is not None and not (path == closure.path and _contains(body, ref.start)):
+                    start = self._stored_in(path, body, ref, start)
+        home = self._body_around(closure.path, ref)
+        return start and _Run(self, closure.path, closure.environment, (ref.roots, ref.path)).through(
+            home, ref.start, start
+        )
+
+    def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
+        """A value that an object's class assigns: a literal in the class body is the default of a field."""
+        inside = any(
+            each.start <= closure.value.start < each.end for each in self._project.files[closure.path].functions
+        )
+        is_field = not inside and any(
+            each.start <= closure.value.start < each.end for each in self._project.files[closure.path].classes
+        )
+        module = not inside and not is_field and isinstance(closure.value, Constant)
+        return self._declared(closure, describe(ref)) if is_field or module else self.of(closure)
+
+    def _of_option(self, closure: Closure, ref: Ref) -> DefaultValue | None:
+        """The default of the one option that ``args.seed`` reads."""
+        options = self._project.resolver.options.of(closure.path, ref)
+        if len(options) != 1 or options[0].default is None:
+            return None
+        option = options[0]
+        assert option.default is not None
+        value = option.default.value
+        return DefaultValue(value, Declaration(option.path, option.call.start, option.call.end, describe(ref), value))
+
+    def _of_field(self, closure: Closure, ref: Ref) -> DefaultValue | None:
+        """The default of a field of the class that a parser fills, ``args = tyro.cli(Args)``."""
+        for each in self._sources.of(closure._replace(value=ref._replace(path=ref.path[:-1]))):
+            if isinstance(each.value, Call) and each.value.args:
+                for name in self._project.names(each.path, each.value.args[0].value):
+                    if self._project.resolver.classes(name):
+                        path = path_of(name)
+                        stored = [
+                            v for how, v in self._project.resolver.assigned(f"{name}.{ref.path[-1]}") if how == "="
+                        ]
+                        return self._declared(Closure(path, stored[0]), describe(ref)) if len(stored) == 1 else None
+        return None
+
+    def _bodies_with(self, path: str, places: list[Expression]) -> Iterator[tuple[Statement, ...]]:
+        """The bodies of a file that hold any of these expressions themselves, not in a function inside."""
+        facts = self._project.files[path]
+        owners = {id(self._body_around(path, each)) for each in places}
+        yield from (each for each in (facts.body, *(one.body for one in facts.functions)) if id(each) in owners)
+
+    def _body_around(self, path: str, place: Expression) -> tuple[Statement, ...]:
+        facts = self._project.files[path]
+        around = [each for each in facts.functions if each.start <= place.start < each.end]
+        return min(around, key=lambda each: each.end - each.start).body if around else facts.body
+
+    def _stored_in(self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue) -> DefaultValue | None:
+        """What a body makes of an option's value, on whatever object it stores to the attribute."""
+        places = {
+            (target.roots, target.path)
+            for statement in _all(body)
+            if isinstance(statement, Assign)
+            for target in statement.targets
+            if isinstance(target, Ref) and target.path[-1:] == ref.path[-1:]
+        }
+        found: DefaultValue | None = start
+        for place in sorted(places):
+            found = found and _Run(self, path, Environment(), place).through(body, -1, found)
+        return found
+
+    def _is_inside_function(self, path: str, home: Function | None, statement: Statement) -> bool:
+        """Whether a statement stands in a function inside the one that has the variable: ``nonlocal`` and ``global``."""
+        return any(
+            each.start < statement.start < each.end and each is not home and (home is None or each.start > home.start)
+            for each in self._project.files[path].functions
+        )
+
+
+class Ruling(NamedTuple):
+    """A test of a file that rules a place out, and its value."""
+
+    path: str
+    test: Expression
+    value: DefaultValue
+
+
+class _Run:
+    """A run through a body, which follows the value of one place: a variable, or an attribute of one."""
+
+    def __init__(self, values: DefaultValues, path: str, environment: Environment, place: _Place) -> None:
+        self._values, self._path, self._environment, self._place = values, path, environment, place
+        # The literal that was assigned last.
+        self.literal: Constant | None = None
+
+    def through(self, body: tuple[Statement, ...], offset: int, value: DefaultValue | None) -> DefaultValue | None:
+        """The value of the place at an offset, or behind the body for -1; ``value`` is that in front of it."""
+        for statement in body:
+            if 0 <= offset < statement.start:
+                return value
+            if offset < 0 or statement.end <= offset:
+                value = self._after(statement, value)
+                continue
+            for block in blocks(statement):
+                if _contains(block, offset):
+                    value = None if isinstance(statement, Loop) and self._assigns(block) else value
+                    return self.through(block, offset, value)
+            return value
+        return value
+
+    def _after(self, statement: Statement, value: DefaultValue | None) -> DefaultValue | None:
+        match statement:
+            case Assign(targets=targets) if any(map(self._is_place, targets)):
+                if statement.op not in ("=", ":") or statement.value is None:
+                    return None if statement.value is not None else value
+                self.literal = statement.value if isinstance(statement.value, Constant) else None
+                return self._values.of(Closure(self._path, statement.value, self._environment))
+            case Assign(targets=targets):
+                unpacked = any(
+                    isinstance(each, Collection) and any(map(self._is_place, each.items)) for each in targets
+                )
+                return None if unpacked else value
+            case If(test=test, body=body, orelse=orelse) if self._assigns(body) or self._assigns(orelse):
+                known = self._values.of(Closure(self._path, test, self._environment))
+                if known is not None:
+                    after = self.through(body if known.value else orelse, -1, value)
+                    taken = self._assigns(body if known.value else orelse)
+                    return after and (after._replace(declared=after.declared or known.declared) if taken else after)
+                ends = [self.through(each, -1, value) for each in (body, orelse) if not _leaves(each)]
+                return _agreed(ends)
+            case With(body=body):
+                return self.through(body, -1, value)
+        return None if any(map(self._assigns, blocks(statement))) else value
+
+    def _assigns(self, body: tuple[Statement, ...]) -> bool:
+        return any(
+            self._is_place(each) or (isinstance(each, Collection) and any(map(self._is_place, each.items)))
+            for statement in _all(body)
+            if isinstance(statement, Assign)
+            for each in statement.targets
+        )
+
+    def _is_place(self, target: Expression | None) -> bool:
+        return isinstance(target, Ref) and (target.roots, target.path) == self._place
+
+
+def _located(scope: Environment, closure: Closure) -> dict[str, tuple[Closure, ...]]:
+    """The arguments of a call, evaluated where the call stands; defaults keep their own place."""
+    return {
+        name: tuple(
+            each._replace(environment=closure.environment) if each.path == closure.path else each for each in values
+        )
+        for name, values in scope.arguments.items()
+    }
+
+
+def _compared(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
+    if left is None or right is None:
+        return None
+    try:
+        return DefaultValue(bool(_COMPARISONS[op](left.value, right.value)), left.declared or right.declared)
+    except TypeError:
+        return None
+
+
+def _agreed(found: list[DefaultValue | None]) -> DefaultValue | None:
+    """The value that all agree on."""
+    first = found[0] if found else None
+    if first is None or any(
+        each is None or type(each.value) is not type(first.value) or each.value != first.value for each in found
+    ):
+        return None
+    return next((each for each in found if each is not None and each.declared is not None), first)
+
+
+def _all(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        for block in blocks(statement):
+            yield from _all(block)
+
+
+def _contains(body: tuple[Statement, ...], offset: int) -> bool:
+    return bool(body) and body[0].start <= offset < body[-1].end
+
+
+def _leaves(body: tuple[Statement, ...]) -> bool:
+    """Whether a block ends with a jump out of it."""
+    return isinstance(body[-1] if body else None, SimpleStatement) and body[-1].kind in (  # type: ignore[union-attr]
+        "return", "raise", "continue", "break",
+    )  # fmt: skip

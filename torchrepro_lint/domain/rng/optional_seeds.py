@@ -1,0 +1,214 @@
+"""Optional seeds: whether the seeders of a run seed in a run without options, which default keeps them from it, and which
+seeders literal arguments rule out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
+from torchrepro_lint.dataflow.default_values import ENTROPY, DefaultValues, Declaration, Ruling
+from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.domain.rng.feasibility import PathFeasibility
+from torchrepro_lint.domain.rng.seeders import OptionalSeed, is_nondeterministic_name, passed_seed
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
+from torchrepro_lint.syntax.visitor import is_none, path_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
+    from torchrepro_lint.syntax.control_flow import Event
+    from torchrepro_lint.syntax.nodes import Statement
+    from torchrepro_lint.trace.builder import Trace
+
+# Scalar draws, by the family whose generator they draw from.
+_SCALAR_DRAWS = {
+    "python": re.compile(r"random\.(randint|randrange|getrandbits|random|choice|uniform|sample)"),
+    "numpy": re.compile(r"numpy\.random\.(randint|choice|random|rand|uniform|random_integers)"),
+    "torch": re.compile(r"torch\.(randint|rand|randperm|initial_seed)"),
+}
+# Functions that turn a function of the program into a command line.
+_COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire", "typer.run", "tyro.cli", "jsonargparse.CLI", "defopt.run"})
+
+
+class Shipped(NamedTuple):
+    """What a run without options seeds: the families that it does not, and the seeds that literal arguments rule out."""
+
+    optional: tuple[OptionalSeed, ...]
+    ruled_out: tuple[Seed, ...]
+
+
+def shipped_seeds(
+    project: ValueFlow, catalogue: Catalogue, commands: Iterable[str], run: Trace, effects: RngEffects
+) -> Shipped:
+    """What the seeders of a program do in a run without options; ``commands`` are functions that a command line calls."""
+    optional: list[OptionalSeed] = []
+    ruled_out: list[Seed] = []
+    if not any(_may_be_off(seed) for seeds in effects.seeds.values() for seed in seeds):
+        return Shipped((), ())
+    looking = _Shipping(project, catalogue, commands, run, effects)
+    for family in FAMILIES:
+        seeds = effects.seeds.get(family.key, ())
+        causes = [looking.cause(seed) for seed in seeds]
+        ruled_out += (seed for seed, cause in zip(seeds, causes, strict=True) if cause == _RULED_OUT)
+        found = [cause for cause in causes if isinstance(cause, _Cause)]
+        if found and None not in causes:
+            first = found[0]
+            draws = frozenset(draw for each in found for draw in each.draws)
+            optional.append(OptionalSeed(family.key, first.declared, first.test, first.changes, draws))
+    return Shipped(tuple(optional), tuple(ruled_out))
+
+
+def seed_draws(optional: Iterable[OptionalSeed]) -> frozenset[int]:
+    """The draws, by identity, that only make a seed where no option gives one."""
+    return frozenset(draw for each in optional for draw in each.draws)
+
+
+def without_seed_draws(draws: Iterable[Draw], optional: Iterable[OptionalSeed]) -> Iterator[Draw]:
+    """The draws but those that only make a seed where no option gives one."""
+    made = seed_draws(optional)
+    return (each for each in draws if id(each.trace_event.event.value) not in made)
+
+
+_RULED_OUT = "ruled out"
+
+
+class _Cause(NamedTuple):
+    declared: Declaration
+    test: Ruling | None
+    changes: bool
+    draws: frozenset[int]
+
+
+def _may_be_off(seed: Seed) -> bool:
+    """A cheap test: a seed that is no literal, or one in a function or under a test."""
+    call = seed.trace_event.event.value
+    literal = isinstance(call, Call) and all(isinstance(arg.value, Constant) for arg in call.args)
+    return not literal or bool(seed.trace_event.call_path) or bool(seed.trace_event.event.guards)
+
+
+class _Shipping:
+    """The question of what one program seeds without options."""
+
+    def __init__(
+        self, project: ValueFlow, catalogue: Catalogue, commands: Iterable[str], run: Trace, effects: RngEffects
+    ) -> None:
+        self._project, self._catalogue, self._run, self._effects = project, catalogue, run, effects
+        found = {*commands}
+        for function, edges in run.call_edges.items():
+            if any(_is_command_line(project, each.caller, each.event) for each in edges if function not in found):
+                found.add(function)
+        self._draws: set[int] = set()
+        self._values = DefaultValues(project, found, run.paths, self._changes)
+        # Every seeder of a function is reached in the same way.
+        self._known: dict[int, _Cause | str | None] = {}
+
+    def cause(self, seed: Seed) -> _Cause | str | None:
+        """What keeps a seeder from seeding without options; None if nothing does."""
+        event = seed.trace_event.event
+        if id(event) not in self._known:
+            self._draws = set()
+            looking = _DefaultFeasibility(self._project, self._run, self._values, self._catalogue)
+            answer: _Cause | str | None = None
+            if not looking.is_feasible(seed.trace_event.function, event, 0):
+                if looking.causes:
+                    answer = looking.causes[0]._replace(draws=frozenset(self._draws))
+                elif not PathFeasibility(self._project, self._run, "", likely=False).is_feasible(
+                    seed.trace_event.function, event, 0
+                ):
+                    answer = _RULED_OUT
+            self._known[id(event)] = answer
+        return self._known[id(event)]
+
+    def _changes(self, path: str, call: Call) -> bool:
+        for name in self._project.names(path, call.func):
+            plain = name.partition("()")[0]
+            if ":" not in name and is_nondeterministic_name(name):
+                return True
+            for family, pattern in _SCALAR_DRAWS.items():
+                if pattern.fullmatch(plain) and not self._is_seeded_before(family, call):
+                    self._draws.add(id(_drawing(call)))
+                    return True
+        return False
+
+    def _is_seeded_before(self, family: str, call: Call) -> bool:
+        """Whether the family is seeded when a call draws from it."""
+        seeds = self._effects.seeds.get(family, ())
+        inner = _drawing(call)
+        orders = [each.order for each in self._effects.draws.get(family, ()) if each.trace_event.event.value is inner]
+        return bool(seeds) and not any(order <= seeds[0].order for order in orders)
+
+
+def _drawing(call: Call) -> Call:
+    """``torch.randint(...)`` of ``torch.randint(...).item()``."""
+    while isinstance(call.func, Attribute) and isinstance(call.func.value, Call):
+        call = call.func.value
+    return call
+
+
+def _is_command_line(project: ValueFlow, caller: str, event: Event) -> bool:
+    call = event.value
+    return isinstance(call, Call) and not _COMMAND_LINES.isdisjoint(project.names(path_of(caller), call.func))
+
+
+class _DefaultFeasibility(PathFeasibility):
+    """Path feasibility in a run without options; it collects the defaults that rule a path out."""
+
+    def __init__(self, project: ValueFlow, run: Trace, values: DefaultValues, catalogue: Catalogue) -> None:
+        super().__init__(project, run, "", likely=False)
+        self._values, self._catalogue = values, catalogue
+        self.causes: list[_Cause] = []
+
+    def _runs(self, function: str, event: Event, environment: Environment) -> bool:
+        path = path_of(function)
+        place = event.value if event.value is not None else event.statement
+        for body in self._bodies(function):
+            rulings = self._values.ruled_out(path, body, place.start, environment)
+            rulings = rulings or list(self._by_guards(path, event, environment))
+            for ruling in rulings:
+                if ruling.value.declared is not None:
+                    self.causes.append(_Cause(ruling.value.declared, ruling, changes=False, draws=frozenset()))
+            if rulings:
+                return False
+        return super()._runs(function, event, environment)
+
+    def _bodies(self, function: str) -> list[tuple[Statement, ...]]:
+        if function.endswith(":"):
+            return [self._project.files[function[:-1]].body]
+        return [each.body for each in self._project.resolver.functions(function)]
+
+    def _by_guards(self, path: str, event: Event, environment: Environment) -> Iterator[Ruling]:
+        """The tests of a conditional expression around an event."""
+        for guard in event.guards:
+            if guard.kind in ("if", "else"):
+                known = self._values.of(Closure(path, guard.value, environment))
+                if known is not None and bool(known.value) is (guard.kind == "else"):
+                    yield Ruling(path, guard.value, known)
+                    return
+
+    def _may_draw(self, path: str, event: Event, environment: Environment) -> bool:
+        """Whether the seeder gets a seed that is the same in each run."""
+        call = event.value
+        if not isinstance(call, Call):
+            return True
+        for name in self._project.names(path, call.func):
+            seeder = self._catalogue.seeder(without_calls(name)) if ":" not in name else None
+            given = passed_seed(seeder, call) if seeder is not None else None
+            known = self._values.of(Closure(path, given, environment)) if given is not None else None
+            if seeder is None or given is None or known is None or known.declared is None:
+                continue
+            if known.value is ENTROPY:
+                self.causes.append(_Cause(known.declared, None, changes=True, draws=frozenset()))
+                return False
+            if known.value is None and seeder.none in ("entropy", "nothing") and not self._is_always_none(path, given):
+                changes = seeder.none == "entropy"
+                self.causes.append(_Cause(known.declared, None, changes=changes, draws=frozenset()))
+                return False
+        return True
+
+    def _is_always_none(self, path: str, given: Expression) -> bool:
+        """Whether every call passes None, which TRL105 reports."""
+        return all(is_none(value) for _, value in self._project.resolver.values(path, given))
