@@ -159,9 +159,9 @@ def _is_alone_or_seeded(context: Context, pool: Call) -> bool:
             values = [value for _, value in context.project.values(context.path, arg.value)]
             if values and all(isinstance(each, Constant) and each.value == 1 for each in values):
                 return True
-        if arg.keyword == "initializer" or (arg.keyword is None and number == 1):
-            if _may_seed(context, arg.value):
-                return True
+        initialises = arg.keyword == "initializer" or (arg.keyword is None and number == 1)
+        if initialises and _may_seed(context, arg.value):
+            return True
     return False
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.gradients.modes import is_backward
-from torchrepro_lint.domain.rng.seeders import method_and_receiver
+from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
+from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -37,7 +38,11 @@ _CLOCKS = re.compile(
 )
 # Prefilter: the last words of those.
 _CLOCK_WORDS = frozenset(
-    {f"{word}{ns}" for word in ("time", "monotonic", "perf_counter", "process_time", "thread_time") for ns in ("", "_ns")}
+    {
+        f"{word}{ns}"
+        for word in ("time", "monotonic", "perf_counter", "process_time", "thread_time")
+        for ns in ("", "_ns")
+    }
     | {"clock", "default_timer", "now", "utcnow", "today"}
 )
 _COMPARISONS = frozenset({"<", ">", "<=", ">="})
@@ -55,6 +60,14 @@ _APPENDING = frozenset({"append", "extend", "insert", "add", "update"})
 _OPTIMIZER = re.compile(r"(?i)(\w*_)?(optim\w*|opt|scaler)")
 
 
+# Methods of tensors and environments that nothing else has, and those that give a count.
+_COMPUTING = frozenset({"item", "tolist", "numpy", "cpu", "detach", "step"})
+_CONVERTING = frozenset({"float", "round"})
+_COUNTS = frozenset(
+    {"len", "size", "numel", "dim", "device", "getsize", "tell", "memory_allocated", "max_memory_allocated"}
+)
+
+
 class Work(NamedTuple):
     """What statements do that changes the numbers of a run, and in words."""
 
@@ -68,8 +81,12 @@ def check(context: Context) -> Iterator[Finding]:
     """Each test of the clock that a loop or a branch hangs on which changes the numbers of the run."""
     if _CLOCK_WORDS.isdisjoint(context.tree.summary.calls) or context.path not in context.project.torch_modules:
         return
+    reported: set[Span] = set()
     for body in bodies(context.tree):
-        yield from _Body(context).findings(body, ())
+        for place, what in _Body(context).findings(body, ()):
+            if place not in reported:
+                reported.add(place)
+                yield Finding("TRL113", place, f"the clock decides {what}; count steps, epochs or samples instead")
 
 
 class _Body:
@@ -80,20 +97,25 @@ class _Body:
         self.project = context.project
         self.path = context.path
 
-    def findings(self, body: Sequence[Statement], loops: tuple[Loop, ...]) -> Iterator[Finding]:
+    def findings(self, body: Sequence[Statement], loops: tuple[Loop, ...]) -> Iterator[tuple[Span, str]]:
+        """The comparisons with the clock that matter, each with what hangs on it."""
         for statement in body:
-            if isinstance(statement, Loop) and statement.target is None and self.is_timed(self.path, statement.source):
-                if (work := self._work_of_loop(statement)) is not None:
-                    yield self._finding(statement.source, f"how long this loop {work.words}")
-            elif isinstance(statement, If) and self.is_timed(self.path, statement.test):
-                if (what := self._decided(statement, loops)) is not None:
-                    yield self._finding(statement.test, what)
+            if isinstance(statement, Loop) and statement.target is None:
+                timed = self.comparison(self.path, statement.source)
+                if timed is not None and (work := self._work_of_loop(statement)) is not None:
+                    yield self._place(timed, statement.source), f"how long this loop {work.words}"
+            elif isinstance(statement, If):
+                timed = self.comparison(self.path, statement.test)
+                if timed is not None and (what := self._decided(statement, loops)) is not None:
+                    yield self._place(timed, statement.test), what
             inner = (*loops, statement) if isinstance(statement, Loop) else loops
             for block in blocks(statement):
                 yield from self.findings(block, inner)
 
-    def _finding(self, test: Expression, what: str) -> Finding:
-        return Finding("TRL113", span(test), f"the clock decides {what}; count steps, epochs or samples instead")
+    def _place(self, timed: tuple[str, Expression], test: Expression) -> Span:
+        """The comparison, or the test that it decides where that is in another file."""
+        path, comparison = timed
+        return span(comparison if path == self.path else test)
 
     def _decided(self, branch: If, loops: tuple[Loop, ...]) -> str | None:
         """What hangs on the test of a branch, in words; None where the numbers of the run do not."""
@@ -101,14 +123,14 @@ class _Body:
         if any(isinstance(each, SimpleStatement) and each.kind == "raise" for each in inside):
             return None
         for loop in reversed(loops):
-            if self._may_leave(branch, inside, loop) and (work := self._work_of_loop(loop)) is not None:
+            if self._may_leave(inside, loop) and (work := self._work_of_loop(loop)) is not None:
                 return f"how long this loop {work.words}"
         for block in (branch.body, branch.orelse):
             if (work := self._work(block)) is not None and not self._waits(block):
                 return f"whether this branch {work.words}"
         return None
 
-    def _may_leave(self, branch: If, inside: list[Statement], loop: Loop) -> bool:
+    def _may_leave(self, inside: list[Statement], loop: Loop) -> bool:
         """Whether a branch leaves a loop or its round, or sets a flag that a test of the loop reads."""
         return any(
             (isinstance(each, SimpleStatement) and each.kind in _LEAVING) or self._exits(each) or _sets_flag(each, loop)
@@ -123,20 +145,19 @@ class _Body:
 
     # --- the clock ---------------------------------------------------------------------------------------------------
 
-    def is_timed(self, path: str, test: Expression, depth: int = _DEEPEST) -> bool:
-        """Whether a test compares something with the clock."""
+    def comparison(self, path: str, test: Expression, depth: int = _DEEPEST) -> tuple[str, Expression] | None:
+        """The first comparison with the clock in a test, with its file."""
         match test:
             case Operation(op="and" | "or" | "not", operands=operands):
-                return any(self.is_timed(path, each, depth) for each in operands)
+                found = (self.comparison(path, each, depth) for each in operands)
             case Operation(op=op, operands=operands) if op in _COMPARISONS:
-                return any(self._is_clock(path, each, depth) for each in operands)
+                return (path, test) if any(self._is_clock(path, each, depth) for each in operands) else None
             case Ref() | Call() if depth:
-                return any(
-                    self.is_timed(file, value, depth - 1)
-                    for file, value in self.project.resolver.values_through_calls(path, test)
-                    if isinstance(value, Operation)
-                )
-        return False
+                values = self.project.resolver.values_through_calls(path, test)
+                found = (self.comparison(file, each, depth - 1) for file, each in values if isinstance(each, Operation))
+            case _:
+                return None
+        return next((each for each in found if each is not None), None)
 
     def _is_clock(self, path: str, value: Expression, depth: int) -> bool:
         """Whether a number comes from the clock: a time, or a duration."""
@@ -151,8 +172,9 @@ class _Body:
                     return True
                 if not _NUMBERS.isdisjoint(names):
                     return any(self._is_clock(path, arg.value, depth) for arg in args)
-                if last_identifier(func) in ("total_seconds", "timestamp") and (inner := receiver_of(func)) is not None:
-                    return self._is_clock(path, inner, depth)
+                receiver = receiver_of(func) if last_identifier(func) in ("total_seconds", "timestamp") else None
+                if receiver is not None:
+                    return self._is_clock(path, receiver, depth)
         return bool(depth) and isinstance(value, Ref | Call) and self._comes_from_clock(path, value, depth)
 
     def _comes_from_clock(self, path: str, value: Expression, depth: int) -> bool:
@@ -178,8 +200,8 @@ class _Body:
         return next((work for work in (_TRAINS, _DRAWS, _FILLS) if work in found), None)
 
     def _works(self, statement: Statement) -> Iterator[Work]:
-        if isinstance(statement, Assign) and statement.op == "+=" and statement.value is not None:
-            if self._is_result(statement.value, _DEEPEST):
+        match statement:
+            case Assign(op="+=", value=value) if value is not None and self._is_result(value, _DEEPEST):
                 yield _FILLS
         for expression in expressions(statement):
             for each in subexpressions(expression):
@@ -208,8 +230,12 @@ class _Body:
         if self._is_clock(self.path, value, 1):
             return False
         match value:
-            case Call(func=func):
-                return last_identifier(func) not in ("len", "size", "numel", "int", "str", "format", "join", "getsize")
+            case Call(func=func, args=args):
+                if last_identifier(func) in _CONVERTING:
+                    inner = receiver_of(func)
+                    within = [*([inner] if inner is not None else []), *(arg.value for arg in args)]
+                    return any(self._is_result(each, depth) for each in within)
+                return self._computes(func)
             case Operation(op="f" | "if"):
                 return False
             case Operation(operands=operands):
@@ -220,6 +246,16 @@ class _Body:
                 found = self.project.values(self.path, value)
                 return any(self._is_result(each, depth - 1) for _, each in found if each is not value)
         return False
+
+    def _computes(self, func: Expression) -> bool:
+        """Whether a callee computes with numbers, reads data, or is a module."""
+        names, word = self.project.names(self.path, func), last_identifier(func)
+        if word in _COUNTS:
+            return False
+        if word in _COMPUTING or any(name.startswith(("torch.", "numpy.")) for name in names) or reads_data(names):
+            return True
+        modules = (name[:-2] for name in names if ":" in name and name.endswith("()"))
+        return any("torch.nn.Module" in self.project.resolver.ancestry(name) for name in modules)
 
 
 def _is_step(call: Expression | None, names: tuple[str, ...]) -> bool:
@@ -235,14 +271,14 @@ def _sets_flag(statement: Statement, loop: Loop) -> bool:
     match statement:
         case Assign(targets=(Ref(roots=roots, path=path),), value=Constant(value=bool()), op="="):
             tests = [] if loop.target is not None else [loop.source]
-            for each in statements(loop.body):
-                if isinstance(each, If) and any(
-                    isinstance(last, SimpleStatement) and last.kind in ("break", "return") for last in each.body[-1:]
-                ):
-                    tests.append(each.test)
+            tests += (each.test for each in statements(loop.body) if isinstance(each, If) and _leaves_loop(each))
             return any(
                 isinstance(part, Ref) and (part.roots, part.path) == (roots, path)
                 for test in tests
                 for part in subexpressions(test)
             )
     return False
+
+
+def _leaves_loop(branch: If) -> bool:
+    return any(isinstance(last, SimpleStatement) and last.kind in ("break", "return") for last in branch.body[-1:])
