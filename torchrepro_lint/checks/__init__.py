@@ -93,7 +93,7 @@ def _table() -> tuple[Rule, ...]:
         Rule("TRL108", "unseeded-environment", "warning", False, environments.check, _UNFIXED["TRL108"]),
         Rule("TRL109", "unused-seed-option", "warning", True, unused_seed_option.check, _UNFIXED["TRL109"]),
         Rule("TRL110", "partly-seeded-function", "warning", True, partly_seeded.check),
-        Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check, _UNFIXED["TRL111"]),
+        Rule("TRL111", "uninitialised-memory", "warning", True, uninitialised.check, _UNFIXED["TRL111"]),
         Rule("TRL112", "resume-without-rng-state", "note", True, resumed.check, _UNFIXED["TRL112"]),
         Rule("TRL113", "wall-clock-decides", "warning", True, wall_clock.check, _UNFIXED["TRL113"]),
         Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),

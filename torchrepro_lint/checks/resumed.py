@@ -22,15 +22,8 @@ _LOADS = "load_state_dict"
 _OPTIMIZER = re.compile(r"(?i)(?!\w*sched)(\w*optim\w*|opt(_?\w{1,2})?|\w*_opt)")
 # Methods and functions that restore a generator, whatever they belong to.
 _RESTORING = frozenset(
-    {
-        "set_rng_state",
-        "set_rng_state_all",
-        "set_rng_states",
-        "load_rng_state",
-        "restore_rng_state",
-        "setstate",
-        "set_state",
-    }
+    {"set_rng_state", "set_rng_state_all", "set_rng_states", "load_rng_state", "restore_rng_state", "setstate"}
+    | {"set_state"}
 )
 # What has a generator's state in its own, by name.
 _HOLDERS = re.compile(r"(?i)\w*(loader|sampler|data_?set|data_?module|rng|generator|random)\w*")
