@@ -41,6 +41,10 @@ _PROCESS_CLASSES = frozenset({"multiprocessing.Process", "torch.multiprocessing.
 _FUNCTIONS = frozenset({"target", "func", "fn", "function"})
 _WORKERS = frozenset({"max_workers", "processes"})
 
+# Calls that choose how processes start, and the choices that copy nothing.
+_METHOD_SETTERS = frozenset({"get_context", "set_start_method"})
+_FRESH = frozenset({"spawn", "forkserver"})
+
 
 class TaskStart(NamedTuple):
     """A call that starts tasks: whether they are processes, whether one call starts several, what they run, and the call
@@ -72,11 +76,22 @@ def _message(context: Context, start: TaskStart, family: Family, draw: Draw) -> 
         return Message(
             what, place, "), so timing decides which of them gets which number; give each task a seeded generator"
         )
-    if family is NUMPY:
+    if _spawns(context):
+        what = f"{family.owner} is not seeded in spawned processes ({draw.label}, "
+    elif family is NUMPY:
         what = f"forked processes copy numpy's global generator and all draw the same numbers ({draw.label}, "
     else:
         what = f"{family.owner} is seeded from entropy in each forked process ({draw.label}, "
     return Message(what, place, "); give each task a seeded generator")
+
+
+def _spawns(context: Context) -> bool:
+    """Whether the file asks for processes that are new interpreters."""
+    return any(
+        isinstance(arg.value, Constant) and arg.value.value in _FRESH
+        for called in context.project.calls_by(context.path, _METHOD_SETTERS)
+        for arg in called.call.args[:1]
+    )
 
 
 def _task_starts(context: Context) -> Iterator[TaskStart]:
@@ -189,7 +204,7 @@ def _first_draw(context: Context, start: TaskStart) -> tuple[Family, Draw] | Non
                 continue
             if family.key not in effects.seeds and family.key not in effects.entropic:
                 for draw in effects.draws.get(family.key, ()):
-                    if draw.trace_event.mode != "worker" and not _only_waits(draw):
+                    if draw.trace_event.mode != "worker" and not draw.trace_event.assumed and not _only_waits(draw):
                         return family, draw
     return None
 

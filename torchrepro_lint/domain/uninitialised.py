@@ -156,6 +156,8 @@ _READING = frozenset(
     | {"count_nonzero", "backward", "log1p", "expm1", "lerp", "cdist", "cosine_similarity", "reciprocal", "erf"}
     | {"cross"}
 )
+# Those whose result is no tensor, or that have none.
+_TELLING = frozenset({"item", "tolist", "tobytes", "tofile", "backward"})
 # In-place methods that read what they write to.
 _ACCUMULATING = frozenset(
     {"add_", "sub_", "div_", "addcmul_", "addcdiv_", "index_add_", "scatter_add_", "addmm_", "addmv_"}
@@ -225,8 +227,10 @@ class FirstUses:
     def _of_method(self, word: str, call: Call) -> tuple[Use, Expression]:
         if any(arg.keyword == "out" for arg in call.args):
             return Use.FILLS, call
-        if word in _READING or word in _ACCUMULATING:
+        if word in _TELLING or word in _ACCUMULATING:
             return Use.READS, call
+        if word in _READING:
+            return self._result(call), call
         if word in _PASSING:
             return self.of(call)
         return (Use.NEUTRAL if word in _NEUTRAL else Use.FILLS), call
@@ -241,14 +245,18 @@ class FirstUses:
                 return Use.FILLS, value
             case Assign():
                 return Use.READS, value
-            case ExpressionStatement() | If():
+            case ExpressionStatement():
                 return Use.NEUTRAL, value
         return Use.FILLS, value
 
     def _in_expression(self, value: Expression, parent: Expression) -> tuple[Use, Expression]:
         match parent:
+            case Operation(op="f"):
+                return Use.READS, value
+            case Operation(op=op) if op in _COMPUTING:
+                return self._result(parent), value
             case Operation(op=op):
-                return (Use.READS if op in _COMPUTING else Use.NEUTRAL if op in _TESTING else Use.FILLS), value
+                return (Use.NEUTRAL if op in _TESTING else Use.FILLS), value
             case Attribute(name=word):
                 return self._of_attribute(word, parent)
             case Subscript():
@@ -291,7 +299,13 @@ class FirstUses:
         uses = {self._of_callee(name, call) for name in names}
         if uses == {"converts"}:
             return self.of(call)
+        if uses == {"computes"}:
+            return self._result(call), call
         return {"reads": Use.READS, "looks": Use.NEUTRAL}.get(uses.pop() if len(uses) == 1 else "", Use.FILLS), call
+
+    def _result(self, computed: Expression) -> Use:
+        """What a computation does: it reads the value, unless only the shape of its result is looked at."""
+        return Use.NEUTRAL if self.of(computed)[0] is Use.NEUTRAL else Use.READS
 
     def _in_callee(self, name: str, value: Expression, call: Call) -> Use:
         """What a function of the project does with an argument first."""
@@ -325,9 +339,9 @@ class FirstUses:
         if name in _SAVING or name in _NUMBERS:
             return "reads"
         if module == "torch.nn.functional":
-            return "" if word.endswith("_") or any(arg.keyword == "inplace" for arg in call.args) else "reads"
+            return "" if word.endswith("_") or any(arg.keyword == "inplace" for arg in call.args) else "computes"
         if module in ("torch", "numpy", "torch.linalg", "numpy.linalg") and word in _READING:
-            return "reads"
+            return "computes"
         return ""
 
     # --- variables ---------------------------------------------------------------------------------------------------
