@@ -138,6 +138,7 @@ def _framework(table: Table, name: str) -> FrameworkModel:
         tuple(table.get("calls", ())),
         read_conditions(table["accelerates"]) if "accelerates" in table else None,
         table.get("matters", False),
+        table.get("restores", False),
         table.get("keeps", False),
         table.get("makes", ""),
         table.get("wraps", ""),

@@ -150,7 +150,8 @@ class FrameworkModel(NamedTuple):
     It sets flags (``settings``), seeds (``seeder``), runs the functions passed for the parameters ``runs``, calls methods of
     objects that were passed to it or to its receiver (``calls``: method names, ``*`` for any letters, in order), and draws
     itself (``draws``). ``accelerates`` is the condition for using an accelerator if there is one (None: it does not).
-    ``matters``: the call trains or measures; ``keeps``: its arguments are called later. ``makes`` is ``environment`` if the
+    ``matters``: the call trains or measures; ``restores``: it restores generators or loaders with a checkpoint; ``keeps``: its
+    arguments are called later. ``makes`` is ``environment`` if the
     result is an environment of reinforcement learning, which ``wraps`` the environment passed for that parameter. An
     environment has a generator of its own: its seeders have ``environment`` among their families. ``gives`` is the class of
     the result, in the same package.
@@ -164,6 +165,7 @@ class FrameworkModel(NamedTuple):
     calls: tuple[str, ...]
     accelerates: tuple[Condition, ...] | None
     matters: bool
+    restores: bool
     keeps: bool
     makes: str
     wraps: str

@@ -21,6 +21,8 @@ _UNFIXED = {
     "TRL108": "only the author can choose the seed of the environment",
     "TRL109": "only the author knows what the option should seed",
     "TRL111": "only the author knows what the tensor should hold",
+    "TRL112": "the state has to be saved with the checkpoint first, which only the author can do",
+    "TRL113": "only the author knows how many steps the budget of time was meant for",
     "TRL206": "turning the timing off costs speed, and only a measurement shows how much",
     "TRL304": "passing a generator to the dataset takes several edits; torch 1.9 and later seed numpy in workers",
     "TRL306": "only the author knows how many workers the first run had",
@@ -28,6 +30,7 @@ _UNFIXED = {
     "TRL406": "only the author knows which of equal values should win",
     "TRL501": "the variable has to be set before Python starts, outside the program",
     "TRL505": "taking results in the order of submission changes how the program waits for them",
+    "TRL506": "only the author knows how each task gets a seed of its own",
 }
 
 
@@ -42,6 +45,7 @@ def _table() -> tuple[Rule, ...]:
     from torchrepro_lint.checks import (
         autotuned,
         completion_order,
+        concurrent_draws,
         cublas_workspace,
         cudnn_benchmark,
         cudnn_nondeterministic,
@@ -59,6 +63,7 @@ def _table() -> tuple[Rule, ...]:
         operations,
         optional_seed,
         partly_seeded,
+        resumed,
         seeded_too_late,
         splits,
         syntax_error,
@@ -69,6 +74,7 @@ def _table() -> tuple[Rule, ...]:
         unseeded,
         unused_seed_option,
         unused_suppression,
+        wall_clock,
         worker_count,
         worker_init,
     )
@@ -87,7 +93,9 @@ def _table() -> tuple[Rule, ...]:
         Rule("TRL108", "unseeded-environment", "warning", True, environments.check, _UNFIXED["TRL108"]),
         Rule("TRL109", "unused-seed-option", "warning", True, unused_seed_option.check, _UNFIXED["TRL109"]),
         Rule("TRL110", "partly-seeded-function", "warning", True, partly_seeded.check),
-        Rule("TRL111", "uninitialised-parameter", "warning", False, uninitialised.check, _UNFIXED["TRL111"]),
+        Rule("TRL111", "uninitialised-memory", "warning", True, uninitialised.check, _UNFIXED["TRL111"]),
+        Rule("TRL112", "resume-without-rng-state", "note", True, resumed.check, _UNFIXED["TRL112"]),
+        Rule("TRL113", "wall-clock-decides", "warning", True, wall_clock.check, _UNFIXED["TRL113"]),
         Rule("TRL201", "cudnn-benchmark", "warning", True, cudnn_benchmark.check),
         Rule("TRL202", "cudnn-nondeterministic", "warning", True, cudnn_nondeterministic.check),
         Rule("TRL203", "deterministic-algorithms-not-enabled", "warning", True, not_enabled.check),
@@ -112,4 +120,5 @@ def _table() -> tuple[Rule, ...]:
         Rule("TRL503", "unsorted-directory-listing", "warning", True, directory_listing.check),
         Rule("TRL504", "hash-dependent-value", "warning", True, hash_value.check),
         Rule("TRL505", "completion-order", "warning", True, completion_order.check, _UNFIXED["TRL505"]),
+        Rule("TRL506", "concurrent-draws", "warning", True, concurrent_draws.check, _UNFIXED["TRL506"]),
     )

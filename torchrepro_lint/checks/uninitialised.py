@@ -1,4 +1,4 @@
-"""TRL111: a parameter or buffer of ``torch.empty`` that nothing fills."""
+"""TRL111: uninitialised memory that is read as data, or that nothing fills as a parameter or buffer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_weights, reads_of_empty
+from torchrepro_lint.domain.uninitialised import EMPTY_WORDS
+from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
 from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
@@ -24,12 +28,35 @@ _MODULE_METHODS = frozenset(
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """The calls whose result is read before it is filled, and the parameters and buffers that are left empty."""
+    if EMPTY_WORDS.isdisjoint(context.tree.summary.calls) or is_test(context.path, context.tree):
+        return
+    if context.path in context.project.torch_modules:
+        reported: set[Span] = set()
+        for site, message in reads_of_empty(context):
+            if not (_is_of_torch(site.names) and fills_memory(context, site.function)):
+                reported.add(span(site.call))
+                yield Finding("TRL111", span(site.call), message)
+        for finding in _left_empty(context):
+            if not any(finding.span.start <= each.start < finding.span.end for each in reported):
+                yield finding
+
+
+def _is_of_torch(names: tuple[str, ...]) -> bool:
+    return not any(name.startswith("numpy.") for name in names)
+
+
+def _left_empty(context: Context) -> Iterator[Finding]:
     """For each class, what a method leaves empty, unless a method of the class or its bases may fill it."""
     functions = {function.name: function for function in context.tree.functions}
     for owner in context.tree.classes:
         methods = [functions[name] for _, name in owner.methods if name in functions]
         for word, value, what in _empty_tensors(context, methods):
-            if not _may_fill(context, owner, word, value):
+            if not (
+                _may_fill(context, owner, word, value)
+                or fills_memory(context, f"{context.path}{owner.name}.__init__")
+                or may_load_weights(context, f"{context.path}{owner.name}")
+            ):
                 message = f"nothing initialises {what}, so it holds arbitrary memory; call nn.init or use torch.zeros"
                 yield Finding("TRL111", span(value), message)
 

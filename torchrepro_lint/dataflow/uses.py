@@ -207,6 +207,10 @@ class DefUse:
             if any(each.removesuffix("()") in classes for each in found):
                 yield path, expression, rest
 
+    def of_any_attribute(self, word: str) -> list[tuple[str, Expression, int]]:
+        """All reads of attributes of this name, of whatever object: file, expression, and the position of the name in its path."""
+        return self._attributes.having(word)
+
     def of_result(self, function: str) -> list[tuple[str, Call]]:
         """The calls of the project that run a function, each with its file."""
         definitions = self._names.functions(function)[:1]

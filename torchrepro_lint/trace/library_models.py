@@ -78,6 +78,11 @@ def trains_or_measures(names: Iterable[str]) -> bool:
     return any(row.matters for row in rows_of(names))
 
 
+def restores_generators(names: Iterable[str]) -> bool:
+    """Whether a call restores the state of generators, or of loaders, with a checkpoint."""
+    return any(row.restores for row in rows_of(names))
+
+
 def accelerates(names: Iterable[str], call: Call) -> bool:
     """Whether a call may put work on an accelerator by itself."""
     return any(

@@ -1,0 +1,253 @@
+"""TRL506: concurrent tasks that draw from a global generator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY
+from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.source.text import Message
+from torchrepro_lint.syntax.control_flow import control_flow_position
+from torchrepro_lint.syntax.nodes import Call, Comprehension, Constant, Expression, ExpressionStatement, Loop, Ref, span
+from torchrepro_lint.syntax.visitor import expressions, is_none, last_identifier, statements, subexpressions
+from torchrepro_lint.trace.call_paths import call_path, place_of
+from torchrepro_lint.trace.library_models import receiver_of
+from torchrepro_lint.trace.repetition import runs_often
+
+if TYPE_CHECKING:
+    from torchrepro_lint.catalogue.rows import Family
+    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.domain.rng.effects import Draw
+    from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.syntax.nodes import Statement
+
+# Prefilter: a file that starts tasks imports one of these.
+_PACKAGES = re.compile(r"(^|[ .])(threading|concurrent|(torch\.)?multiprocess(ing)?)\b")
+_MAPS = r"map|imap|imap_unordered|starmap|map_async|starmap_async"
+_METHODS = rf"({_MAPS}|submit|apply|apply_async)"
+_THREADS = re.compile(
+    r"threading\.(Thread|Timer)|multiprocessing\.dummy\.Process|"
+    rf"(concurrent\.futures\.(thread\.)?ThreadPoolExecutor|multiprocessing\.(pool\.Thread|dummy\.)Pool)\(\)\.{_METHODS}"
+)
+_PROCESSES = re.compile(
+    r"(torch\.)?multiprocess(ing)?\.((process|context)\.)?(get_context\(\)\.)?\w*Process|"
+    rf"(concurrent\.futures\.(process\.)?ProcessPoolExecutor|(torch\.)?multiprocess(ing)?\.(pool\.|get_context\(\)\.)?Pool)\(\)\.{_METHODS}"
+)
+_THREAD_CLASSES = frozenset({"threading.Thread", "threading.Timer"})
+_PROCESS_CLASSES = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process"})
+# The arguments by which pools and processes get the function that they run.
+_FUNCTIONS = frozenset({"target", "func", "fn", "function"})
+_WORKERS = frozenset({"max_workers", "processes"})
+
+# Calls that choose how processes start, and the choices that copy nothing.
+_METHOD_SETTERS = frozenset({"get_context", "set_start_method"})
+_FRESH = frozenset({"spawn", "forkserver"})
+
+
+class TaskStart(NamedTuple):
+    """A call that starts tasks: whether they are processes, whether one call starts several, what they run, and the call
+    that makes their pool.
+    """
+
+    site: CallSite
+    processes: bool
+    several: bool
+    functions: tuple[str, ...]
+    pool: Call | None
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Each call that starts tasks which draw from a generator that they share, or of which each has a copy."""
+    if not _PACKAGES.search(" ".join(context.tree.summary.imports)):
+        return
+    starts = [(start, found) for start in _task_starts(context) if (found := _first_draw(context, start)) is not None]
+    for start, (family, draw) in starts:
+        if start.several or _is_repeated(context, start, [one for one, _ in starts]):
+            steps = call_path(context.project, draw.trace_event, f"{draw.label} draws from {family.owner}")
+            yield Finding("TRL506", span(start.site.call), _message(context, start, family, draw), steps=steps)
+
+
+def _message(context: Context, start: TaskStart, family: Family, draw: Draw) -> str:
+    place = place_of(context.project, draw.trace_event)
+    if not start.processes:
+        what = f"several threads draw from {family.owner} ({draw.label}, "
+        return Message(
+            what, place, "), so timing decides which of them gets which number; give each task a seeded generator"
+        )
+    if _spawns(context):
+        what = f"{family.owner} is not seeded in spawned processes ({draw.label}, "
+    elif family is NUMPY:
+        what = f"forked processes copy numpy's global generator and all draw the same numbers ({draw.label}, "
+    else:
+        what = f"{family.owner} is seeded from entropy in each forked process ({draw.label}, "
+    return Message(what, place, "); give each task a seeded generator")
+
+
+def _spawns(context: Context) -> bool:
+    """Whether the file asks for processes that are new interpreters."""
+    return any(
+        isinstance(arg.value, Constant) and arg.value.value in _FRESH
+        for called in context.project.calls_by(context.path, _METHOD_SETTERS)
+        for arg in called.call.args[:1]
+    )
+
+
+def _task_starts(context: Context) -> Iterator[TaskStart]:
+    for site in context.project.calls(context.path):
+        names = [name for name in site.names if ":" not in name]
+        for name in site.names:
+            if ":" in name:
+                yield from _of_class(context, site, name)
+        if any(_is_start(name, processes) for name in names for processes in (False, True)):
+            pool = _pool(context, site.call)
+            if pool is None or not _is_alone_or_seeded(context, pool):
+                made = names if pool is None else _of_pool(context, pool, site.call)
+                yield from _of_library(context, site, made, pool)
+
+
+def _of_library(context: Context, site: CallSite, names: list[str], pool: Call | None) -> Iterator[TaskStart]:
+    for processes in (False, True):
+        if any(_is_start(name, processes) for name in names):
+            several = pool is not None and re.fullmatch(_MAPS, last_identifier(site.call.func)) is not None
+            yield TaskStart(site, processes, several, _functions(context, site.call, pool is not None), pool)
+            return
+
+
+def _is_start(name: str, processes: bool) -> bool:
+    return (_PROCESSES if processes else _THREADS).fullmatch(name) is not None
+
+
+def _pool(context: Context, call: Call) -> Call | None:
+    """The construction of the pool whose method a call is: the last one above it, where there are several."""
+    receiver = receiver_of(call.func) if re.fullmatch(_METHODS, last_identifier(call.func)) else None
+    if receiver is None:
+        return None
+    resolver = context.project.resolver
+    made = [value for path, value in resolver.values_through_calls(context.path, receiver) if path == context.path]
+    if isinstance(receiver, Ref) and not receiver.path:
+        made += (value for root in receiver.roots for _, value in resolver.assigned(context.path + root))
+    above = [each for each in made if isinstance(each, Call) and each.start <= call.start]
+    return max(above, key=lambda each: each.start, default=None)
+
+
+def _of_pool(context: Context, pool: Call, call: Call) -> list[str]:
+    """The names of a method of a pool."""
+    word = last_identifier(call.func)
+    return [f"{name}().{word}" for name in context.project.names(context.path, pool.func)]
+
+
+def _of_class(context: Context, site: CallSite, name: str) -> Iterator[TaskStart]:
+    """The construction of a thread or process whose class is one of the project, with a method ``run``."""
+    if context.project.resolver.classes(name):
+        bases = {*context.project.resolver.ancestry(name)}
+        for processes, classes in ((False, _THREAD_CLASSES), (True, _PROCESS_CLASSES)):
+            if not bases.isdisjoint(classes):
+                run = tuple(each for each in context.project.resolver.methods(name, "run") if ":" in each)
+                yield TaskStart(site, processes, False, run, None)
+
+
+def _functions(context: Context, call: Call, by_method: bool) -> tuple[str, ...]:
+    """The functions of the project that the tasks run."""
+    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    named = [arg.value for arg in call.args if arg.keyword in _FUNCTIONS]
+    given = named or (plain[:1] if by_method else plain[1:2])
+    found = (name for value in given for name in context.project.names(context.path, value))
+    return tuple(each for name in found if ":" in name for each in _bodies(context, name))
+
+
+def _bodies(context: Context, name: str) -> Iterator[str]:
+    """A function itself, or the method that calling an object runs."""
+    if context.project.resolver.functions(name):
+        yield name
+    elif name.endswith("()"):
+        yield from (each for each in context.project.resolver.call_methods(name) if ":" in each)
+
+
+def _is_alone_or_seeded(context: Context, pool: Call) -> bool:
+    """Whether a pool has a single worker, or seeds its workers, or may do so."""
+    for number, arg in enumerate(pool.args):
+        if arg.star:
+            return True
+        if arg.keyword in _WORKERS or (arg.keyword is None and number == 0):
+            values = [value for _, value in context.project.values(context.path, arg.value)]
+            if values and all(isinstance(each, Constant) and each.value == 1 for each in values):
+                return True
+        initialises = arg.keyword == "initializer" or (arg.keyword is None and number == 1)
+        if initialises and _may_seed(context, arg.value):
+            return True
+    return False
+
+
+def _may_seed(context: Context, function: Expression) -> bool:
+    """Whether an initializer seeds something, or is not known."""
+    names = context.project.names(context.path, function)
+    return not is_none(function) and (not names or any(":" not in name or _seeds(context, name) for name in names))
+
+
+def _seeds(context: Context, name: str) -> bool:
+    effects = context.project.effects_in(name)
+    return bool(effects.seeds or effects.entropic or effects.unknown_seeder)
+
+
+def _first_draw(context: Context, start: TaskStart) -> tuple[Family, Draw] | None:
+    """The first draw of a task from a generator that it does not seed. Processes have a generator of torch that is copied
+    with the rest, which is told where the run is not seeded.
+    """
+    for function in start.functions:
+        effects = context.project.effects_in(function)
+        if effects.unknown_seeder:
+            continue
+        for family in FAMILIES:
+            if start.processes and family.key == "torch":
+                continue
+            if family.key not in effects.seeds and family.key not in effects.entropic:
+                for draw in effects.draws.get(family.key, ()):
+                    if draw.trace_event.mode != "worker" and not draw.trace_event.assumed and not _only_waits(draw):
+                        return family, draw
+    return None
+
+
+def _only_waits(draw: Draw) -> bool:
+    """``time.sleep(random.random())``."""
+    match draw.trace_event.event.statement:
+        case ExpressionStatement(value=Call(func=func)):
+            return last_identifier(func) == "sleep"
+    return False
+
+
+def _is_repeated(context: Context, start: TaskStart, others: list[TaskStart]) -> bool:
+    """Whether a call runs more than once before what it starts has ended, or another one before that does the same."""
+    call = start.site.call
+    if any(_overlap(context, start, each) for each in others if each.site.call is not call):
+        return True
+    return runs_often(context.project, context.path, call) and not _waits_in_loop(context, start)
+
+
+def _overlap(context: Context, one: TaskStart, other: TaskStart) -> bool:
+    """Whether two calls of a function start tasks on one pool, or threads that nothing waits for in between."""
+    if one.site.function != other.site.function or one.pool is not other.pool:
+        return False
+    first, last = sorted(each.site.call.start for each in (one, other))
+    level = control_flow_position(context.tree, first)
+    between = [each for each in statements(level.body if level else ()) if first < each.start < last]
+    return not any(map(_waits, between))
+
+
+def _waits_in_loop(context: Context, start: TaskStart) -> bool:
+    """Whether the loop around a call waits for each task before it starts the next."""
+    level = control_flow_position(context.tree, start.site.call.start)
+    loops = [spot.parent for spot in level.spots if isinstance(spot.parent, Loop)] if level is not None else []
+    return bool(loops) and not start.processes and any(map(_waits, statements(loops[-1].body)))
+
+
+def _waits(statement: Statement) -> bool:
+    for expression in expressions(statement):
+        for each in subexpressions(expression):
+            match each:
+                case Comprehension():
+                    return False
+                case Call(func=Ref(path=(*_, "join" | "result")), args=()):
+                    return True
+    return False
