@@ -14,7 +14,7 @@ from functools import cached_property
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.source.files import join_path, parent_folders
+from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.visitor import path_of, split_name
 
@@ -75,6 +75,11 @@ class ImportResolver:
         self._may_load: MemoTable[str, frozenset[str]] = MemoTable(self.reads, _MAX_PROGRAMS)
         self._run_by: MemoTable[tuple[str, tuple[str, ...]], tuple[str, ...]] = MemoTable(self.reads)
         self._memo = TablingSolver(self.reads)
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The configuration files of the project."""
+        return self._tree.configurations
 
     def summary(self, path: str) -> ModuleSummary:
         """The summary of a file, without a dependency: for queries over all files."""

@@ -70,6 +70,9 @@ class CallTargets:
         passed: tuple[str, ...] = ()
         runs = False
         if event.kind == "call" and isinstance(event.value, Call):
+            if made := self._names.configured(frame.path, event.value):
+                kept = () if any(map(self._names.owner, found)) else found  # not the registry's own method
+                found = tuple(sorted({*kept, *(name for name in made if ":" in name)}))
             values = list(passed_values(event.value))
             if runs := _makes_loader(found):
                 lists = [each for each in values if isinstance(each, Ref)]
