@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -90,6 +90,7 @@ class Configurations:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._calls: dict[str, Call] = {}
 
     def texts(self, path: str, expression: Expression) -> Iterator[str]:
         """The texts that a part of a configuration may be: ``config["model"]["type"]``."""
@@ -121,6 +122,30 @@ class Configurations:
                     value.value for value in values if isinstance(value, Constant) and isinstance(value.value, str)
                 )
         return tuple(dict.fromkeys(found))
+
+    def arguments(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+        """The objects that configuration files name for a parameter of a class of the project, each as a call that makes it."""
+        for path, below, text in self._by_class.get(owner.rpartition(":")[2], ()):
+            if owner in self.dotted(path_of(owner), text):
+                for keys, inner in self._in_file(path, below):
+                    if keys[0] == word and len(keys) == 2 and keys[1] in CLASS_KEYS:
+                        yield path_of(owner), self._made(inner)
+
+    @cached_property
+    def _by_class(self) -> dict[str, list[tuple[str, _Keys, str]]]:
+        """The places where configuration files name a class, by its last word."""
+        found: dict[str, list[tuple[str, _Keys, str]]] = {}
+        for path in self._files:
+            for keys, text in self._in_file(path, ()):
+                if keys[-1] in CLASS_KEYS:
+                    found.setdefault(text.rpartition(".")[2], []).append((path, keys[:-1], text))
+        return found
+
+    def _made(self, text: str) -> Call:
+        """A call of what a text names; always the same one, since answers are remembered by its identity."""
+        if text not in self._calls:
+            self._calls[text] = Call(0, 0, Ref(0, 0, (text,), (), 0), (), 0)
+        return self._calls[text]
 
     def dotted(self, path: str, text: str) -> Iterator[str]:
         """What a dotted text names, where Python would find it from a file, or from the root of the project."""

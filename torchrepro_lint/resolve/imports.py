@@ -167,9 +167,20 @@ class ImportResolver:
             folder = self._tree.folder(path)
             home = self._tree.home_for(path, parts)
             if home is not None:
-                yield from self._walk(home, parts)
+                yield from tuple(self._walk(home, parts)) or self._hidden(home, parts)
             else:
                 yield from self._beside(folder, parts) or (name,)
+
+    def _hidden(self, home: str, parts: list[str]) -> tuple[str, ...]:
+        """A name of a package from outside, where a folder of the project without ``__init__.py`` has the package's name, but no such
+        module: Python finds the package first.
+        """
+        inner = join_path(join_path(home, parts[0]), parts[1]) if len(parts) > 1 else ""
+        return (
+            (".".join(parts),)
+            if inner and self._stems.get(join_path(home, parts[0])) == "" and inner not in self._stems
+            else ()
+        )
 
     def is_outside(self, path: str, name: str) -> bool:
         """Whether a dotted name leads out of the project."""

@@ -274,6 +274,8 @@ class Names(ObjectSources):
         """A method, or the values that the class and its bases assign to ``self.word``."""
         if owner.endswith(".<super>"):
             return self.methods(owner, word)
+        if word == "__class__" and ":" in owner:
+            return (owner,)
         found: set[str] = set()
         assigned = False
         for each in self.ancestry(owner):
@@ -346,6 +348,11 @@ class Names(ObjectSources):
         for text in self._texts(path, given):
             yield from self.configurations.dotted(path, text)
 
+    def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
+        if not self.modules.configurations or not function.name.endswith(".__init__"):
+            return ()
+        return self.configurations.arguments(f"{path}{function.owner}", param.name)
+
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         if isinstance(value, Subscript | Attribute | Call) or (isinstance(value, Ref) and value.path):
             return self.configurations.texts(path, value)
@@ -369,6 +376,9 @@ class Names(ObjectSources):
             yield from (f"{name}()",) if self.is_generator(name) else self._returned_to(path, call, name)
         elif name == "builtins.getattr" and len(call.args) > 1:
             yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
+        elif name == "builtins.type" and len(call.args) == 1:
+            objects = self.names(path, call.args[0].value)
+            yield from (each[:-2] for each in objects if each.endswith("()") and ":" in each)
         elif name == "importlib.import_module" and call.args:
             yield from self._imported(path, call.args[0].value)
         elif ":" not in name:
@@ -415,11 +425,11 @@ class Names(ObjectSources):
         words = self._texts(path, key)
         for owner in owners:
             home, colon, rest = split_name(owner)
-            if words:
-                yield from (found for word in words for found in self._attribute(owner, word))
-            elif not colon:
+            known = [name for word in words for name in self._attribute(owner, word)]
+            yield from known
+            if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
-            elif not rest:
+            elif colon and not rest and not known:
                 yield from self.defined_in(home)
 
     def _imported(self, path: str, key: Expression) -> Iterator[str]:

@@ -142,6 +142,35 @@ def _key(decorator: Expression) -> str:
     return ""
 
 
+# The name of what a decorator is applied to, where its wrapper calls that: the decorated functions are entered by their own names.
+DECORATED = "functools.wraps()"
+
+
+def is_decorated_function(names: NameResolution, path: str, called: Ref) -> bool:
+    """Whether a callee is the first parameter of a decorator of the project: ``function(...)`` in the wrapper that takes its place."""
+    found = [names.parameter(path + root) for root in called.roots] if not called.path else []
+    return any(
+        each is not None
+        and each.position == 0
+        and not each.function.owner
+        and _is_decorator(names, path + each.function.name)
+        for each in found
+    )
+
+
+def _is_decorator(names: NameResolution, function: str) -> bool:
+    """Whether definitions of the project are decorated with a function, or with what a function around it returns."""
+    outer = function.rpartition(".<locals>.")[0]
+    named = {each: each.rpartition(".")[2].rpartition(":")[2] for each in (function, outer) if each}
+    for path in sorted(names.call_graph.naming(named.values())):
+        facts = names.modules.files[path]
+        definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
+        decorators = (decorator for definition in definitions for decorator in definition.decorators)
+        if any(function in names.names(path, decorator) for decorator in decorators):
+            return True
+    return False
+
+
 def dataclass_fields(names: NameResolution, owner: str) -> list[str]:
     """The fields of a dataclass as variables (``a.py:Options.rows``), those of its bases first; none for other classes."""
     return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]

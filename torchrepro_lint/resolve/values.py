@@ -148,6 +148,11 @@ class Values(ClassHierarchy):
                 yield file, given
             elif param.default is not None:
                 yield path, param.default
+        yield from self._configured_arguments(path, function, param)
+
+    @abstractmethod
+    def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
+        """The objects that configuration files name for a parameter of a constructor."""
 
     def default(self, path: str, expression: Expression) -> Expression | None:
         """The default of the parameter that an expression names: the likeliest value where no call is seen."""
