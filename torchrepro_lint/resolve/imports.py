@@ -390,9 +390,18 @@ def torch_modules(modules: ImportResolver) -> frozenset[str]:
     ):  # by imports and what modules offer alone: that is noted at once, and not file by file
         direct = {path for path, summary in modules.summaries() if any(map(_is_torch, summary.imports))}
         imported = {file for path in sorted(direct) for file in modules.imported(path)}
+        imported.update(_named_by_configurations(modules) if direct else ())
     modules.reads.record_word("imports", "")
     modules.reads.record_word("exports", "")
     return frozenset(direct | imported)
+
+
+def _named_by_configurations(modules: ImportResolver) -> Iterator[str]:
+    """The modules that configuration files name: a program that reads one imports them."""
+    for each in modules.configurations:
+        for text in sorted({text for _, text in each.texts if "." in text}):
+            if file := modules.module("", text):
+                yield file
 
 
 def _is_torch(module: str) -> bool:

@@ -319,14 +319,14 @@ class Names(ObjectSources):
         word = last_identifier(call.func)
         if call.args and (
             (word in BUILDERS and self._has_registries)
-            or (word in MAKER_WORDS and not MAKERS.isdisjoint(self.names(path, call.func)))
+            or (word in MAKER_WORDS and not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)))
         ):
             return self._memo.solve(("configured", path, id(call)), lambda: self._find_configured(path, call))
         return ()
 
     def _find_configured(self, path: str, call: Call) -> Iterator[str]:
         yield from self._built(path, call)
-        if not MAKERS.isdisjoint(self.names(path, call.func)):
+        if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
             yield from self._made(path, call, nested=True)
 
     def _built(self, path: str, call: Call) -> Iterator[str]:
@@ -378,7 +378,7 @@ class Names(ObjectSources):
             yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
         elif name == "builtins.type" and len(call.args) == 1:
             objects = self.names(path, call.args[0].value)
-            yield from (each[:-2] for each in objects if each.endswith("()") and ":" in each)
+            yield from [each[:-2] for each in objects if each.endswith("()") and ":" in each] or ("builtins.type()",)
         elif name == "importlib.import_module" and call.args:
             yield from self._imported(path, call.args[0].value)
         elif ":" not in name:

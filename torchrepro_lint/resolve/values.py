@@ -321,9 +321,14 @@ class Values(ClassHierarchy):
     def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
         match call:
             case Call(func=Ref(path=(*words, _)) as func, args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
-                for text in sorted(self._find_texts(path, func._replace(path=tuple(words)), depth + 1)):
-                    before, _, after = text.rpartition(mark)
-                    yield before if first else after
+                split: Expression = func._replace(path=tuple(words))
+            case Call(func=Attribute(value=split), args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
+                pass
+            case _:
+                return
+        for text in sorted(self._find_texts(path, split, depth + 1)):
+            before, _, after = text.rpartition(mark)
+            yield before if first else after
 
     @cached_property
     def options(self) -> Options:
