@@ -26,6 +26,17 @@ TRAIN = "from model import build\n\nnet = build()\nnet(net.weight).sum().backwar
 FILES = {"model.py": MODEL, "train.py": TRAIN, "pyproject.toml": "[project]\nname = 'x'\n", "broken.py": "x = (\n"}
 
 
+CONFIGURED = {
+    "pyproject.toml": "",
+    "nets.py": "import torch\n\n\nclass Noisy:\n    def __init__(self):\n        torch.save(torch.rand(3), 'x.pt')\n\n\n"
+    "class Quiet:\n    def __init__(self):\n        torch.save(torch.ones(3), 'x.pt')\n",
+    "train.py": "import json\nfrom importlib import import_module\n\nimport torch\n\n\ndef find(text):\n"
+    "    module, name = text.rsplit('.', 1)\n    return getattr(import_module(module), name)\n\n\n"
+    "if __name__ == '__main__':\n    find(json.load(open('conf/a.json'))['target'])()\n",
+    "conf/a.json": '{"target": "nets.Noisy"}',
+}
+
+
 @pytest.fixture
 def caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path_factory.mktemp("caches")
@@ -77,6 +88,19 @@ def test_a_changed_file_is_noticed_whether_or_not_it_is_given(project: Maker, li
     assert lint("train.py").out == ""
     Path(folder, "model.py").write_text(MODEL)
     assert "TRL101" in lint("train.py").out
+
+
+def test_a_changed_configuration_is_noticed(project: Maker, lint: Lint) -> None:
+    folder = project(CONFIGURED)
+    for options in ((), ("train.py",)):
+        assert "TRL101" in lint(*options).out
+        Path(folder, "conf/a.json").write_text('{"target": "nets.Quiet"}')
+        assert lint(*options).out == ""
+        Path(folder, "conf/a.json").unlink()
+        assert lint(*options).out == ""
+        Path(folder, "conf/a.json").write_text('{"target": "nets.Noisy"}')
+        assert "TRL101" in lint(*options).out
+        _age(folder)
 
 
 def test_a_change_that_keeps_size_and_time_is_noticed(project: Maker, lint: Lint) -> None:

@@ -173,6 +173,41 @@ def test_requirements_count_where_the_target_torch_stays(watched: Watched) -> No
     assert "TRL203" not in watched.fixed
 
 
+def test_configurations_count(watched: Watched) -> None:
+    """A class that a file names is entered, and no longer once it names another."""
+    configuration = watched.root / "conf.json"
+    configuration.write_text('{"net": {"target": "model.draw"}}', encoding="utf-8")
+    building = (
+        "import json\nimport torch\nfrom importlib import import_module\n\n\ndef find(text):\n"
+        "    module, name = text.rsplit('.', 1)\n    return getattr(import_module(module), name)\n\n\n"
+        "if __name__ == '__main__':\n    torch.save(find(json.load(open('conf.json'))['net']['target'])(), 'x.pt')\n"
+    )
+    assert "train.py:12 TRL101" in watched.outcome(train=building)
+    watched.rest()
+    configuration.write_text('{"net": {"target": "model.steady"}}', encoding="utf-8")
+    assert watched.outcome() == ["other.py:3 TRL201"]
+    watched.rest()
+    configuration.unlink()
+    assert watched.outcome() == ["other.py:3 TRL201"]
+    configuration.write_text('{"net": {"target": "model.draw"}}', encoding="utf-8")
+    assert "train.py:12 TRL101" in watched.outcome()
+
+
+def test_registries_of_objects_count(watched: Watched) -> None:
+    """A definition that is decorated now is built, and no longer once its decorator is gone."""
+    seeding = "class Registry:\n    pass\n\n\nNETS = Registry()\n"
+    plain = "import torch\n\n\ndef draw():\n    return torch.randn(3)\n"
+    decorated = plain.replace("def draw", "@NETS.register('draw')\ndef draw").replace(
+        "import torch\n", "import torch\nfrom seeding import NETS\n"
+    )
+    building = "import torch\nimport model\nfrom seeding import NETS\n\ntorch.save(NETS.build({'type': 'draw'}), model.__name__)\n"
+    assert watched.outcome(seeding=seeding, model=plain, train=building) == ["other.py:3 TRL201"]
+    watched.rest()
+    assert "train.py:5 TRL101" in watched.outcome(model=decorated)
+    watched.rest()
+    assert watched.outcome(model=plain) == ["other.py:3 TRL201"]
+
+
 def test_which_version_was_asked_for_counts_where_the_catalogue_has_neither(watched: Watched) -> None:
     """The reason why nothing is fixed names the release."""
     (watched.root / "requirements.txt").write_text("torch==0.2\n", encoding="utf-8")

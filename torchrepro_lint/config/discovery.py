@@ -40,6 +40,12 @@ _MAX_UNMARKED_ENTRIES = 10 * MAX_UNMARKED_FILES
 _MANY_UNASKED_FILES = 100
 
 
+# The suffixes of programs, and of files from which a program may take the names of its classes.
+_PROGRAMS = (".py", ".ipynb")
+_CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml")
+_READ = _PROGRAMS + _CONFIGURATIONS
+
+
 class Exclusion:
     """The excluded paths of one project. Paths are absolute; an excluded directory is not searched."""
 
@@ -104,7 +110,7 @@ class TooManyFiles(Exception):  # noqa: N818  nothing is wrong
 def python_files(
     top: str, exclusion: Exclusion, most: int | None = None, unread: dict[str, str] | None = None
 ) -> Iterator[str]:
-    """The Python files and notebooks below a directory (absolute and normal path), in no promised order.
+    """The Python files, notebooks and configuration files below a directory (absolute and normal path), in no promised order.
 
     Links to directories are not followed, so loops of links do no harm; only regular files are found. ``unread`` gets
     the directories that cannot be read, each with the reason. Raises ``TooManyFiles`` after ``most`` files and folders of any kind.
@@ -123,7 +129,7 @@ def python_files(
             raise TooManyFiles
         for entry in entries:
             is_directory = entry.is_dir(follow_symlinks=False)
-            if not is_directory and not (entry.name.endswith((".py", ".ipynb")) and _is_regular(entry)):
+            if not is_directory and not (entry.name.endswith(_READ) and _is_regular(entry)):
                 continue
             if exclusion.excludes(entry.path, is_directory):
                 continue
@@ -193,6 +199,7 @@ class GivenFile(NamedTuple):
 
 class ProjectTree(NamedTuple):
     """The files of a project: all its Python files, and those to lint, by path from the root, with slashes.
+    ``configurations`` are its YAML, JSON and TOML files.
 
     ``partial`` says why the directory is not taken whole. Then ``files`` are those to lint, and
     ``engine.import_closure`` adds what they import. ``unasked`` says that many of the files were neither given nor marked as a project.
@@ -203,6 +210,7 @@ class ProjectTree(NamedTuple):
     given: tuple[tuple[str, GivenFile], ...]
     partial: str = ""
     unasked: bool = False
+    configurations: tuple[str, ...] = ()
 
     def place(self, path: str) -> str:
         """The absolute path of a file."""
@@ -334,6 +342,8 @@ class _Finder:
         if place != root.path and exclusion.excludes(place, directory=True):
             exclusion = Exclusion(place, ())
         for file in self._below(place, exclusion):
+            if file.endswith(_CONFIGURATIONS):
+                continue
             found = GivenFile(_shown(path, place, file), file)
             own = self.roots.of(os.path.dirname(found.path))
             if own == root or not self.exclusion(own).matches(found.path):
@@ -366,10 +376,14 @@ class _Finder:
         """The whole project below a root; of a directory that is never taken whole, what was given."""
         root = self.roots.of(path)
         below, partial = self._whole(root)
-        files = {relative_path(file, path) for file in below}
+        found = {relative_path(file, path) for file in below}
+        configurations = {each for each in found if each.endswith(_CONFIGURATIONS)}
+        files = found - configurations
         files.update(given)
         asked = root.marked or self.is_given(root) or len(files) - len(given) <= _MANY_UNASKED_FILES
-        return ProjectTree(root, tuple(sorted(files)), tuple(sorted(given.items())), partial, not asked)
+        return ProjectTree(
+            root, tuple(sorted(files)), tuple(sorted(given.items())), partial, not asked, tuple(sorted(configurations))
+        )
 
     def _whole(self, root: ProjectRoot) -> tuple[tuple[str, ...], str]:
         """The files below a root, or why it is not taken whole."""
@@ -384,7 +398,7 @@ class _Finder:
             below = self._below(top, exclusion, _MAX_UNMARKED_ENTRIES)
         except TooManyFiles:
             return (), f"has more than {_MAX_UNMARKED_ENTRIES:,} files and no marker of a project"
-        if len(below) > MAX_UNMARKED_FILES:
+        if sum(file.endswith(_PROGRAMS) for file in below) > MAX_UNMARKED_FILES:
             return (), f"has more than {MAX_UNMARKED_FILES:,} Python files and no marker of a project"
         return below, ""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions
+from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
 from torchrepro_lint.config.settings import Selection, is_at_least, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Database
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.search_path import ModuleTree
+    from torchrepro_lint.source.files import Configuration
 
 SYNTAX_ERROR = "TRL001"
 UNUSED_SUPPRESSION = "TRL002"
@@ -32,10 +34,13 @@ _TOO_DEEP = "nested too deeply to be analysed: hundreds of names, calls or expre
 
 
 class ProjectManifest(NamedTuple):
-    """The project manifest: console scripts and library requirements from pyproject.toml and requirement files."""
+    """The project manifest: console scripts and library requirements from pyproject.toml and requirement files, and what
+    its configuration files name.
+    """
 
     scripts: tuple[str, ...]
     libraries: LibraryVersions
+    configurations: tuple[Configuration, ...] = ()
 
 
 class Checker(NamedTuple):
@@ -94,7 +99,7 @@ def make_checker(tree: ProjectTree, rules: Sequence[Rule], catalogue: Catalogue,
 def read_manifest(tree: ProjectTree) -> ProjectManifest:
     """Read the manifest of a project."""
     root = Path(tree.root.path)
-    return ProjectManifest(console_scripts(root), required_libraries(root))
+    return ProjectManifest(console_scripts(root), required_libraries(root), read_configurations(tree))
 
 
 def link_project(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Garbage is collected after so many released files: a collection takes a while, whatever it finds.
 _GARBAGE_FILES = 100
 _WORD = re.compile(r"[^\W\d]\w*")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 
 class LinkStore(Protocol):
@@ -50,7 +51,8 @@ class LinkStore(Protocol):
 def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> tuple[tuple[str, ...], ...]:
     """The connected components of the import graph: the sorted paths of each; ``tree`` is the module tree of the files.
 
-    Two files are connected if one imports the other, or if they lie in one of ``top_folders``. A file that calls
+    Two files are connected if one imports the other, or if they lie in one of ``top_folders``; a file that reads a configuration, or has
+    one, is connected with the modules that configurations name. A file that calls
     ``import_module`` may import any module that a string in it begins with; a script at the root may import any file.
     """
     by_words = [path for path, each in files.items() if "import_module" in each.summary.calls]
@@ -64,6 +66,9 @@ def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> t
             other = tree.module(path, name)
             if other is not None:
                 groups.join(path, other)
+    for path, name in _named_by_configurations(files, tree):
+        if (other := tree.module(path, name)) is not None:
+            groups.join(path, other)
     for path in by_words:
         homes = ((tree.home_for(path, [word]), word) for word in _first_identifiers(files[path]))
         for place in {join_path(home, word) for home, word in homes if home is not None}:
@@ -73,8 +78,28 @@ def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> t
     return groups.sorted()
 
 
+# What a file calls to read a configuration; the keys under which a configuration names classes.
+_LOADS = frozenset({"safe_load", "load", "loads", "full_load", "fromfile", "compose"})
+_CLASS_KEYS = frozenset({"_target_", "class_path", "target"})
+
+
+def _named_by_configurations(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> Iterator[tuple[str, str]]:
+    """The files that may build what a configuration names, each with the dotted name of a module, or of what is in it."""
+    told = sorted({text for each in tree.configurations for _, text in each.texts if "." in text})
+    for path, facts in files.items():
+        loads = not _LOADS.isdisjoint(facts.summary.calls) or "hydra" in facts.summary.imports
+        yield from ((path, text) for text in told if loads)
+        if not _CLASS_KEYS.isdisjoint(facts.summary.keywords):
+            yield from ((path, text) for text in _texts_in(facts) if _DOTTED.fullmatch(text))
+
+
 def _first_identifiers(facts: SyntaxTree) -> set[str]:
     """The identifiers with which strings in a file begin: each may name a module."""
+    return {found[0] for text in _texts_in(facts) if (found := _WORD.match(text))}
+
+
+def _texts_in(facts: SyntaxTree) -> set[str]:
+    """The strings in a file."""
     every = (
         each
         for body in bodies(facts)
@@ -82,8 +107,7 @@ def _first_identifiers(facts: SyntaxTree) -> set[str]:
         for expression in expressions(statement)
         for each in subexpressions(expression)
     )
-    texts = {each.value for each in every if isinstance(each, Constant) and isinstance(each.value, str)}
-    return {found[0] for text in texts if (found := _WORD.match(text))}
+    return {each.value for each in every if isinstance(each, Constant) and isinstance(each.value, str)}
 
 
 def _same_import_graph(before: Mapping[str, SyntaxTree], after: Mapping[str, SyntaxTree]) -> bool:
@@ -95,8 +119,10 @@ def _same_import_graph(before: Mapping[str, SyntaxTree], after: Mapping[str, Syn
 
 
 def _import_signature(path: str, facts: SyntaxTree) -> tuple[object, ...]:
-    by_words = "import_module" in facts.summary.calls
-    return facts.summary.imports, by_words and _first_identifiers(facts), *places_of(path, facts)
+    summary = facts.summary
+    texts = "import_module" in summary.calls and _first_identifiers(facts)
+    named = not _CLASS_KEYS.isdisjoint(summary.keywords) and _texts_in(facts)
+    return summary.imports, texts, named, not _LOADS.isdisjoint(summary.calls), *places_of(path, facts)
 
 
 class Partition:
@@ -119,11 +145,16 @@ class Partition:
         self._store = links
         self.files = files
         self.facts = facts = {path: each.facts for path, each in sorted(files.items()) if each.facts is not None}
-        if before is not None and _same_import_graph(before.facts, facts):
+        configurations = checker.manifest.configurations
+        if (
+            before is not None
+            and before.tree.configurations == configurations
+            and _same_import_graph(before.facts, facts)
+        ):
             self.tree: ModuleTree = before.tree
             self.paths: tuple[tuple[str, ...], ...] = before.paths
         else:
-            self.tree = ModuleTree(facts, source_roots(checker.tree))
+            self.tree = ModuleTree(facts, source_roots(checker.tree), configurations=configurations)
             self.paths = connected_components(facts, self.tree)
         self._number = {path: number for number, paths in enumerate(self.paths) for path in paths}
         self._linked: dict[int | None, Project] = {}

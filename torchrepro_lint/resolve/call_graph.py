@@ -125,6 +125,11 @@ class CallGraph:
         """The files that call something by one of these words."""
         return {self._paths[number] for word in words for number in self._files_with(word)}
 
+    def naming(self, words: Iterable[str]) -> set[str]:
+        """The files that call something by one of these words, or name it as a value."""
+        named = list(words)
+        return self.paths(named).union(*map(self._address_taken.paths, named))
+
     def _by_word(self, word: str) -> Iterator[int]:
         """The numbers of all calls by a word (see ``callee_identifier``), in the order of files and text."""
         for number in self._files_with(word):

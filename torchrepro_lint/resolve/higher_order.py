@@ -76,6 +76,10 @@ class AddressTaken:
         """Whether any value is named by a word."""
         return bool(self._having(word))
 
+    def paths(self, word: str) -> Sequence[str]:
+        """The files that name a value by a word without calling it."""
+        return self._having(word)
+
     def _having(self, word: str) -> Sequence[str]:
         self._names.modules.reads.record_word("values", word)
         return self._paths.get(word, ())

@@ -14,7 +14,7 @@ from functools import cached_property
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
-from torchrepro_lint.source.files import join_path, parent_folders
+from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.visitor import path_of, split_name
 
@@ -80,6 +80,11 @@ class ImportResolver:
     def uses_torch(self) -> bool:
         """Whether any file of the whole project imports torch."""
         return self._tree.uses_torch
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The configuration files of the project."""
+        return self._tree.configurations
 
     def summary(self, path: str) -> ModuleSummary:
         """The summary of a file, without a dependency: for queries over all files."""
@@ -167,9 +172,20 @@ class ImportResolver:
             folder = self._tree.folder(path)
             home = self._tree.home_for(path, parts)
             if home is not None:
-                yield from self._walk(home, parts)
+                yield from tuple(self._walk(home, parts)) or self._hidden(home, parts)
             else:
                 yield from self._beside(folder, parts) or (name,)
+
+    def _hidden(self, home: str, parts: list[str]) -> tuple[str, ...]:
+        """A name of a package from outside, where a folder of the project without ``__init__.py`` has the package's name, but no such
+        module: Python finds the package first.
+        """
+        inner = join_path(join_path(home, parts[0]), parts[1]) if len(parts) > 1 else ""
+        return (
+            (".".join(parts),)
+            if inner and self._stems.get(join_path(home, parts[0])) == "" and inner not in self._stems
+            else ()
+        )
 
     def is_outside(self, path: str, name: str) -> bool:
         """Whether a dotted name leads out of the project."""
@@ -379,6 +395,15 @@ def torch_modules(modules: ImportResolver) -> frozenset[str]:
     ):  # by imports and what modules offer alone: that is noted at once, and not file by file
         direct = {path for path, summary in modules.summaries() if imports_torch(summary)}
         imported = {file for path in sorted(direct) for file in modules.imported(path)}
+        imported.update(_named_by_configurations(modules) if direct else ())
     modules.reads.record_word("imports", "")
     modules.reads.record_word("exports", "")
     return frozenset(direct | imported)
+
+
+def _named_by_configurations(modules: ImportResolver) -> Iterator[str]:
+    """The modules that configuration files name: a program that reads one imports them."""
+    for each in modules.configurations:
+        for text in sorted({text for _, text in each.texts if "." in text}):
+            if file := modules.module("", text):
+                yield file

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
+from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS, Configurations
 from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ObjectSources
+from torchrepro_lint.resolve.registries import registers_by_method
 from torchrepro_lint.resolve.search_path import places_of
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Attribute,
     Call,
     Collection,
@@ -28,7 +32,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import is_classmethod, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, path_of, split_name, takes_receiver
 
 # A variable with more values may be anything.
 _MAX_VALUES = 100
@@ -38,6 +42,9 @@ _MAX_NAMES = 100
 _MAX_ROUNDS = 10
 # Expressions without a name.
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
+
+_NAMESPACES = ("globals", "locals", "vars")
+_LOADED_MODULES = (("sys",), ("modules",))
 
 _RESULTS = ("()", "[]", ".<super>")
 
@@ -61,7 +68,9 @@ class Names(ObjectSources):
         old = self.modules.files[path]
         if not _is_local_change(path, old, facts):
             return None
-        if old.summary.decorators != facts.summary.decorators and self._has_registries():
+        if old.summary.decorators != facts.summary.decorators and (
+            self._has_registries or registers_by_method(facts.summary)
+        ):
             return None
         subclasses, decorated = vars(self).pop("_subclasses", None), self.registry.put_aside()
         changed = self._forget(path, old, facts)
@@ -265,6 +274,8 @@ class Names(ObjectSources):
         """A method, or the values that the class and its bases assign to ``self.word``."""
         if owner.endswith(".<super>"):
             return self.methods(owner, word)
+        if word == "__class__" and ":" in owner:
+            return (owner,)
         found: set[str] = set()
         assigned = False
         for each in self.ancestry(owner):
@@ -288,24 +299,86 @@ class Names(ObjectSources):
 
     def _results(self, path: str, call: Call) -> Iterator[str]:
         """The names that a call may return."""
-        if isinstance(call.func, Ref) and call.func.path[-1:] == ("get",) and call.args:
-            table = call.func._replace(path=call.func.path[:-1])
-            for file, display in self.displays(path, table):
-                yield from self._items(file, display, path, call.args[0].value)
-            yield from self._registered(path, table, call.args[0].value)
-        for name in self.names(path, call.func):
+        match call.func:
+            case Ref(path=(*words, "get")) as func if call.args:
+                table = func._replace(path=tuple(words))
+                for file, display in self.displays(path, table):
+                    yield from self._items(file, display, path, call.args[0].value)
+                yield from self._registered(path, table, call.args[0].value)
+                yield from self._of_namespace(path, table, call.args[0].value)
+            case Attribute(value=table, name="get") if call.args:
+                yield from self._of_namespace(path, table, call.args[0].value)
+        registered = last_identifier(call.func) in BUILDERS and call.args and self._has_registries
+        built = [*self._built(path, call)] if registered else []
+        yield from (name for each in built for name in self._called_result(each))
+        for name in self.names(path, call.func) if not built else ():
             yield from self._result(path, call, name)
+
+    def configured(self, path: str, call: Call) -> tuple[str, ...]:
+        """The classes and functions that a call constructs or runs because a configuration or a registry names them."""
+        word = last_identifier(call.func)
+        if call.args and (
+            (word in BUILDERS and self._has_registries)
+            or (word in MAKER_WORDS and not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)))
+        ):
+            return self._memo.solve(("configured", path, id(call)), lambda: self._find_configured(path, call))
+        return ()
+
+    def _find_configured(self, path: str, call: Call) -> Iterator[str]:
+        yield from self._built(path, call)
+        if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
+            yield from self._made(path, call, nested=True)
+
+    def _built(self, path: str, call: Call) -> Iterator[str]:
+        """``REGISTRY.build(config)`` and ``build_from_cfg(config, REGISTRY)``: the entries that a configuration or text names."""
+        held: list[Expression] = [arg.value for arg in call.args[1:2]]
+        if isinstance(call.func, Ref) and call.func.path:
+            held.append(call.func._replace(path=call.func.path[:-1]))
+        for table in held:
+            for name in self._registries(path, table):
+                if self.registry.fills(name):
+                    given = call.args[0].value
+                    words = self.configurations.keys_of(path, given) or self._texts(path, given)
+                    yield from self.registry.entries(name, words)
+
+    def _made(self, path: str, call: Call, *, nested: bool) -> Iterator[str]:
+        self.modules.reads.record_read(path)
+        given = call.args[0].value
+        yield from self.configurations.named(path, given, nested=nested)
+        for text in self._texts(path, given):
+            yield from self.configurations.dotted(path, text)
+
+    def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
+        if not self.modules.configurations or not function.name.endswith(".__init__"):
+            return ()
+        return self.configurations.arguments(f"{path}{function.owner}", param.name)
+
+    def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
+        if isinstance(value, Subscript | Attribute | Call) or (isinstance(value, Ref) and value.path):
+            return self.configurations.texts(path, value)
+        return ()
+
+    @cached_property
+    def configurations(self) -> Configurations:
+        """The configurations of the project."""
+        return Configurations(self)
 
     def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
         """The names that a call may return where the callee has this name."""
-        if call.args and (given := self._handed_back(call, name)) is not None:
+        if name in MAKERS and call.args and (made := [*self._made(path, call, nested=False)]):
+            for each in made:
+                yield from (each,) if name in FINDERS else self._called_result(each)
+        elif call.args and (given := self._handed_back(call, name)) is not None:
             yield from self.names(path, given)
         elif self.classes(name) or name.endswith(".<super>"):
             yield f"{name}()"
         elif self.functions(name):
-            yield from (f"{name}()",) if self.is_generator(name) else self.returns(name)
+            yield from (f"{name}()",) if self.is_generator(name) else self._returned_to(path, call, name)
         elif name == "builtins.getattr" and len(call.args) > 1:
             yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
+        elif name == "builtins.type" and len(call.args) == 1:
+            objects = self.names(path, call.args[0].value)
+            yield from [each[:-2] for each in objects if each.endswith("()") and ":" in each] or ("builtins.type()",)
         elif name == "importlib.import_module" and call.args:
             yield from self._imported(path, call.args[0].value)
         elif ":" not in name:
@@ -313,6 +386,28 @@ class Names(ObjectSources):
         elif name.endswith("()"):
             for method in self._call_methods(name[:-2]):
                 yield from self.returns(method)
+
+    def _returned_to(self, path: str, call: Call, name: str) -> Iterable[str]:
+        """The names that a function returns; an inherited method that returns ``self`` returns an object of the receiver's class."""
+        found, owner = self.returns(name), self.owner(name)
+        own = f"{owner}()"
+        if not owner or own not in found or not self.subclasses(owner):
+            return found
+        receivers = sorted(
+            {each for each in self.receiver(path, call.func) if self._is_of(each.removesuffix("()"), owner)}
+        )
+        objects = [each if each.endswith("()") else f"{each}()" for each in receivers]
+        return [*(each for each in found if each != own), *objects] if objects else found
+
+    def _is_of(self, name: str, owner: str) -> bool:
+        """Whether a class is another, or inherits from it."""
+        return ":" in name and owner in self.ancestry(name)
+
+    def _called_result(self, name: str) -> Iterable[str]:
+        """The names that calling a class or a function gives."""
+        if self.functions(name) and not self.is_generator(name):
+            return self.returns(name)
+        return (f"{name}()",)
 
     def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
@@ -330,11 +425,11 @@ class Names(ObjectSources):
         words = self._texts(path, key)
         for owner in owners:
             home, colon, rest = split_name(owner)
-            if words:
-                yield from (found for word in words for found in self._attribute(owner, word))
-            elif not colon:
+            known = [name for word in words for name in self._attribute(owner, word)]
+            yield from known
+            if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
-            elif not rest:
+            elif colon and not rest and not known:
                 yield from self.defined_in(home)
 
     def _imported(self, path: str, key: Expression) -> Iterator[str]:
@@ -342,13 +437,39 @@ class Names(ObjectSources):
             if all(part.isidentifier() for part in word.lstrip(".").split(".")):
                 yield from self.modules.resolve(path, word)
 
+    def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
+        """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
+        if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
+            yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
+        elif isinstance(table, Call | Ref) and any(map(self.call_graph.calls, _NAMESPACES)):
+            yield from self._of_called_namespace(path, table, key)
+
+    def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
+        for file, each in self.values_through_calls(path, table):
+            match each:
+                case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
+                    yield from self._looked_up(path, self._holders(file, module), key)
+                case Call(
+                    func=Ref(roots=("builtins.globals" | "builtins.locals" | "builtins.vars",), path=()), args=()
+                ):
+                    words = self._texts(path, key)
+                    yield from self._looked_up(path, (f"{file}:",), key) if words else self._factories(file)
+
+    def _factories(self, path: str) -> Iterator[str]:
+        """What a module has for ``globals()[key]`` with any key: the functions and classes that it does not call by name, else all."""
+        found, called = list(self.defined_in(path)), set(self.modules.files[path].summary.calls)
+        picked = [name for name in found if name.rpartition(".")[2].rpartition(":")[2] not in called]
+        yield from picked or found
+
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
-        if isinstance(value, Ref) and value.path[-1:] == ("__dict__",) and len(index) == 1:
-            owner = value._replace(path=value.path[:-1])
-            yield from self._looked_up(path, self.names_of(path, owner), index[0])
-            return
         key = index[0] if len(index) == 1 else None
+        if key is not None and (found_in := [*self._of_namespace(path, value, key)]):
+            yield from found_in
+            return
+        if key is not None and isinstance(value, Ref) and (value.roots, value.path) == _LOADED_MODULES:
+            yield from (f"{path}:",) if last_identifier(key) == "__name__" else self._imported(path, key)
+            return
         for file, found in self.values(path, value):
             if isinstance(found, Collection):
                 yield from self._items(file, found, path, key)

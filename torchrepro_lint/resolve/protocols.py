@@ -53,6 +53,10 @@ class Constructions(Protocol):
         """The calls that construct an object of a class."""
         ...
 
+    def naming(self, words: Iterable[str]) -> set[str]:
+        """The files that call something by one of these words, or name it as a value."""
+        ...
+
 
 class NameResolution(Protocol):
     """Name resolution, as ``Names`` has it."""

@@ -1,6 +1,7 @@
 """Registries and dataclass fields: definitions that decorators change.
 
-A registry is a table that a decorator fills: ``NETS[name] = function`` inside ``register``, and ``@register("small")`` elsewhere. The
+A registry is a table that a decorator fills: ``NETS[name] = function`` inside ``register``, and ``@register("small")`` elsewhere; or an
+object whose method is the decorator, ``@NETS.register_module()``, be its class the project's or a library's. The
 fields of a dataclass come in the order in which its constructor takes them.
 """
 
@@ -11,7 +12,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.query.memo_tables import MemoTable
-from torchrepro_lint.syntax.nodes import Assign, Call, Class, Constant, Expression, Function, Ref, Subscript, SyntaxTree
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Class,
+    Constant,
+    Expression,
+    Function,
+    ModuleSummary,
+    Ref,
+    Subscript,
+    SyntaxTree,
+)
 from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:
@@ -28,15 +40,14 @@ class Registries:
 
     def fills(self, table: str) -> bool:
         """Whether a variable is a registry."""
-        return table in self._fillers
+        return table in self._fillers or (not self._names.in_isolation and table in self._decorated)
 
     def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
         """The functions and classes in a registry (a variable's name): those under ``words``, else all."""
         if self._names.in_isolation:
             return
-        entered = [
-            (key, name) for register in self._fillers.get(table, ()) for key, name in self._decorated.get(register, ())
-        ]
+        registers = (table, *self._fillers.get(table, ()))
+        entered = [(key, name) for register in registers for key, name in self._decorated.get(register, ())]
         picked = [name for key, name in entered if key in words]
         yield from picked or (name for _, name in entered)
 
@@ -77,7 +88,9 @@ class Registries:
         registers = {register for registers in self._fillers.values() for register in registers}
         found: dict[str, list[tuple[str, str]]] = {}
         self._names.modules.reads.recall("decorated")
-        for path in sorted(self._names.modules.files) if registers else ():
+        for path in sorted(self._names.modules.files):
+            if not registers and not registers_by_method(self._names.modules.summary(path)):
+                continue
             decorated = self.decorated.of(path, lambda path=path: tuple(self._find_in(path, registers)))  # type: ignore[misc]
             for register, key, name in decorated:
                 found.setdefault(register, []).append((key, name))
@@ -86,18 +99,27 @@ class Registries:
     def _find_in(self, path: str, registers: set[str]) -> Iterator[tuple[str, str, str]]:
         """The definitions of a file that any of ``registers`` decorates: the decorator, the key and the name."""
         facts = self._names.modules.files[path]
-        if not self._may_decorate(path, facts, registers):
+        by_method = registers_by_method(facts.summary)
+        if not by_method and not self._may_decorate(path, facts, registers):
             return
         definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
         for definition in definitions:
             for decorator in definition.decorators:
                 called = decorator.func if isinstance(decorator, Call) else decorator
-                for name in sorted(registers.intersection(self._names.names(path, called))):
+                found = registers.intersection(self._names.names(path, called)) if registers else set()
+                for name in sorted({*found, *(self._holders(path, called) if by_method else ())}):
                     yield (
                         name,
                         _key(decorator) or definition.name.rpartition(".")[2].lstrip(":"),
                         path + definition.name,
                     )
+
+    def _holders(self, path: str, called: Expression) -> Iterator[str]:
+        """The variables whose method a decorator ``NETS.register`` is."""
+        if isinstance(called, Ref) and called.path[-1:] and called.path[-1].startswith(_REGISTER):
+            for root in called.roots:
+                for name in self._names.modules.resolve(path, root):
+                    yield ".".join((name, *called.path[:-1]))
 
     def _may_decorate(self, path: str, facts: SyntaxTree, registers: set[str]) -> bool:
         """Whether a file may use one of ``registers`` as a decorator, by its summary."""
@@ -105,10 +127,48 @@ class Registries:
         return any(found is None or not registers.isdisjoint(found) for found in seen)
 
 
+_REGISTER = "register"
+
+
+def registers_by_method(summary: ModuleSummary) -> bool:
+    """Whether a file decorates definitions with a method of a registry."""
+    return any(words and words[-1].startswith(_REGISTER) for _, words in summary.decorators)
+
+
 def _key(decorator: Expression) -> str:
     if isinstance(decorator, Call) and decorator.args and isinstance(decorator.args[0].value, Constant):
-        return str(decorator.args[0].value.value)
+        given = decorator.args[0].value.value
+        return given if isinstance(given, str) else ""
     return ""
+
+
+# The name of what a decorator is applied to, where its wrapper calls that: the decorated functions are entered by their own names.
+DECORATED = "functools.wraps()"
+
+
+def is_decorated_function(names: NameResolution, path: str, called: Ref) -> bool:
+    """Whether a callee is the first parameter of a decorator of the project: ``function(...)`` in the wrapper that takes its place."""
+    found = [names.parameter(path + root) for root in called.roots] if not called.path else []
+    return any(
+        each is not None
+        and each.position == 0
+        and not each.function.owner
+        and _is_decorator(names, path + each.function.name)
+        for each in found
+    )
+
+
+def _is_decorator(names: NameResolution, function: str) -> bool:
+    """Whether definitions of the project are decorated with a function, or with what a function around it returns."""
+    outer = function.rpartition(".<locals>.")[0]
+    named = {each: each.rpartition(".")[2].rpartition(":")[2] for each in (function, outer) if each}
+    for path in sorted(names.call_graph.naming(named.values())):
+        facts = names.modules.files[path]
+        definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
+        decorators = (decorator for definition in definitions for decorator in definition.decorators)
+        if any(function in names.names(path, decorator) for decorator in decorators):
+            return True
+    return False
 
 
 def dataclass_fields(names: NameResolution, owner: str) -> list[str]:

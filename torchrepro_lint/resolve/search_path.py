@@ -9,7 +9,7 @@ import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchrepro_lint.source.files import join_path, parent_folders
+from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -61,6 +61,11 @@ def _entries(path: str, facts: SyntaxTree) -> Iterator[str]:
                     yield from read.put(inner)
             case _:
                 yield from _Paths(path, facts, {}).put(call)
+
+
+def path_values(path: str, facts: SyntaxTree, expression: Expression) -> Iterator[str]:
+    """The possible values of a path in a file, relative to the root; a literal is tried from the file's directory and from the root."""
+    return _Paths(path, facts, {}).folders(expression)
 
 
 def _called(body: Sequence[Statement]) -> Iterator[Call]:
@@ -228,17 +233,22 @@ class ModuleTree:
 
     ``source_roots`` are directories in which absolute imports are looked up; those that the project puts on ``sys.path`` are
     added. ``stems`` has the file of each module by its path without suffix, or an empty text for a folder without ``__init__.py``;
-    they are those of ``files`` unless others are given.
+    they are those of ``files`` unless others are given. ``configurations`` are files that name modules.
     """
 
     def __init__(
-        self, files: Mapping[str, SyntaxTree], source_roots: Sequence[str], stems: Mapping[str, str] | None = None
+        self,
+        files: Mapping[str, SyntaxTree],
+        source_roots: Sequence[str],
+        stems: Mapping[str, str] | None = None,
+        configurations: tuple[Configuration, ...] = (),
     ) -> None:
         roots = ("" if root == "." else root.strip("/") for root in source_roots)
         self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
         self.stems = stems_of(files) if stems is None else stems
         # Whether any file of the project imports torch.
         self.uses_torch = any(imports_torch(each.summary) for each in files.values())
+        self.configurations = configurations
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.has_main_guard}
         self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
         self._files = frozenset(files)
@@ -249,8 +259,8 @@ class ModuleTree:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """A key that is equal for trees in which all imports resolve to the same modules, and torch is used or is not."""
-        return *self.search_key, self.uses_torch, tuple(sorted(self._files))
+        """A key that is equal for trees in which all imports and configurations resolve to the same, and torch is used or is not."""
+        return *self.search_key, self.uses_torch, tuple(sorted(self._files)), self.configurations
 
     @property
     def search_key(self) -> tuple[object, ...]:

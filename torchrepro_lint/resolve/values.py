@@ -14,10 +14,12 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.cli_options import Options
 from torchrepro_lint.resolve.imports import ImportResolver
-from torchrepro_lint.resolve.registries import Registries
+from torchrepro_lint.resolve.registries import Registries, registers_by_method
 from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
     Call,
     Collection,
     Constant,
@@ -28,10 +30,13 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name, takes_receiver
 
 # A value is followed through at most this many variables and calls; what is left then stands for itself.
 _MAX_STEPS = 100
+# Methods that split a dotted name, and how often a text is followed through one.
+_SPLITS = frozenset({"rsplit", "rpartition", "split"})
+_MAX_SPLITS = 3
 
 
 class Values(ClassHierarchy):
@@ -143,6 +148,11 @@ class Values(ClassHierarchy):
                 yield file, given
             elif param.default is not None:
                 yield path, param.default
+        yield from self._configured_arguments(path, function, param)
+
+    @abstractmethod
+    def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
+        """The objects that configuration files name for a parameter of a constructor."""
 
     def default(self, path: str, expression: Expression) -> Expression | None:
         """The default of the parameter that an expression names: the likeliest value where no call is seen."""
@@ -250,9 +260,10 @@ class Values(ClassHierarchy):
                     for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
                         yield target.rstrip(".")
 
+    @cached_property
     def _has_registries(self) -> bool:
         """Whether the project has registries."""
-        return any(self.modules.summary(path).tables for path in self.modules.files)
+        return any(each.tables or registers_by_method(each) for _, each in self.modules.summaries())
 
     @cached_property
     def registry(self) -> Registries:
@@ -273,10 +284,51 @@ class Values(ClassHierarchy):
             for option in self.options.of(file, value):
                 literals += option.literals
             found.update(each.value for each in literals if isinstance(each.value, str))
+            found.update(self._configured_texts(file, value))
+            found.update(self._split_texts(file, value, depth))
             if isinstance(value, Operation) and value.op in ("f", "+") and len(value.operands) < 6 and depth < 2:
                 parts = [sorted(self._find_texts(file, operand, depth + 1)) for operand in value.operands]
                 found.update("".join(each) for each in product(*parts))
         return found
+
+    @abstractmethod
+    def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
+        """The texts that an expression has from a configuration."""
+
+    def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
+        """The strings that an expression may be, from literals and from the literals of options."""
+        return self._texts(path, key)
+
+    def _split_texts(self, path: str, value: Expression, depth: int) -> Iterator[str]:
+        """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``."""
+        match value:
+            case Ref(roots=(root,), path=()):
+                for how, made in self._definitions.assigned(path + root) or () if depth < _MAX_SPLITS else ():
+                    if how == "[]" and isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
+                        yield from self._pieces(path, made, self._place(path, root, made) == 0, depth)
+            case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
+                yield from self._of_parts(path, parts, index == 0, depth)
+            case Call(
+                func=Attribute(value=Constant(value="."), name="join"), args=(Arg(value=Subscript(value=parts)),)
+            ):
+                yield from self._of_parts(path, parts, True, depth)
+
+    def _of_parts(self, path: str, parts: Expression, first: bool, depth: int) -> Iterator[str]:
+        for file, made in self.values(path, parts) if depth < _MAX_SPLITS else ():
+            if isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
+                yield from self._pieces(file, made, first, depth)
+
+    def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
+        match call:
+            case Call(func=Ref(path=(*words, _)) as func, args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
+                split: Expression = func._replace(path=tuple(words))
+            case Call(func=Attribute(value=split), args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
+                pass
+            case _:
+                return
+        for text in sorted(self._find_texts(path, split, depth + 1)):
+            before, _, after = text.rpartition(mark)
+            yield before if first else after
 
     @cached_property
     def options(self) -> Options:

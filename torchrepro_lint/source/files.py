@@ -53,6 +53,13 @@ def digest(data: bytes, notebook: bool = False) -> str:
     return blake2b(data, digest_size=16, person=b"notebook" if notebook else b"").hexdigest()
 
 
+class Configuration(NamedTuple):
+    """A configuration file of a program, by its path from the root: the texts in it that may be names, each under its keys."""
+
+    path: str
+    texts: tuple[tuple[tuple[str, ...], str], ...]
+
+
 # The largest text that is analysed; its tree may take two hundred times as many bytes of memory.
 MAX_ANALYSED_CHARACTERS = 10_000_000
 # A character takes at most four bytes, and there may be a byte order mark. A notebook holds pictures, too.
@@ -64,6 +71,7 @@ _MAX_MANIFEST = 10_000_000
 _MAX_SETTINGS = 1_000_000
 _MAX_REQUIREMENTS = 2_000_000
 _MAX_GITIGNORE = 200_000
+_MAX_CONFIGURATION = 100_000
 # Files that the user names and this tool wrote: a baseline, a report.
 _MAX_NAMED_FILE = 100_000_000
 # Some files are longer than the file system says, such as those of /proc.
@@ -92,6 +100,11 @@ def read_gitignore(path: str | Path) -> bytes:
 def read_manifest(path: str | Path) -> bytes:
     """The bytes of a project manifest or lock file. Raises ``OSError``, see ``read_bounded``."""
     return read_bounded(path, _MAX_MANIFEST)
+
+
+def read_configuration(path: str | Path) -> bytes:
+    """The bytes of a configuration file of a program. Raises ``OSError``, see ``read_bounded``."""
+    return read_bounded(path, _MAX_CONFIGURATION)
 
 
 def read_requirements(path: str | Path) -> bytes:

@@ -13,6 +13,7 @@ from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
 from torchrepro_lint.syntax.visitor import path_of
@@ -70,6 +71,9 @@ class CallTargets:
         passed: tuple[str, ...] = ()
         runs = False
         if event.kind == "call" and isinstance(event.value, Call):
+            if made := self._names.configured(frame.path, event.value):
+                kept = () if any(map(self._names.owner, found)) else found  # not the registry's own method
+                found = tuple(sorted({*kept, *(name for name in made if ":" in name)}))
             values = list(passed_values(event.value))
             if runs := _makes_loader(found):
                 lists = [each for each in values if isinstance(each, Ref)]
@@ -98,8 +102,8 @@ class CallTargets:
         if all(name.endswith("[]") for name in found) and (parts := names.destructured_names(frame.path, called)):
             return parts, False
         if not found:
-            passed = names.names_from_callers(frame.path, called)
-            return passed or names.objects(frame.path, called).names, True
+            passed = names.names_from_callers(frame.path, called) or names.objects(frame.path, called).names
+            return passed or ((DECORATED,) if is_decorated_function(names, frame.path, called) else ()), True
         if any("()" in name and names.subclasses(name.partition("()")[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
@@ -110,7 +114,7 @@ class CallTargets:
 
     def _specified_by_callers(self, frame: Frame, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""
-        hidden = any(is_abstract(name) or self._is_overridden(name) for name in found)
+        hidden = any(is_abstract(name) or _is_held(name) or self._is_overridden(name) for name in found)
         return _specified(found, self._names.objects(frame.path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:
@@ -318,6 +322,8 @@ _DISPLAYING = ("inspect.", "logging.", "warnings.", "loguru.")
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 
 
+_CONTAINERS = tuple(f"builtins.{word}()" for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter"))
+
 # Functions that return a function, module or dataset that they get, to be run later.
 _WRAPPERS = frozenset(
     {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
@@ -327,8 +333,13 @@ _WRAPPERS = frozenset(
 
 def _specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
     """The names of an annotated callee and of the objects that it may be; those of base classes go where all are known."""
-    kept = (name for name in found if not (objects.complete and is_abstract(name)))
+    kept = (name for name in found if not (objects.complete and (is_abstract(name) or _is_held(name))))
     return tuple(sorted({*kept, *objects.names}))
+
+
+def _is_held(name: str) -> bool:
+    """Whether a name is an element of a container of Python's own: ``tuple(models)[0]``."""
+    return name.endswith("[]") and name.startswith(_CONTAINERS)
 
 
 def _makes_loader(found: Iterable[str]) -> bool:

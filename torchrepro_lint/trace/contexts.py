@@ -209,9 +209,9 @@ class CallEdgeContexts:
         return list(found)
 
     def _bound(self, call: Closure, function: str, definition: Function, same: Environment) -> Environment:
-        return bind_arguments(
-            self._project.value_sources, call, function, definition, skip=bool(definition.owner), outer=same
-        )
+        func = call.value.func if isinstance(call.value, Call) else call.value
+        skip = self._project.resolver.call_graph.is_bound(call.path, func, definition)
+        return bind_arguments(self._project.value_sources, call, function, definition, skip=skip, outer=same)
 
     def _objects(self, used: Closure, method: str, depth: int) -> Iterator[Environment]:
         """The environments of the objects with a method among the values that an expression calls, iterates or passes."""

@@ -248,8 +248,13 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
 
 
 def _loaded_here(call: Call) -> _ModelPlace | None:
-    """``model.load_state_dict(weights)``, all of them."""
+    """``model.load_state_dict(weights)``, all of them; ``trainer.test(model, ckpt_path=path)`` of Lightning."""
     match call:
+        case Call(func=Ref(path=(*_, "test" | "validate" | "predict")), args=(first, *_)):
+            given = {arg.keyword: arg.value for arg in call.args}
+            model, weights = given.get("model", None if first.keyword else first.value), given.get("ckpt_path")
+            known = weights is not None and not (isinstance(weights, Constant) and weights.value is None)
+            return (model.roots, model.path) if known and isinstance(model, Ref) and len(model.path) <= 1 else None
         case Call(func=Ref(roots=roots, path=(*words, "load_state_dict")), args=(arg, *more)):
             owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
             whole = len(owner_path) <= 1 and not arg.star and all(map(_is_strict, more))

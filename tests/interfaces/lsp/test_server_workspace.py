@@ -220,6 +220,23 @@ def test_an_open_file_that_is_renamed_is_one_file(project: Project) -> None:
     assert sorted(home[0].readings) == ["net.py", "train.py"]
 
 
+def test_a_configuration_that_changes_on_disk_counts_after_looking_again(project: Project) -> None:
+    train = (
+        "import torch\nfrom hydra.utils import instantiate\nfrom omegaconf import OmegaConf\n\n"
+        "torch.save(instantiate(OmegaConf.load('a.yaml')), 'x.pt')\n"
+    )
+    root = project({"model.py": MODEL, "train.py": train, "pyproject.toml": "", "a.yaml": "_target_: model.draw\n"})
+    opened = Opened(root)
+    opened.show(train=train)
+    assert opened.codes("train") == ["TRL101"]
+    (root / "a.yaml").write_text("_target_: model.other\n")
+    opened.workspace.refresh()
+    assert opened.codes("train") == []
+    (root / "a.yaml").write_text("_target_: model.draw\n")
+    opened.workspace.refresh()
+    assert opened.codes("train") == ["TRL101"]
+
+
 def test_settings_that_change_on_disk_count_after_looking_again(project: Project) -> None:
     root = project({"train.py": "import torch\ntorch.backends.cudnn.benchmark = True\n", "pyproject.toml": ""})
     opened = Opened(root)

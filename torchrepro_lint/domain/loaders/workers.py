@@ -297,13 +297,9 @@ class _SeedProvenance:
             for function in self._project.resolver.functions(step.into):
                 if isinstance(step.event.value, Call):
                     call = Closure(step.path, step.event.value, environment)
+                    skip = self._project.resolver.call_graph.is_bound(step.path, step.event.value.func, function)
                     environment = bind_arguments(
-                        self._project.value_sources,
-                        call,
-                        step.into,
-                        function,
-                        skip=bool(function.owner),
-                        outer=environment,
+                        self._project.value_sources, call, step.into, function, skip=skip, outer=environment
                     )
         return environment
 

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
 from torchrepro_lint.config.target import console_scripts, required_libraries, target_of
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
@@ -158,6 +159,7 @@ def _run_key(tree: ProjectTree) -> Any:
         root,
         target_of(tree.root),
         required_libraries(place),
+        read_configurations(tree),
         console_scripts(place),
         source_roots(tree),
         tree.files,

@@ -288,8 +288,8 @@ def _print_errors(errors: tuple[str, ...] | list[str]) -> int:
     return 2 if errors else 0
 
 
-# Files of Python, of settings, and those that decide the target torch.
-_SUFFIXES = (".py", ".ipynb", ".toml", ".txt", ".lock", ".yml", ".yaml", ".cfg", ".in")
+# Files of Python, of settings, configurations, and those that decide the target torch.
+_SUFFIXES = (".py", ".ipynb", ".toml", ".json", ".txt", ".lock", ".yml", ".yaml", ".cfg", ".in")
 _CLEAR = "\033[2J\033[H"
 # Milliseconds without a change after which those before it are taken to be all.
 _STEP = 20

@@ -27,11 +27,10 @@ _TIMEOUT = 10.0
 # Files to lint, and files that decide the target torch or exclude others.
 _WATCHED = (
     "**/*.{py,ipynb}",
-    "**/{pyproject,torchrepro-lint}.toml",
+    "**/*.{toml,json,yml,yaml}",
     "**/{uv,poetry,pdm}.lock",
     "**/requirements*.txt",
     "**/requirements/*.txt",
-    "**/environment*.{yml,yaml}",
     "**/.gitignore",
 )
 

@@ -1,0 +1,107 @@
+"""Configuration files of a project: the names of classes and functions in its YAML, JSON and TOML files.
+
+A file is read only where it may name a class. Of JSON and TOML everything is read; of YAML what people write in configurations:
+block mappings and lists by their indentation, and mappings in braces on one line. Anchors, tags and texts of several lines are not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from torchrepro_lint.source.files import Configuration, load_toml, read_configuration
+
+if TYPE_CHECKING:
+    from torchrepro_lint.config.discovery import ProjectTree
+
+SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+# So many files are read, and so many texts of each are kept.
+_MAX_FILES = 500
+_MAX_TEXTS = 1000
+# A text that may name a class: the others are not kept.
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_NAMES_A_CLASS = re.compile(rb"_target_|class_path|target|type|class|name|defaults")
+# ``- key: value``, ``- value``; a key may be quoted.
+_LINE = re.compile(
+    r"(?P<indent> *(?:- +)*)(?:(?P<quote>[\"']?)(?P<key>[\w./@-]+(?: /?[\w/@-]+)?)(?P=quote):(?: +|$))?(?P<value>.*)"
+)
+_INLINE = re.compile(r"([\"']?)([\w.]+)\1\s*:\s*([\"']?)([\w.]+)\3\s*(?=[,}])")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+
+
+def read_configurations(tree: ProjectTree) -> tuple[Configuration, ...]:
+    """The configuration files of a project that name something, sorted by path."""
+    found = ((path, _data(tree.place(path))) for path in tree.configurations[:_MAX_FILES])
+    read = (Configuration(path, _texts(path, data)) for path, data in found if _NAMES_A_CLASS.search(data))
+    return tuple(each for each in read if each.texts)
+
+
+def _data(place: str) -> bytes:
+    """The bytes of a file; none of one that cannot be read, or is too large for something that people write."""
+    try:
+        return read_configuration(place)
+    except OSError:
+        return b""
+
+
+def _texts(path: str, data: bytes) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """The texts of a file that may be names, each under its keys."""
+    try:
+        if path.endswith((".yaml", ".yml")):
+            found = _of_yaml(data.decode("utf-8-sig"))
+        else:
+            found = _of_value(json.loads(data) if path.endswith(".json") else load_toml(data), ())
+        return tuple(islice((each for each in found if _NAME.fullmatch(each[1])), _MAX_TEXTS))
+    except (ValueError, RecursionError):
+        return ()
+
+
+def _of_value(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, str):
+        yield keys, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _of_value(each, (*keys, str(key)))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _of_value(each, (*keys, str(number)))
+
+
+def _of_yaml(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The scalars of block mappings and lists, each under its keys; an element of a list is under its number."""
+    above: list[tuple[int, str]] = []
+    for written in text.splitlines():
+        line = _COMMENT.sub("", written).rstrip()
+        if not line or line.startswith(("---", "%", "...")):
+            continue
+        found = _LINE.match(line)
+        assert found is not None
+        at = len(found["indent"]) - len(found["indent"].lstrip(" "))
+        for dash in re.finditer("-", found["indent"]):
+            _enter(above, dash.start(), "-")
+            at = dash.end() + 1
+        keys = _keys(above, at)
+        if found["key"]:
+            _enter(above, len(found["indent"]), found["key"])
+            keys = (*keys, found["key"])
+        value = found["value"].strip()
+        if value.startswith("{"):
+            yield from (((*keys, each[2]), each[4]) for each in _INLINE.finditer(value))
+        elif value:
+            yield keys, value.strip("\"'")
+
+
+def _keys(above: list[tuple[int, str]], at: int) -> tuple[str, ...]:
+    return tuple(key for column, key in above if column < at)
+
+
+def _enter(above: list[tuple[int, str]], column: int, key: str) -> None:
+    """Begin a key, or the next element of a list, which ends all that is as far to the right."""
+    number = 0
+    while above and (above[-1][0] > column or (above[-1][0] == column and (key != "-" or above[-1][1].isdigit()))):
+        _, last = above.pop()
+        number = int(last) + 1 if last.isdigit() else 0
+    above.append((column, str(number) if key == "-" else key))

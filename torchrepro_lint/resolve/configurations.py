@@ -1,0 +1,383 @@
+"""Configurations that name their classes: the dictionaries and files that a program builds its objects from.
+
+A configuration is followed backward from where it is used, through variables, arguments, keys and calls that copy or merge it,
+to a literal dictionary, or to a file of the project that is loaded by a literal path. Hydra's defaults lists are composed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.resolve.search_path import path_values
+from torchrepro_lint.source.files import Configuration, join_path, parent_folders
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, path_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.resolve.names import Names
+
+# The keys under which a configuration names a class or a function.
+CLASS_KEYS = ("_target_", "class_path", "type", "target", "class")
+# Functions that make the objects that a configuration names.
+MAKERS = frozenset(
+    {"hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_class", "hydra.utils.get_method"}
+    | {"hydra.utils.get_object", "pydoc.locate", "monai.bundle.ConfigParser().get_parsed_content"}
+    | {
+        "mmengine.registry.build_from_cfg",
+        "mmengine.build_from_cfg",
+        "mmcv.utils.build_from_cfg",
+        "mmcv.build_from_cfg",
+    }
+)
+# Those of them that give the class itself.
+FINDERS = frozenset({"hydra.utils.get_class", "hydra.utils.get_method", "hydra.utils.get_object", "pydoc.locate"})
+MAKER_WORDS = frozenset(name.rpartition(".")[2] for name in MAKERS)
+# Methods of a registry that make an object of an entry.
+BUILDERS = frozenset({"build", "create", "make", "instantiate", "build_from_cfg"})
+# Functions that read a configuration from a file, by their last words and packages.
+_LOADERS = frozenset({"load", "safe_load", "full_load", "unsafe_load", "loads", "fromfile", "file2dict"})
+_PACKAGES = frozenset(
+    {"yaml", "json", "tomllib", "tomli", "toml", "omegaconf", "mmengine", "mmcv", "ruamel", "rtoml", "oyaml", "json5"}
+)
+# Functions that return the configuration that they get, or one that has what is in each of them.
+_SAME = frozenset(
+    {
+        "create",
+        "to_container",
+        "merge",
+        "copy",
+        "deepcopy",
+        "dict",
+        "EasyDict",
+        "Munch",
+        "munchify",
+        "Box",
+        "ConfigDict",
+    }
+    | {"Config", "edict", "AttrDict", "structured", "DotMap", "unsafe_merge", "resolve", "masked_copy", "Bunch"}
+)
+_READERS = frozenset({"open", "read_text", "read_bytes", "read"})
+# A configuration is followed through at most this many steps.
+_MAX_STEPS = 60
+_MAX_DEFAULTS = 8
+
+_Keys = tuple[str, ...]
+
+
+class Found(NamedTuple):
+    """A part of a configuration: an expression of a file, or what a configuration file has below some keys."""
+
+    path: str
+    value: Expression | None
+    keys: _Keys
+
+
+class Configurations:
+    """The configurations of a project."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._calls: dict[str, Call] = {}
+
+    def texts(self, path: str, expression: Expression) -> Iterator[str]:
+        """The texts that a part of a configuration may be: ``config["model"]["type"]``."""
+        for found in self._parts(path, expression):
+            if found.value is None:
+                yield from (text for keys, text in self._in_file(found.path, found.keys) if not keys)
+            elif isinstance(found.value, Constant) and isinstance(found.value.value, str):
+                yield found.value.value
+
+    def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[str]:
+        """The names of the classes and functions that a configuration leads to; with ``nested`` those within it, too."""
+        for found in self._parts(path, expression):
+            if found.value is None:
+                for keys, text in self._in_file(found.path, found.keys):
+                    if keys and keys[-1] in CLASS_KEYS and (nested or len(keys) == 1):
+                        yield from self.dotted(path, text)
+            else:
+                yield from self._named_in(found.path, found.value, nested)
+
+    def keys_of(self, path: str, expression: Expression) -> tuple[str, ...]:
+        """The texts by which a configuration names an entry of a registry."""
+        found: list[str] = []
+        for part in self._parts(path, expression):
+            if part.value is None:
+                found += (text for keys, text in self._in_file(part.path, part.keys) if keys and keys[0] == "type")
+            else:
+                values = (value for key, value in _items(part.value) if key == "type")
+                found += (
+                    value.value for value in values if isinstance(value, Constant) and isinstance(value.value, str)
+                )
+        return tuple(dict.fromkeys(found))
+
+    def arguments(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+        """The objects that configuration files name for a parameter of a class of the project, each as a call that makes it."""
+        for path, below, text in self._by_class.get(owner.rpartition(":")[2], ()):
+            if owner in self.dotted(path_of(owner), text):
+                for keys, inner in self._in_file(path, below):
+                    if keys[0] == word and len(keys) == 2 and keys[1] in CLASS_KEYS:
+                        yield path_of(owner), self._made(inner)
+
+    @cached_property
+    def _by_class(self) -> dict[str, list[tuple[str, _Keys, str]]]:
+        """The places where configuration files name a class, by its last word."""
+        found: dict[str, list[tuple[str, _Keys, str]]] = {}
+        for path in self._files:
+            for keys, text in self._in_file(path, ()):
+                if keys[-1] in CLASS_KEYS:
+                    found.setdefault(text.rpartition(".")[2], []).append((path, keys[:-1], text))
+        return found
+
+    def _made(self, text: str) -> Call:
+        """A call of what a text names; always the same one, since answers are remembered by its identity."""
+        if text not in self._calls:
+            self._calls[text] = Call(0, 0, Ref(0, 0, (text,), (), 0), (), 0)
+        return self._calls[text]
+
+    def dotted(self, path: str, text: str) -> Iterator[str]:
+        """What a dotted text names, where Python would find it from a file, or from the root of the project."""
+        if "." in text and all(part.isidentifier() for part in text.split(".")):
+            found = [name for at in (path, "") for name in self._names.modules.resolve(at, text)]
+            inside = [name for name in found if ":" in name]
+            for name in inside or found[:1]:
+                yield from self._names.follow(name, ())
+
+    def _named_in(self, path: str, value: Expression, nested: bool) -> Iterator[str]:
+        for key, item in _items(value):
+            if key in CLASS_KEYS and isinstance(item, Constant) and isinstance(item.value, str):
+                yield from self.dotted(path, item.value)
+            elif key in CLASS_KEYS and isinstance(item, Ref):
+                yield from (name for name in self._names.names(path, item) if not name.endswith(("()", "[]")))
+            elif nested and item is not None:
+                yield from self._named_in(path, item, nested)
+        if nested and isinstance(value, Collection) and value.kind != "dict":
+            for item in value.items:
+                yield from self._named_in(path, item, nested) if item is not None else ()
+
+    # --- where a configuration comes from ----------------------------------------------------------------------------
+
+    def _parts(self, path: str, expression: Expression) -> list[Found]:
+        queue: list[tuple[str, Expression, _Keys]] = [(path, expression, ())]
+        found: list[Found] = []
+        seen: set[tuple[str, object, _Keys]] = set()
+        while queue:
+            file, value, keys = queue.pop()
+            key = (file, (value.roots, value.path) if isinstance(value, Ref) else id(value), keys)
+            if key in seen or len(seen) > _MAX_STEPS:
+                continue
+            seen.add(key)
+            self._names.modules.reads.record_read(file)
+            loaded = list(self._loaded(file, value))
+            found += (Found(each, None, keys) for each in loaded)
+            behind = [] if loaded else list(self._behind(file, value, keys))
+            queue += behind
+            if not keys and not loaded and not behind:
+                found.append(Found(file, value, ()))
+        return found
+
+    def _behind(self, path: str, value: Expression, keys: _Keys) -> Iterator[tuple[str, Expression, _Keys]]:
+        """The expressions that a part of a configuration comes from, one step back, with the keys below which it is there."""
+        if isinstance(value, Collection) or _is_dict_call(value):
+            yield from ((path, item, rest) for item, rest in _picked(value, keys))
+        elif (read := _read_part(value)) is not None:
+            inner, word = read
+            yield path, inner, (word, *keys)
+        elif (same := _same_parts(value)) is not None:
+            yield from ((path, each, keys) for each in same)
+        elif isinstance(value, Ref | Call):
+            yield from self._values(path, value, keys)
+
+    def _values(self, path: str, value: Ref | Call, keys: _Keys) -> Iterator[tuple[str, Expression, _Keys]]:
+        """The values of a variable or attribute, or what a call returns; else an attribute is a key of what has it."""
+        found = [each for each in self._names.values_through_calls(path, value) if each[1] is not value]
+        yield from ((file, each, keys) for file, each in found)
+        if not found and isinstance(value, Ref) and value.path:
+            yield path, value._replace(path=value.path[:-1]), (value.path[-1], *keys)
+        elif not found and isinstance(value, Ref):
+            yield from ((path, each, keys) for each in self._unpacked(path, value))
+
+    def _unpacked(self, path: str, value: Ref) -> Iterator[Expression]:
+        """What a ``with`` statement enters for a variable, and the list of which it is an element."""
+        for root in value.roots:
+            for how, each in self._names.assigned(path + root):
+                if how == "with":
+                    yield each
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _files(self) -> dict[str, Configuration]:
+        return {each.path: each for each in self._names.modules.configurations}
+
+    def _loaded(self, path: str, value: Expression) -> Iterator[str]:
+        """The configuration files that an expression reads: a call of a loader, the parameter of a program of hydra's."""
+        if not self._files:
+            return
+        if isinstance(value, Ref) and not value.path:
+            for root in value.roots:
+                yield from self._of_hydra(path, root)
+        elif isinstance(value, Call) and value.args:
+            word = last_identifier(value.func)
+            if word in _LOADERS and any(_is_loader(name) for name in self._names.names(path, value.func)):
+                yield from self._read(path, value.args[0].value)
+            elif word == "compose" and "hydra.compose" in self._names.names(path, value.func):
+                given = next((arg.value for arg in value.args if arg.keyword in (None, "config_name")), None)
+                words = self._literals(path, given) if given is not None else ()
+                yield from (each for each in self._files if _stem(each) in map(_stem, words))
+
+    def _read(self, path: str, source: Expression) -> Iterator[str]:
+        """The files that ``open("x.yaml")``, a file variable, or a path stands for."""
+        for file, each in self._sources(path, source, 0):
+            facts = self._names.modules.files[file]
+            written = [*path_values(file, facts, each), *self._literals(file, each)]
+            yield from dict.fromkeys(one for text in written for one in self._at(file, text))
+
+    def _sources(self, path: str, value: Expression, depth: int) -> Iterator[tuple[str, Expression]]:
+        """The path expressions behind a file that is read."""
+        inner: Expression | None = None
+        match value:
+            case Call(func=func, args=(first, *_)) if last_identifier(func) == "open":
+                inner = first.value
+            case Call(func=Ref(path=(*words, last)) as func) if last in _READERS:
+                inner = func._replace(path=tuple(words))
+            case Call(func=Attribute(value=holder, name=last)) if last in _READERS:
+                inner = holder
+        if depth > _MAX_DEFAULTS:
+            return
+        if inner is not None:
+            yield from self._sources(path, inner, depth + 1)
+            return
+        entered = [*self._unpacked(path, value)] if isinstance(value, Ref) and not value.path else []
+        for each in entered:
+            yield from self._sources(path, each, depth + 1)
+        for file, each in self._names.values(path, value) if not entered else ():
+            if isinstance(each, Call) and each is not value:
+                yield from self._sources(file, each, depth + 1)
+            else:
+                yield file, each
+
+    def _literals(self, path: str, value: Expression) -> Iterable[str]:
+        """The texts that an expression may be, from literals and from the literals of options."""
+        return self._names.literal_texts(path, value)
+
+    def _at(self, path: str, text: str) -> Iterator[str]:
+        """The configuration file that a text of a file names: from the root, or from a folder above the file."""
+        for folder in ("", *parent_folders(path)):
+            place = posixpath.normpath(join_path(folder, text))
+            if place in self._files:
+                yield place
+                return
+
+    def _of_hydra(self, path: str, root: str) -> Iterator[str]:
+        """The configuration of a program whose main function hydra calls with it."""
+        parameter = self._names.parameter(path + root)
+        for decorator in parameter.function.decorators if parameter is not None and parameter.position == 0 else ():
+            if isinstance(decorator, Call) and "hydra.main" in self._names.names(path, decorator.func):
+                given = {arg.keyword: arg.value for arg in decorator.args}
+                for word in self._literals(path, given["config_name"]) if "config_name" in given else ():
+                    folders = tuple(self._literals(path, given["config_path"])) if "config_path" in given else ("",)
+                    for folder in folders:
+                        stem = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder, word))
+                        yield from (each for each in _spellings(stem) if each in self._files)
+
+    def _in_file(self, path: str, below: _Keys) -> Iterator[tuple[_Keys, str]]:
+        """The texts of a file below some keys, each under the rest of its keys; with what its defaults list adds."""
+        for keys, text in self._composed(path, posixpath.dirname(path), (), 0):
+            if keys[: len(below)] == below:
+                yield keys[len(below) :], text
+
+    def _composed(self, path: str, top: str, package: _Keys, depth: int) -> Iterator[tuple[_Keys, str]]:
+        known = self._files.get(path)
+        for keys, text in known.texts if known is not None and depth <= _MAX_DEFAULTS else ():
+            if keys[0] != "defaults":
+                yield (*package, *keys), text
+            elif len(keys) in (2, 3) and text not in ("_self_", "null"):
+                group, at, name = (keys[2].removeprefix("override ") if len(keys) == 3 else "").partition("@")
+                folder = top if group.startswith("/") else posixpath.dirname(path)
+                stem = posixpath.normpath(posixpath.join(folder, group.strip("/"), text))
+                inside = tuple(name.split(".")) if at else tuple(part for part in group.strip("/").split("/") if part)
+                for each in _spellings(stem):
+                    yield from self._composed(
+                        each, top, (*(() if group.startswith("/") else package), *inside), depth + 1
+                    )
+
+
+def _spellings(stem: str) -> tuple[str, ...]:
+    return (stem,) if stem.endswith((".yaml", ".yml")) else (f"{stem}.yaml", f"{stem}.yml")
+
+
+def _stem(path: str) -> str:
+    return posixpath.basename(path).removesuffix(".yaml").removesuffix(".yml")
+
+
+def _is_loader(name: str) -> bool:
+    return name.partition(".")[0] in _PACKAGES
+
+
+def _picked(value: Expression, keys: _Keys) -> Iterator[tuple[Expression, _Keys]]:
+    """What a literal dictionary or list has under the first of some keys, and the rest of the keys."""
+    if isinstance(value, Collection) and value.kind != "dict":
+        at = int(keys[0]) if keys and keys[0].isdigit() else len(value.items)
+        if at < len(value.items) and (picked := value.items[at]) is not None:
+            yield picked, keys[1:]
+        return
+    for key, item in _items(value) if keys else ():
+        if item is not None and key in (None, keys[0]):
+            yield item, keys if key is None else keys[1:]
+
+
+def _read_part(value: Expression) -> tuple[Expression, str] | None:
+    """What an expression reads a part of, and the key: ``config["model"]``, ``config.get("model")``, ``build().model``."""
+    match value:
+        case Subscript(value=inner, indices=(Constant(value=str() | int() as word),)):
+            return inner, str(word)
+        case Call(func=Ref(path=(*words, "get" | "pop")) as func, args=(Arg(value=Constant(value=str(word))), *_)):
+            return func._replace(path=tuple(words)), word
+        case Call(func=Attribute(value=inner, name="get" | "pop"), args=(Arg(value=Constant(value=str(word))), *_)):
+            return inner, word
+        case Attribute(value=inner, name=word):
+            return inner, word
+    return None
+
+
+def _same_parts(value: Expression) -> list[Expression] | None:
+    """The configurations that an expression copies, merges or chooses from."""
+    match value:
+        case Call(func=Ref(path=(*words, "copy")) as func, args=()):
+            return [func._replace(path=tuple(words))]
+        case Call(func=func, args=args) if args and last_identifier(func) in _SAME:
+            return [arg.value for arg in args if arg.keyword is None]
+        case Operation(op="|" | "or" | "and", operands=operands):
+            return list(operands)
+        case Operation(op="if", operands=(_, *chosen)):
+            return chosen
+    return None
+
+
+def _is_dict_call(value: Expression) -> bool:
+    """Whether an expression is ``dict(type="Net")``."""
+    return isinstance(value, Call) and last_identifier(value.func) == "dict" and any(arg.keyword for arg in value.args)
+
+
+def _items(value: Expression) -> Iterator[tuple[str | None, Expression | None]]:
+    """The keys and values of a literal dictionary or of ``dict(key=value)``; the key of ``**other`` is None."""
+    if isinstance(value, Collection) and value.kind == "dict":
+        for key, item in zip(value.items[::2], value.items[1::2], strict=True):
+            word = key.value if isinstance(key, Constant) else None
+            if isinstance(word, str) or key is None:
+                yield word if isinstance(word, str) else None, item
+    elif isinstance(value, Call):
+        yield from ((arg.keyword, arg.value) for arg in value.args if arg.keyword is not None or arg.star == "**")
