@@ -51,6 +51,12 @@ def gaps_of_program(project: ProgramEffects, program: Program) -> tuple[ProgramG
     return known[id(program.run)]
 
 
+def first_gap_of_program(project: ProgramEffects, program: Program) -> ProgramGap | None:
+    """The first gap of a program, without looking for the others."""
+    known = project.revision_cache.get(__name__, {}).get(id(program.run))
+    return next(iter(known if known is not None else _find(project, program.run)), None)
+
+
 def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
     """The gaps of a program and those between what it trains and the loss, in trace order: nothing holds across them."""
     found = {id(each.trace_event): each for each in gaps_of_program(project, program)}
