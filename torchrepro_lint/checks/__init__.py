@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Why the rules that have no fixer have none: the end of "there is no fix: …".
 _UNFIXED = {
     "TRL001": "a syntax error has to be corrected by hand",
+    "TRL003": "only the author knows what runs there",
     "TRL107": "only the author can choose the default seed",
     "TRL108": "only the author can choose the seed of the environment",
     "TRL109": "only the author knows what the option should seed",
@@ -60,6 +61,7 @@ def _table() -> tuple[Rule, ...]:
         index_select,
         needs_flag,
         not_enabled,
+        not_followed,
         operations,
         optional_seed,
         partly_seeded,
@@ -83,6 +85,7 @@ def _table() -> tuple[Rule, ...]:
     return (
         Rule("TRL001", "syntax-error", "error", True, syntax_error.check, _UNFIXED["TRL001"]),
         Rule("TRL002", "unused-suppression", "warning", False, unused_suppression.check),
+        Rule("TRL003", "not-followed", "note", False, not_followed.check, _UNFIXED["TRL003"]),
         Rule("TRL101", "unseeded-torch", "warning", True, unseeded.torch),
         Rule("TRL102", "unseeded-numpy", "warning", True, unseeded.numpy),
         Rule("TRL103", "unseeded-python-random", "warning", True, unseeded.python),

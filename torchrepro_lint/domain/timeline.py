@@ -22,6 +22,7 @@ from torchrepro_lint.domain.flags import (
     WARN,
     is_off,
 )
+from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_program
 from torchrepro_lint.domain.operations.reached_operations import (
     device_of,
     is_convolution,
@@ -98,8 +99,22 @@ class Lane(NamedTuple):
     state: str
 
 
+class TimelineGap(NamedTuple):
+    """A call that leads a program into code that is not followed: the kind of the reason (see ``callee_origins``), both as a
+    sentence, the place, and the call path from the entry point, without the place itself.
+    """
+
+    reason: str
+    text: str
+    path: str
+    place: Position
+    way: tuple[CallPathStep, ...]
+
+
 class Timeline(NamedTuple):
-    """The timeline of one entry point (``function`` for a command, None for the module), for one torch and device."""
+    """The timeline of one entry point (``function`` for a command, None for the module), for one torch and device, and its gaps:
+    what lies behind them is not in the timeline.
+    """
 
     path: str
     function: str | None
@@ -108,6 +123,7 @@ class Timeline(NamedTuple):
     lanes: tuple[Lane, ...]
     moments: tuple[TimelineEvent, ...]
     missing: tuple[TimelineDiagnostic, ...]
+    gaps: tuple[TimelineGap, ...] = ()
 
 
 _CODES = {"torch": "TRL101", "numpy": "TRL102", "python": "TRL103"}
@@ -258,9 +274,21 @@ def timeline(context: Context, program: Program) -> Timeline:
     moments = tuple(_timeline_event(context, each, diagnostics) for each in raw)
     lanes = tuple(Lane(key, title, _lane_state(diagnostics, key, moments)) for key, title in LANES)
     entry, device = program.entry, device_of(context, program)
-    return Timeline(
-        entry.path, entry.function, context.catalogue.version, device, lanes, moments, tuple(diagnostics.missing())
-    )
+    missing, gaps = tuple(diagnostics.missing()), tuple(_gaps(context, program))
+    return Timeline(entry.path, entry.function, context.catalogue.version, device, lanes, moments, missing, gaps)
+
+
+def _gaps(context: Context, program: Program) -> Iterator[TimelineGap]:
+    for gap in gaps_of_program(context.project, program):
+        (*way, last) = call_path(context.project, gap.trace_event, "") or (_own_step(context, gap.trace_event),)
+        text = explained(context.project, gap)
+        yield TimelineGap(gap.reason.kind, text, last.path, last.place, tuple(way))
+
+
+def _own_step(context: Context, trace_event: TraceEvent) -> CallPathStep:
+    """The place of an event of the entry's top level."""
+    at = trace_event.event.value or trace_event.event.statement
+    return CallPathStep(trace_event.path, context.project.position(trace_event.path, at.start), "")
 
 
 def _unplaced_events(context: Context, program: Program) -> Iterator[_UnplacedEvent]:

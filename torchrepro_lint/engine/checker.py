@@ -19,6 +19,7 @@ from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.suppressions import Suppression, suppressions
 from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
+from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -48,7 +49,7 @@ class Checker(NamedTuple):
 
     ``rules`` are the selected ones, ``fixable`` the codes whose fixes are offered, ``ignores`` the codes that are
     ignored in the files that a test accepts. ``table`` has all rules, selected or not; it is empty where it cannot be told
-    which suppressions are unused.
+    which suppressions are unused. ``finds_gaps`` says that the programs of each file are searched for gaps.
     """
 
     tree: ProjectTree
@@ -59,16 +60,26 @@ class Checker(NamedTuple):
     honour_comments: bool
     manifest: ProjectManifest
     table: tuple[Rule, ...] = ()
+    finds_gaps: bool = True
+
+
+class ProgramState(NamedTuple):
+    """An entry point of a file (``function``, empty for the module), and its first gap: where the file leads there, and what it is."""
+
+    function: str
+    offset: int = 0
+    gap: str = ""
 
 
 class CheckResult(NamedTuple):
     """The findings in one file, by position and code; ``errors`` are faults of the tool, ``hidden`` counts the findings that
-    comments suppress.
+    comments suppress, ``programs`` are those that start in the file.
     """
 
     findings: tuple[Finding, ...]
     errors: tuple[str, ...] = ()
     hidden: int = 0
+    programs: tuple[ProgramState, ...] = ()
 
 
 def make_checker(tree: ProjectTree, rules: Sequence[Rule], catalogue: Catalogue, honour_comments: bool) -> Checker:
@@ -150,7 +161,25 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     severe = _severe(checker, rules, (*ran.findings, *unused))
     visible = _visible(rules, parsed.lines, severe, comments)
     findings = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
-    return CheckResult(_sorted_unique(findings), ran.errors, len(severe) - len(findings))
+    states = guarded(lambda: _program_states(project, path)) if checker.finds_gaps and parsed.facts is not None else ()
+    programs = () if isinstance(states, Fault) else states  # the rules that ask the same say what failed
+    return CheckResult(_sorted_unique(findings), ran.errors, len(severe) - len(findings), programs)
+
+
+def _program_states(project: Project, path: str) -> tuple[ProgramState, ...]:
+    """The programs that start in a file, each with its first gap."""
+    from torchrepro_lint.domain.operations.program_gaps import explained, first_gap_of_program
+    from torchrepro_lint.trace.call_paths import entry_statement
+
+    found = []
+    for program in project.programs_of(path):
+        name, gap = split_name(program.entry.function or "")[2], first_gap_of_program(project, program)
+        if gap is not None:
+            statement = entry_statement(program.entry, gap.trace_event)
+            found.append(ProgramState(name, statement.start, explained(project, gap)))
+        else:
+            found.append(ProgramState(name))
+    return tuple(found)
 
 
 def _unused(

@@ -38,11 +38,25 @@ class Diagnostic(NamedTuple):
     root: str = ""
 
 
+class UnfollowedProgram(NamedTuple):
+    """A program that leads into code that is not followed: its file and function (empty: the module), the line of the file that
+    leads to the first such place, and what is known of that. Texts are as in ``Diagnostic``.
+    """
+
+    display: str
+    filename: str
+    function: str
+    place: Position
+    message: str
+    root: str
+
+
 class RunOutcome(NamedTuple):
     """The outcome of a run; diagnostics are in ``report_order``.
 
     ``changes`` are the files that fixes changed, not yet written, ``settled`` the codes of the findings that they fix;
-    ``notes`` are for the user to know, ``errors`` make the run fail.
+    ``notes`` are for the user to know, ``errors`` make the run fail. ``programs`` start in the linted files; of
+    ``unfollowed`` ones nothing is clean.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -51,3 +65,5 @@ class RunOutcome(NamedTuple):
     settled: tuple[str, ...]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
+    programs: int = 0
+    unfollowed: tuple[UnfollowedProgram, ...] = ()

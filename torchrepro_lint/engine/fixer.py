@@ -238,7 +238,7 @@ def fix_tree(
     names, parser = FileAliases(checker.tree.given), checker.tree.root.settings.parser
     while True:
         options = _FixOptions(unsafe, dict(failures), reported, names, jobs, parser)
-        state, found = _rounds(checker, files, options)
+        state, found = _rounds(checker._replace(finds_gaps=False), files, options)
         if not found:
             return _result(checker, files, state, failures, names)
         failures |= {path: merged_failure(failures.get(path), one) for path, one in found.items()}

@@ -184,6 +184,7 @@ class LinkedProject:
         self._open: dict[str, tuple[bytes, ParsedFile]] = {}
         self._last_parsed: dict[str, ParsedFile] = {}
         self._links = LinkCache(whole)
+        self._whole = whole
         self._dropped_files = 0
         # The files whose findings seem to depend on more than they do.
         self._vague: set[str] = set()
@@ -367,7 +368,7 @@ class LinkedProject:
         self._asked = {}
 
     def _checker(self, tree: ProjectTree) -> Checker:
-        return prepare(tree, self._honour_comments)[0]
+        return prepare(tree, self._honour_comments)[0]._replace(finds_gaps=self._whole)
 
     def _invalidate(self) -> None:
         """Drop all results."""

@@ -60,4 +60,5 @@ def _outcome(linked: LinkedProject) -> RunOutcome:
     found = reported(linked.checker, files, checks)
     errors = tuple(error for path, given in tree.given if (error := linked.unreadable(path, given.display)))
     count = len(tree.given) - len(errors)
-    return RunOutcome(found.diagnostics, count, (), (), (), (*errors, *found.faults))
+    told = (*errors, *found.faults)
+    return RunOutcome(found.diagnostics, count, (), (), (), told, found.programs, found.unfollowed)

@@ -15,7 +15,7 @@ from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.target import Target, substitution_warning, target_of
 from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import Checker, CheckResult, make_checker
-from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
+from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome, UnfollowedProgram
 from torchrepro_lint.engine.fixer import FixResult, ReportFilter, completed_fix, fix_tree
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition, check_tree
@@ -67,6 +67,8 @@ def merged_outcome(plan: Plan, outcomes: Sequence[RunOutcome], targets: Sequence
         tuple(code for outcome in outcomes for code in outcome.settled),
         tuple(dict.fromkeys(notes)),
         (*plan.errors, *(error for outcome in outcomes for error in outcome.errors)),
+        sum(outcome.programs for outcome in outcomes),
+        tuple(sorted(one for outcome in outcomes for one in outcome.unfollowed)),
     )
 
 
@@ -102,7 +104,7 @@ def _run_tree(
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*project_files.errors, *fixed.errors, *found.faults)
     count = len(checker.tree.given) - len(project_files.errors)
-    return RunOutcome(found.diagnostics, count, changes, fixed.settled, (), errors)
+    return RunOutcome(found.diagnostics, count, changes, fixed.settled, (), errors, found.programs, found.unfollowed)
 
 
 def _query_store(checker: Checker, project_files: ParsedProject, options: ReadOptions) -> QueryStore | None:
@@ -122,11 +124,15 @@ def _not_in_baseline(checker: Checker, baseline: Baseline) -> ReportFilter:
 
 
 class TreeReport(NamedTuple):
-    """The diagnostics of a project, faults of the tool, and the number of findings that comments suppress, by path."""
+    """The diagnostics of a project, faults of the tool, the number of findings that comments suppress, by path, the number of
+    programs, and those that lead into code that is not followed.
+    """
 
     diagnostics: tuple[Diagnostic, ...]
     faults: tuple[str, ...]
     hidden: dict[str, int]
+    programs: int
+    unfollowed: tuple[UnfollowedProgram, ...]
 
 
 def report_on(checker: Checker, partition: Partition, jobs: int = 1) -> TreeReport:
@@ -140,6 +146,7 @@ def reported(checker: Checker, files: Mapping[str, ParsedFile], checks: Mapping[
     hidden: dict[str, int] = {}
     diagnostics: list[Diagnostic] = []
     faults: dict[str, list[str]] = {}
+    unfollowed: list[UnfollowedProgram] = []
     for path, given in checker.tree.given:
         if (checked := checks.get(path)) is None:
             continue
@@ -153,8 +160,21 @@ def reported(checker: Checker, files: Mapping[str, ParsedFile], checks: Mapping[
             faults.setdefault(error, []).append(given.display)
         if checked.hidden:
             hidden[path] = checked.hidden
+        unfollowed += (
+            UnfollowedProgram(
+                given.display,
+                given.path,
+                each.function,
+                parsed.lines.place(each.offset),
+                each.gap,
+                checker.tree.root.path,
+            )
+            for each in checked.programs
+            if each.gap
+        )
     fault_lines = tuple(_fault(error, where) for error, where in sorted(faults.items()))
-    return TreeReport(tuple(diagnostics), fault_lines, hidden)
+    programs = sum(len(each.programs) for each in checks.values())
+    return TreeReport(tuple(diagnostics), fault_lines, hidden, programs, tuple(unfollowed))
 
 
 def _completed(files: Mapping[str, ParsedFile], path: str, finding: Finding) -> Finding:

@@ -88,7 +88,7 @@ class Session:
             if not trees:
                 return None
             tree = with_imported_files(trees[0])
-            known = _LinkedProject(tree, prepare(tree, honour_comments=False)[0], None)
+            known = _LinkedProject(tree, prepare(tree, honour_comments=False)[0]._replace(finds_gaps=False), None)
         if known.partition is None and _may_have_findings(known.tree, data):
             project_files = read_tree(known.tree, options=_READ_OPTIONS)
             project_files.store()

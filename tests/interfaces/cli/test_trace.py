@@ -162,7 +162,7 @@ def test_json_is_as_it_is_documented(tmp_path: Path, capfdbinary: pytest.Capture
     (tmp_path / "train.py").write_text(TRAINING)
     assert run(["trace", str(tmp_path / "train.py"), "--torch-version", "2.13", "--output-format", "json"]) == 0
     (found,) = json.loads(capfdbinary.readouterr().out)
-    assert list(found) == ["format", "entry", "torch", "device", "lanes", "moments", "missing"]
+    assert list(found) == ["format", "entry", "torch", "device", "lanes", "moments", "missing", "gaps"]
     assert found["entry"] == {"path": "train.py", "function": None}
     assert (found["format"], found["torch"], found["device"]) == (1, "2.13", "cuda")
     assert [lane["key"] for lane in found["lanes"]] == [key for key, _ in LANES]

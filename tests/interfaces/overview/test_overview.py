@@ -141,7 +141,7 @@ def test_calls_of_what_is_not_known_are_told(project: Project) -> None:
     text += "apply(run)\n\ndef known():\n    pass\n\nalias = known\nalias()\n"
     found = [gap for gap in overview_of(project({"run.py": text})).gaps if gap.kind == "call"]
     assert [(gap.what, gap.why) for gap in found] == [
-        ("run.py", "what step(torch.rand(...)) (run.py:5) runs is not known; it may be code of this project")
+        ("run.py", "what step(torch.rand(...)) (run.py:5) runs is not known: no value that is passed for step is known")
     ]
 
 

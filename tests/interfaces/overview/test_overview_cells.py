@@ -171,7 +171,7 @@ def test_no_cell_is_good_across_a_gap(project: Project) -> None:
         assert (found[key].state, found[key].says) == ("unknown", NOT_KNOWN)
         assert found[key].because.startswith("What self.model(x) (train.py:11) runs is not known, so ")
     assert [(gap.what, gap.why) for gap in overview.gaps if gap.kind == "call"] == [
-        ("train.py", "what self.model(x) (train.py:11) runs is not known; it may be code of this project")
+        ("train.py", "what self.model(x) (train.py:11) runs is not known: no table describes the package other")
     ]
     plain = _BEHIND_A_GAP.replace("wrap(model)", "model").replace("from other import wrap\n", "")
     followed = cells_of(overview_of(project({"train.py": plain})), "train.py")

@@ -57,39 +57,14 @@ class Gap(NamedTuple):
 
 
 def gaps_to_loss(project: ProgramEffects, program: Program) -> tuple[Gap, ...]:
-    """The gaps between what a program trains and its backward passes, in trace order; none without a backward pass."""
+    """The gaps between what a program trains and its backward passes, in trace order; none without a backward pass.
+
+    An object of a package counts here, too, if no table describes it: the forward pass of a model may lie behind it.
+    """
     known: dict[int, tuple[Gap, ...]] = project.revision_cache.setdefault(__name__, {})
     if id(program.run) not in known:
         known[id(program.run)] = tuple(_LossSlice(project, program).gaps())
     return known[id(program.run)]
-
-
-# Names that IPython defines in every notebook.
-_OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
-
-
-def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[tuple[int, Gap], ...]:
-    """All gaps of a run that may hide code of the project, each with its order in the trace: those on the way to the loss,
-    and calls that cannot be resolved.
-    """
-    unknown, to_loss = UnknownCalls(project), {id(each.trace_event): each for each in gaps_to_loss(project, program)}
-    found: dict[tuple[str, int], tuple[int, Gap]] = {}
-    for order, each in enumerate(program.run.trace_events):
-        call = each.event.value
-        if each.event.kind != "call" or not isinstance(call, Call):
-            continue
-        gap = to_loss.get(id(each))
-        if gap is None and not each.names and not _is_of_notebooks(call.func):
-            far = isinstance(call.func, Attribute) or (isinstance(call.func, Ref) and len(call.func.path) > 1)
-            hides = not far and unknown.may_be_project_code(each.path, each.function, call.func)
-            gap = Gap(_text(call), "runs", each) if hides else None
-        if gap is not None:
-            found.setdefault((each.path, call.start), (order, gap))
-    return tuple(found.values())
-
-
-def _is_of_notebooks(func: Expression) -> bool:
-    return isinstance(func, Ref) and not func.path and not _OF_NOTEBOOKS.isdisjoint(func.roots)
 
 
 def first_gap(project: ProgramEffects, program: Program) -> str:
@@ -122,6 +97,7 @@ class _LossSlice:
         # An expression with its file, and whether it is the loss itself: no call lies between.
         self._queue: list[tuple[str, Expression, bool]] = []
         self._calls = 0
+        self._is_cut_off = False
         self._data: set[int] = set()
 
     def gaps(self) -> Iterator[Gap]:
@@ -144,8 +120,8 @@ class _LossSlice:
         self._data |= self._loops_around(trace_event.function, call)
         self._push(path, _holder(call.func), *(arg.value for arg in call.args), loss=True)
         self._follow()
-        if not self._calls:
-            self._found.setdefault(order, Gap(_text(call), "goes back through", trace_event))
+        if not self._calls or self._is_cut_off:
+            self._found.setdefault(order, Gap(call_text(call), "goes back through", trace_event))
 
     def _from_trainer(self, order: int, trace_event: TraceEvent, call: Call) -> None:
         """A trainer trains the steps of the object that it gets."""
@@ -162,7 +138,7 @@ class _LossSlice:
         for model in () if entered else self._models(trace_event.path, call):
             found = self._names.objects(trace_event.path, model)
             if not found.names:
-                gap = Gap(_text(call), f"trains as {describe(model)}", trace_event)
+                gap = Gap(call_text(call), f"trains as {describe(model)}", trace_event)
                 self._found.setdefault(order, gap)
 
     def _models(self, path: str, call: Call) -> Iterator[Expression]:
@@ -197,6 +173,8 @@ class _LossSlice:
                 self._seen[key] = self._root
                 if len(self._seen) < _MAX_STEPS:
                     self._visit(path, value, loss)
+                else:
+                    self._is_cut_off = True
 
     def _visit(self, path: str, value: Expression, loss: bool) -> None:
         """Push the values that an expression is made of."""
@@ -339,7 +317,7 @@ class _LossSlice:
 
     def _report(self, seen: tuple[int, TraceEvent], call: Call) -> None:
         order, trace_event = seen
-        self._found.setdefault(order, Gap(_text(call), "runs", trace_event))
+        self._found.setdefault(order, Gap(call_text(call), "runs", trace_event))
 
 
 def _holder(func: Expression) -> Expression | None:
@@ -360,8 +338,8 @@ def _is_of_super(func: Expression) -> bool:
     return isinstance(holder, Call) and last_identifier(holder.func) in ("super", "<super>")
 
 
-def _text(call: Call) -> str:
-    """``self.model(x)``; ``model(...)`` where there are several arguments or long ones."""
+def call_text(call: Call) -> str:
+    """A call as short text: ``self.model(x)``; ``model(...)`` where there are several arguments or long ones."""
     given = [describe(arg.value) for arg in call.args if arg.keyword is None and not arg.star]
     short = ", ".join(given) if len(given) == len(call.args) and "..." not in given else "..."
     return f"{describe(call.func)}({short if len(short) <= _SHORT else '...'})"

@@ -30,12 +30,18 @@ from torchrepro_lint.syntax.visitor import expressions, statements, subexpressio
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
 
-# Functions whose result may be any object, also one of the project.
-_ANYTHING = frozenset(
-    {"torch.load", "torch.jit.load", "torch.hub.load", "torch.package.PackageImporter", "builtins.getattr"}
-    | {"pickle.load", "pickle.loads", "joblib.load", "dill.load", "cloudpickle.load", "importlib.import_module"}
-    | {"builtins.eval", "operator.attrgetter", "builtins.vars", "builtins.globals", "pydoc.locate"}
+# Functions that read any object from a file, and those that choose one by a name: it may be the project's.
+_READING = frozenset(
+    {"torch.load", "torch.package.PackageImporter", "pickle.load", "pickle.loads", "joblib.load", "dill.load"}
+    | {"cloudpickle.load"}
 )
+_CHOOSING = frozenset(
+    {"builtins.getattr", "importlib.import_module", "builtins.__import__", "builtins.eval", "operator.attrgetter"}
+    | {"builtins.vars", "builtins.globals", "builtins.locals", "pydoc.locate", "hydra.utils.instantiate"}
+    | {"hydra.utils.call", "hydra.utils.get_class", "hydra.utils.get_method", "hydra.utils.get_object"}
+)
+# What these read holds its own code.
+_ANYTHING = _READING | _CHOOSING | {"torch.jit.load", "torch.hub.load"}
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # Packages that only rearrange, measure or describe tensors, and need no row in a table.
 _COMPUTING = frozenset({"einops", "opt_einsum", "torchmetrics", "jaxtyping", "tensordict", "PIL", "cv2"})
@@ -62,9 +68,9 @@ class UnknownCalls:
         and none of them is named.
         """
         own = [name for name in names if ":" in name]
-        if all(self._is_abstract_method(name) if ":" in name else _is_from_elsewhere(name) for name in names):
+        if all(self._is_abstract_method(name) if ":" in name else is_from_elsewhere(name) for name in names):
             return True
-        hidden = (name for name in names if ":" not in name and not (own and _is_from_elsewhere(name)))
+        hidden = (name for name in names if ":" not in name and not (own and is_from_elsewhere(name)))
         return any(map(self._is_unknown_object, hidden))
 
     def _is_unknown_object(self, name: str) -> bool:
@@ -130,7 +136,12 @@ class UnknownCalls:
                             yield from part.operands
 
 
-def _is_from_elsewhere(name: str) -> bool:
+def choosing_function(name: str) -> bool | None:
+    """Whether a function chooses an object by a name, true, or reads it from a file, false; None for any other."""
+    return name in _CHOOSING if name in _CHOOSING | _READING else None
+
+
+def is_from_elsewhere(name: str) -> bool:
     """Whether a callee is what a container of Python's own holds, or what a file or a table of names gave: it is known if
     another source says so, as of a model that is made, and read back from its checkpoint.
     """

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
 from torchrepro_lint.config.target import console_scripts, required_libraries, target_of
-from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
+from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome, UnfollowedProgram
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, digest, file_signature, is_notebook, read_program, unchanged
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 _TYPES: dict[str, Any] = {
-    kind.__name__: kind for kind in (Diagnostic, Edit, Fix, Message, Position, Reference, Span, CallPathStep)
+    kind.__name__: kind
+    for kind in (Diagnostic, Edit, Fix, Message, Position, Reference, Span, CallPathStep, UnfollowedProgram)
 }
 
 

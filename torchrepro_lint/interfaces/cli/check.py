@@ -27,7 +27,7 @@ from torchrepro_lint.interfaces.cli import adopt, terminal
 from torchrepro_lint.interfaces.cli.arguments import Arguments
 from torchrepro_lint.interfaces.report import diff, show, statistics, summary
 from torchrepro_lint.interfaces.report.formats import renderer
-from torchrepro_lint.interfaces.report.view import View, base_directory, with_shown_paths
+from torchrepro_lint.interfaces.report.view import View, base_directory, with_shown_paths, with_shown_places
 from torchrepro_lint.source.errors import UsageError, escaped_path
 
 if TYPE_CHECKING:
@@ -230,7 +230,8 @@ def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, un
     if not arguments.fix_only and (outcome.files or not outcome.errors):
         fixed = len(outcome.settled)
         unsafe = settings.unsafe_fixes
-        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, unsafe, unwritten, known))
+        gaps = summary.unfollowed(outcome.programs, len(outcome.unfollowed))
+        terminal.note(summary.render(outcome.diagnostics, outcome.files, fixed, unsafe, unwritten, known, gaps))
 
 
 def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped: bool) -> str:
@@ -244,7 +245,9 @@ def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped
     name = settings.output_format or ("full" if to_terminal else "concise")
     colour = arguments.output_file is None and terminal.uses_colour(arguments.color, stream)
     base = base_directory(name, os.environ)
-    view = View(colour, arguments.verbose, base, terminal.width() if to_terminal else 0)
+    unfollowed = with_shown_places(outcome.unfollowed, name, base)
+    width = terminal.width() if to_terminal else 0
+    view = View(colour, arguments.verbose, base, width, outcome.programs, unfollowed)
     return renderer(name)(with_shown_paths(outcome.diagnostics, name, base), view)
 
 

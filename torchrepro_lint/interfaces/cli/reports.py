@@ -144,7 +144,8 @@ def _summary(done: Survey, output: Path | None) -> str:
     found = summary.by_severity(one.severity for one in overview.findings)
     others = comparison.others_told(overview)
     entries = summary.counted(len(overview.entries), "entry point") + (f", of which {others}" if others else "")
-    told = f"{entries}; {found}"
+    gaps = summary.unfollowed(len(overview.entries), comparison.unfollowed_entries(overview))
+    told = f"{entries}; {found}" + (f"; {gaps}" if gaps else "")
     return f"{output}: {told}" if output else told
 
 

@@ -13,7 +13,8 @@ from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.operations.gaps import first_gap, gaps_of_run, told
+from torchrepro_lint.domain.operations.gaps import first_gap
+from torchrepro_lint.domain.operations.program_gaps import gaps_of_run, told
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,
     operations_needing_mode,
@@ -338,11 +339,11 @@ def _first_gap(context: Context, program: Program) -> _FirstGap | None:
     found = gaps_of_run(context.project, program)
     if not found:
         return None
-    order, gap = found[0]
+    gap = found[0]
     more = f", and {len(found) - 1} more calls are not followed" if len(found) > 2 else ""
     more = ", and 1 more call is not followed" if len(found) == 2 else more
     text = told(context.project, gap)
-    return _FirstGap(order, f"{text[:1].upper()}{text[1:]}{more}.")
+    return _FirstGap(gap.order, f"{text[:1].upper()}{text[1:]}{more}.")
 
 
 NOT_KNOWN = "not known: a call is not followed"

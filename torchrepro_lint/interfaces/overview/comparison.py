@@ -169,7 +169,25 @@ def _repeats_torch_cell(entry: EntryRecord, cell: Cell) -> bool:
 
 
 def verdict(overview: Overview) -> str:
-    """One sentence on how many entry points have something to fix, of those that matter, and how many more there are."""
+    """How many entry points have something to fix, of those that matter, how many more there are, and how many have gaps."""
+    return f"{_to_fix(overview)}{_not_followed(overview)}"
+
+
+def _not_followed(overview: Overview) -> str:
+    """The sentence on entry points that lead into code that is not followed; empty without one."""
+    count, every = unfollowed_entries(overview), len(overview.entries)
+    if not count:
+        return ""
+    which = "It leads" if every == 1 else f"{count} of {every} entry points {'leads' if count == 1 else 'lead'}"
+    return f" {which} into code that could not be followed."
+
+
+def unfollowed_entries(overview: Overview) -> int:
+    """The number of entry points that lead into code that is not followed."""
+    return sum(bool(entry.timeline.gaps) for entry in overview.entries)
+
+
+def _to_fix(overview: Overview) -> str:
     mattering = [entry for entry in overview.entries if entry.matters]
     bad = sum(any(cell.state == "bad" for cell in entry.cells) for entry in mattering)
     if not mattering:

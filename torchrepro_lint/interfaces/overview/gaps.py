@@ -17,7 +17,7 @@ from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import Exclusion, relative_path
 from torchrepro_lint.config.target import console_scripts
-from torchrepro_lint.domain.operations.gaps import gaps_of_run, told
+from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_run
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, SHORT_MESSAGES, concerns_program
 from torchrepro_lint.interfaces.overview.records import (
     CallPathRecord,
@@ -118,9 +118,8 @@ def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
         if program.entry.path in given:
             name = split_name(program.entry.function or "")[2]
             entry = f"{prefix}{program.entry.path}{':' * bool(name)}{name}"
-            for _, gap in gaps_of_run(project, program):
-                text = with_paths(told(project, gap), lambda path: prefix + path)
-                yield Gap("call", entry, f"{text}; it may be code of this project")
+            for gap in gaps_of_run(project, program):
+                yield Gap("call", entry, with_paths(explained(project, gap), lambda path: prefix + path))
 
 
 def _excluded(tree: ProjectTree) -> Iterator[tuple[str, str]]:

@@ -30,6 +30,7 @@ from torchrepro_lint.interfaces.overview.records import (
     TargetRecord,
 )
 from torchrepro_lint.source.errors import Fault
+from torchrepro_lint.source.text import with_paths
 from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def entry_records(
         entry = guarded(lambda context=context, program=program, own=own: _entry(context, program, own, off, prefix))  # type: ignore[misc]
         if isinstance(entry, Fault):
             beside.append(Gap("fault", prefix + program.entry.path, f"its run broke off: {entry.message}"))
-        elif entry.timeline.moments or own:
+        elif entry.timeline.moments or entry.timeline.gaps or own:
             entries.append(entry)
         else:
             beside.append(Gap("idle", entry.name, "it uses no known generator, flag, variable or device"))
@@ -94,7 +95,15 @@ def _prefixed(found: Timeline, prefix: str) -> Timeline:
         each._replace(path=prefix + each.path, way=tuple(step._replace(path=prefix + step.path) for step in each.way))
         for each in found.moments
     )
-    return found._replace(path=prefix + found.path, moments=tuple(moments))
+    gaps = (
+        each._replace(
+            text=with_paths(each.text, lambda path: prefix + path),
+            path=prefix + each.path,
+            way=tuple(step._replace(path=prefix + step.path) for step in each.way),
+        )
+        for each in found.gaps
+    )
+    return found._replace(path=prefix + found.path, moments=tuple(moments), gaps=tuple(gaps))
 
 
 class Survey(NamedTuple):

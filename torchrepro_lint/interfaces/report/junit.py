@@ -8,6 +8,7 @@ from itertools import groupby
 from xml.sax.saxutils import quoteattr
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.interfaces.report.summary import unfollowed
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.errors import CONTROL_CHARACTERS
 
@@ -16,11 +17,13 @@ _FORBIDDEN = re.compile(f"(?![\t\n\r])[{CONTROL_CHARACTERS}\ud800-\udfff\ufffe\u
 _CLEAN = '  <testsuite name="torchrepro-lint" tests="1" failures="0" errors="0">\n    <testcase name="no findings"/>\n'
 
 
-def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
-    """One document; without diagnostics it has one passing case, because some readers require one."""
+def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
+    """One document; without diagnostics it has one passing case, because some readers require one, and says what is not known."""
     count = len(diagnostics)
     suites = "".join(_suite(path, list(found)) for path, found in groupby(diagnostics, key=lambda one: one.display))
-    clean = "" if count else f"{_CLEAN}  </testsuite>\n"
+    told = unfollowed(view.programs, len(view.unfollowed))
+    known = f"    <system-out>{told}</system-out>\n" if told else ""
+    clean = "" if count else f"{_CLEAN}{known}  </testsuite>\n"
     head = f'<testsuites name="torchrepro-lint" tests="{count or 1}" failures="{count}" errors="0">'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{suites}{clean}</testsuites>\n'
 

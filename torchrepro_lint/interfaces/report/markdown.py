@@ -9,7 +9,7 @@ from torchrepro_lint.checks.pages import url
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.excerpt import changes, terminal_text
 from torchrepro_lint.interfaces.report.flake8 import step_location
-from torchrepro_lint.interfaces.report.summary import by_severity, counted
+from torchrepro_lint.interfaces.report.summary import by_severity, counted, unfollowed
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.errors import without_workflow_commands
 
@@ -17,8 +17,12 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]|~^$]")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
 
 
-def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
-    """A table of all diagnostics; below it, folded, their call paths and fixes."""
+def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
+    """A table of all diagnostics; below it, folded, their call paths and fixes; then the programs that are not followed."""
+    return f"{_findings(diagnostics)}{_unfollowed(view)}"
+
+
+def _findings(diagnostics: Sequence[Diagnostic]) -> str:
     if not diagnostics:
         return "### torchrepro-lint: no findings\n"
     found, files = by_severity(one.severity for one in diagnostics), len({one.filename for one in diagnostics})
@@ -26,6 +30,17 @@ def render(diagnostics: Sequence[Diagnostic], _view: View) -> str:
     rows = "".join(_row(one) for one in diagnostics)
     details = "".join(_details(one) for one in diagnostics if one.steps or one.fix)
     return f"{head}| place | severity | rule | finding |\n|---|---|---|---|\n{rows}{details}"
+
+
+def _unfollowed(view: View) -> str:
+    """The programs that lead into code that is not followed, each with its first place and the reason."""
+    if not view.unfollowed:
+        return ""
+    rows = []
+    for one in view.unfollowed:
+        name = f"{one.display}:{one.function}" if one.function else one.display
+        rows.append(f"- {code_span(terminal_text(name))}: {escaped(one.message)}\n")
+    return f"\n{unfollowed(view.programs, len(view.unfollowed))}:\n\n{''.join(rows)}"
 
 
 def _row(one: Diagnostic) -> str:

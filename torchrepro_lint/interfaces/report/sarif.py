@@ -7,7 +7,7 @@ from typing import Any
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks.pages import find, url
-from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic, UnfollowedProgram
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.interfaces.report.json import dumps
 from torchrepro_lint.interfaces.report.view import View, uri
@@ -20,7 +20,7 @@ _FINGERPRINT = "torchreproLint/v1"
 
 
 def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
-    """A log of one run; it lists the rules that reported something."""
+    """A log of one run; it lists the rules that reported something. Programs that are not followed are notifications of the tool."""
     rules = {one.code: one.name for one in sorted(diagnostics, key=lambda one: one.code)}
     codes = list(rules)
     names = fingerprints(diagnostics, view.base)
@@ -35,8 +35,22 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
         {**_result(one, view.base), "partialFingerprints": {_FINGERPRINT: name}, "ruleIndex": codes.index(one.code)}
         for one, name in zip(diagnostics, names, strict=True)
     ]
-    run = {"columnKind": "unicodeCodePoints", "results": results, "tool": {"driver": driver}}
+    run: dict[str, Any] = {"columnKind": "unicodeCodePoints", "results": results, "tool": {"driver": driver}}
+    if view.unfollowed:
+        told = [_notification(one, view.base) for one in view.unfollowed]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": told}]
     return dumps({"$schema": _SCHEMA, "runs": [run], "version": "2.1.0"})
+
+
+def _notification(one: UnfollowedProgram, base: str) -> dict[str, Any]:
+    """A program that leads into code that is not followed: the first place, and why."""
+    region = None if one.place.cell else _range(one.place)
+    return {
+        "associatedRule": {"id": "TRL003"},
+        "level": "note",
+        "locations": [{"physicalLocation": _physical(one.filename, base, region), **_logical(one.place)}],
+        "message": {"text": _unlinked(one.message)},
+    }
 
 
 def _rule(code: str, name: str) -> dict[str, Any]:

@@ -11,13 +11,35 @@ _SEVERITIES = ("error", "warning", "note")
 
 
 def render(
-    diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool, unwritten: int = 0, known: int = 0
+    diagnostics: Collection[Diagnostic],
+    files: int,
+    fixed: int,
+    unsafe: bool,
+    unwritten: int = 0,
+    known: int = 0,
+    not_followed: str = "",
 ) -> str:
     """What was found and how much is fixable: ``files`` were linted, ``fixed`` findings were fixed, the fixes of
-    ``unwritten`` ones could not be written, and ``known`` ones are left out since the baseline lists them.
+    ``unwritten`` ones could not be written, and ``known`` ones are left out since the baseline lists them. ``not_followed`` is the
+    sentence of ``unfollowed``.
     """
     if not files:
         return "No Python files or notebooks found; --show-settings shows what is excluded"
+    told = _told(diagnostics, files, fixed, unsafe, unwritten, known)
+    return f"{told}; {not_followed}" if not_followed else told
+
+
+def unfollowed(programs: int, count: int) -> str:
+    """``2 of 3 programs lead into code that could not be followed (TRL003)``; empty where none does."""
+    verb = "leads" if count == 1 else "lead"
+    return (
+        f"{count} of {counted(programs, 'program')} {verb} into code that could not be followed (TRL003)"
+        if count
+        else ""
+    )
+
+
+def _told(diagnostics: Collection[Diagnostic], files: int, fixed: int, unsafe: bool, unwritten: int, known: int) -> str:
     if unwritten and not diagnostics:
         return f"{counted(unwritten, 'finding')} left; {'its fix' if unwritten == 1 else 'their fixes'} could not be written"
     if not diagnostics:

@@ -9,7 +9,7 @@ from torchrepro_lint.interfaces.report.json import dumps
 from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic, TimelineEvent
+    from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic, TimelineEvent, TimelineGap
     from torchrepro_lint.source.text import Position
     from torchrepro_lint.trace.call_paths import CallPathStep
 
@@ -32,6 +32,7 @@ def record(timeline: Timeline) -> dict[str, Any]:
         "lanes": [lane._asdict() for lane in timeline.lanes],
         "moments": [_moment(moment) for moment in timeline.moments],
         "missing": [_trouble(trouble) for trouble in timeline.missing],
+        "gaps": [_gap(gap) for gap in timeline.gaps],
     }
 
 
@@ -49,6 +50,11 @@ def _moment(moment: TimelineEvent) -> dict[str, Any]:
         "way": [_step(step) for step in moment.way],
         "trouble": _trouble(moment.trouble) if moment.trouble else None,
     }
+
+
+def _gap(gap: TimelineGap) -> dict[str, Any]:
+    way = [_step(step) for step in gap.way]
+    return {"reason": gap.reason, "text": gap.text, "path": gap.path, **_place(gap.place), "way": way}
 
 
 def _step(step: CallPathStep) -> dict[str, Any]:

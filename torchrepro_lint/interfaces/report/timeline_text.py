@@ -69,6 +69,9 @@ def _escaped(timeline: Timeline) -> Timeline:
         path=escaped_path(timeline.path),
         moments=tuple(map(_escaped_moment, timeline.moments)),
         missing=tuple(each._replace(text=escaped_message(each.text)) for each in timeline.missing),
+        gaps=tuple(
+            each._replace(text=escaped_message(each.text), path=escaped_path(each.path)) for each in timeline.gaps
+        ),
     )
 
 
@@ -100,12 +103,15 @@ def _lines(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
         style = _RED if state.startswith("✗") else _GREEN
         yield f"{_HEADS[lane.key]} {lane.title}{': ' if state else ''}{paint(state, style)}"
     if not timeline.moments:
-        yield "nothing in this run touches a generator, a flag, a variable or a device"
+        known = "what is followed of this run" if timeline.gaps else "this run"
+        yield f"nothing in {known} touches a generator, a flag, a variable or a device"
+        yield from _gaps(timeline, width, paint)
         return
     yield ""
     yield from _table(timeline.moments, lanes, width, paint)
     yield ""
     yield from _missing(timeline, width, paint)
+    yield from _gaps(timeline, width, paint)
     for row in _LEGEND:
         # A mark stays beside its words.
         text = "  ".join(each.replace(" ", _KEPT) for each in row)
@@ -182,3 +188,12 @@ def _missing(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
         yield from (paint(escaped_line(line), _RED) for line in lines)
     if timeline.missing:
         yield ""
+
+
+def _gaps(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
+    """The places that lead into code that is not followed, with the line of the entry point's file that leads there."""
+    for gap in timeline.gaps:
+        start = [step for step in gap.way if step.path == timeline.path][-1:]
+        by = f"; {escaped_path(start[0].path)}:{start[0].place.line} leads there" if start else ""
+        for line in wrap(f"? not followed: {gap.text}{by}", width, subsequent_indent="  ", break_long_words=False):
+            yield paint(line, _DIM)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
-from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.diagnostic import Diagnostic, UnfollowedProgram
 from torchrepro_lint.source.errors import escaped_path
 from torchrepro_lint.source.text import with_paths
 
@@ -16,13 +16,16 @@ class View(NamedTuple):
     """How to write: in ``colour``, with call paths (``verbose``), for a reader that starts at ``base``.
 
     ``base`` is the absolute directory that relative paths in reports for other programs start from. ``width`` is that of the
-    terminal in columns, 0 where the output goes elsewhere and is not wrapped.
+    terminal in columns, 0 where the output goes elsewhere and is not wrapped. Of ``programs`` that start in the linted files some
+    are ``unfollowed``: formats that hold more than findings show them.
     """
 
     colour: bool = False
     verbose: bool = False
     base: str = ""
     width: int = 0
+    programs: int = 0
+    unfollowed: tuple[UnfollowedProgram, ...] = ()
 
 
 def base_directory(output_format: str, environment: Mapping[str, str]) -> str:
@@ -56,19 +59,33 @@ def with_shown_paths(diagnostics: Iterable[Diagnostic], output_format: str, base
     return tuple(_with_shown_paths(one, base if output_format in _FROM_BASE else "") for one in diagnostics)
 
 
+def with_shown_places(
+    programs: Iterable[UnfollowedProgram], output_format: str, base: str
+) -> tuple[UnfollowedProgram, ...]:
+    """The same for programs that are not followed."""
+    return tuple(
+        one._replace(message=with_paths(one.message, _shown(one, base if output_format in _FROM_BASE else "")))
+        for one in programs
+    )
+
+
 def without_dot(path: str) -> str:
     """A path without the ``./`` that flake8 would print; one whose next character is a colon keeps it."""
     return path[2:] if path.startswith("./") and path[2:3] not in ("", "/", ":") else path
 
 
 def _with_shown_paths(one: Diagnostic, base: str) -> Diagnostic:
-    shown = _paths_from(base, one.root) if base else shown_paths(one.display, one.filename, one.root)
+    shown = _shown(one, base)
     return one._replace(
         message=with_paths(one.message, shown),
         unfixed=with_paths(one.unfixed, shown),
         fix=one.fix and one.fix._replace(title=with_paths(one.fix.title, shown)),
         steps=tuple(step._replace(text=with_paths(step.text, shown)) for step in one.steps),
     )
+
+
+def _shown(one: Diagnostic | UnfollowedProgram, base: str) -> Callable[[str], str]:
+    return _paths_from(base, one.root) if base else shown_paths(one.display, one.filename, one.root)
 
 
 def shown_paths(display: str, filename: str, root: str) -> Callable[[str], str]:

@@ -1,0 +1,24 @@
+"""TRL003: a program leads into code that is not followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_program
+from torchrepro_lint.source.text import Message
+from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.project import Context
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """One finding for each gap of an entry point, at the statement that leads there."""
+    for program in context.project.programs_of(context.path):
+        for gap in gaps_of_program(context.project, program):
+            statement = entry_statement(program.entry, gap.trace_event)
+            steps = call_path(context.project, gap.trace_event, "leads into code that is not followed")
+            message = Message(explained(context.project, gap), "; nothing behind it is checked")
+            yield Finding("TRL003", first_line(context.lines, statement), message, steps=steps)

@@ -1,0 +1,326 @@
+"""Callee origins: where a callee that has no name comes from, and the first origin that cannot be followed, as a reason.
+
+The callee is followed backward through variables, arguments, attributes, containers and returned values, as an object is (see
+``resolve/object_sources.py``), but what is left at an end is judged: a constant cannot be called, an object from a package is no
+code of the project, and an argument that nothing passes has its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.domain.operations.unknown_calls import choosing_function, is_from_elsewhere
+from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name, takes_receiver
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.program_effects import ProgramEffects
+    from torchrepro_lint.resolve.symbols import Parameter
+
+# A callee is followed through at most this many expressions; a variable with more assignments may be anything.
+MAX_ORIGINS = 200
+MAX_ASSIGNMENTS = 100
+# The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
+REASONS = {
+    "argument": "no value that is passed for {} is known",
+    "attribute": "no value of {} is known",
+    "value": "{} may be code of the project that this program is not known to reach",
+    "element": "the elements of {} are not known",
+    "run-time": "{} chooses it while the program runs",
+    "stored": "{} reads it from a file",
+    "subclass": "{} is left to subclasses, and none is known",
+    "missing": "{} is not defined in the files of the project",
+    "limit": "the search ends at {}",
+    "loss": "no call before it is known",
+    "package": "no table describes the package {}",
+}
+# Functions that iterate over the elements of their arguments.
+_ITERATING = frozenset(
+    f"builtins.{word}"
+    for word in ("dict", "enumerate", "filter", "iter", "list", "next", "reversed", "set", "sorted", "tuple", "zip")
+) | {"collections.OrderedDict", "collections.deque", "collections.ChainMap", "itertools.chain"}
+# Methods that give an element of a container, or all of them.
+_TAKING = frozenset({"get", "pop", "popleft", "popitem", "setdefault"})
+_ALL_OF = frozenset({"values", "items", "copy", "children", "modules", "named_children", "named_modules"})
+_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+_THROUGH = frozenset({"if", "or", "and", "+", "|", "await", "*", ":="})
+
+
+class Reason(NamedTuple):
+    """Why a call is not followed: its kind, one of ``REASONS``, and what could not be followed, as it is written."""
+
+    kind: str
+    what: str
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words: ``no value that is passed for step is known``."""
+        return REASONS[self.kind].format(self.what)
+
+
+class Origins(NamedTuple):
+    """The reason why a callee is not known, if there is one, else the functions, classes and objects of the project that it may be."""
+
+    reason: Reason | None
+    names: tuple[str, ...] = ()
+
+
+class _Origin(NamedTuple):
+    """An expression of a file on the way, how many times an element is taken of it, and whether it is the object whose method or
+    attribute is called.
+    """
+
+    path: str
+    value: Expression
+    depth: int
+    held: bool = False
+
+
+class CalleeOrigins:
+    """The origins of callees of one project."""
+
+    def __init__(self, project: ProgramEffects) -> None:
+        self._project = project
+        self._names = project.resolver
+        # The calls whose results are followed, by function: they say what a parameter is there.
+        self._calls: dict[str, list[tuple[str, Call]]] = {}
+
+    def of(self, path: str, callee: Expression) -> Origins:
+        """The origins of a callee of a file; neither a reason nor names where it cannot be code of the project."""
+        queue, seen, names = [_Origin(path, callee, 0)], set[object](), set[str]()
+        self._calls.clear()
+        while queue:
+            one = queue.pop()
+            value = one.value
+            what = (value.roots, value.path) if isinstance(value, Ref) else id(value)
+            key = one.path, what, one.depth, one.held
+            if key in seen:
+                continue
+            seen.add(key)
+            if len(seen) > MAX_ORIGINS:
+                return Origins(Reason("limit", f"{MAX_ORIGINS} expressions"))
+            found = self._step(one)
+            if isinstance(found, Reason):
+                return Origins(found)
+            if not found and not one.depth:
+                names.update(name for name in self._names.names(one.path, value) if ":" in name)
+            queue += reversed(found)
+        return Origins(None, tuple(sorted(names)))
+
+    def _step(self, one: _Origin) -> list[_Origin] | Reason:
+        """The expressions one step back; a reason where there is none to follow."""
+        path, value, depth, _ = one
+        if not depth and (known := self._known(path, value)) is not None:
+            return known
+        match value:
+            case Ref(path=()):
+                return self._of_variable(one, value)
+            case Ref():
+                return self._of_attribute(one, value)
+            case Call():
+                return self._of_call(one, value)
+            case Subscript(value=inner):
+                return [_Origin(path, inner, depth + 1)]
+            case Collection(items=items) if depth:
+                given = items[1::2] if value.kind == "dict" else items
+                return [_Origin(path, item, depth - 1) for item in given if item is not None]
+            case Comprehension(elements=elements) if depth:
+                return [_Origin(path, each, depth - 1) for each in elements[-1:]]
+            case Operation(op=op, operands=operands) if op in _THROUGH:
+                skipped = op in ("if", ":=")
+                return [_Origin(path, each, depth) for each in operands[skipped:]]
+        return []
+
+    def _known(self, path: str, value: Expression) -> list[_Origin] | Reason | None:
+        """Nothing more to follow where a value has names, or a reason where these say that it may be anything; None without names."""
+        names = [name for name in self._names.names(path, value) if not is_abstract(name)]
+        if not names:
+            return None
+        if not all(map(is_from_elsewhere, names)):
+            return []
+        chosen = (name.partition("()")[0] for name in names)
+        return next((reason for each in chosen if (reason := _reason_of(each)) is not None), None)
+
+    def _of_variable(self, one: _Origin, value: Ref) -> list[_Origin] | Reason:
+        found: list[_Origin] = []
+        for root in value.roots:
+            targets = self._names.modules.resolve(one.path, root)
+            if not targets and self._is_in_package(one.path, root):
+                return Reason("missing", root.lstrip("."))
+            for name in targets:
+                behind = self._behind_name(name, one)
+                if isinstance(behind, Reason):
+                    return behind
+                found += behind
+        if one.depth:
+            events = self._names.events
+            found += (_Origin(one.path, each, one.depth - 1) for each in events.added(one.path, value))
+            found += (_Origin(one.path, each, one.depth - 1) for each in events.stored(one.path, value))
+        return found
+
+    def _is_in_package(self, path: str, root: str) -> bool:
+        """Whether an imported name that leads nowhere begins with a package of the project, or with dots."""
+        parts = root.split(".")
+        heads = (".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1))
+        return root[0] == "." or (
+            root[0] not in ":?"
+            and any(each.endswith(".py:") for head in heads for each in self._names.modules.resolve(path, head))
+        )
+
+    def _behind_name(self, name: str, one: _Origin) -> list[_Origin] | Reason:
+        """The values that a name of the project gets."""
+        file, colon, _ = split_name(name)
+        if not colon:
+            return []
+        found: list[_Origin] = []
+        parameter = self._names.parameter(name)
+        if parameter is not None:
+            given = self._of_parameter(name, parameter, one)
+            if isinstance(given, Reason):
+                return given
+            found += given
+        assigned = self._names.assigned(name)
+        if len(assigned) > MAX_ASSIGNMENTS:
+            return Reason("limit", f"{MAX_ASSIGNMENTS} assignments")
+        for how, value in assigned:
+            if how in ("=", "with", "[]"):
+                found.append(_Origin(file, value, one.depth + (how == "[]"), one.held))
+        return found
+
+    def _of_parameter(self, name: str, parameter: Parameter, one: _Origin) -> list[_Origin] | Reason:
+        """What calls pass for a parameter; its default where none is seen, since a package that calls the function passes no code."""
+        function, param, position = parameter
+        path = path_of(name)
+        if position == 0 and takes_receiver(function):
+            return []
+        own = path + function.name
+        given = [*self._bound(own, parameter)] or self._names.passed(name)
+        if given:
+            return [_Origin(file, value, one.depth, one.held) for file, value in given]
+        if param.default is not None:
+            return [_Origin(path, param.default, one.depth, one.held)]
+        if one.depth or self._is_decorator(function.name) or (one.held and self._is_called_from_outside(own)):
+            return []
+        return Reason("argument", param.name)
+
+    def _bound(self, function: str, parameter: Parameter) -> Iterator[tuple[str, Expression]]:
+        """What the calls that are being followed pass for a parameter."""
+        for path, call in self._calls.get(function, ()):
+            plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+            index = parameter.position - takes_receiver(parameter.function)
+            named = (arg.value for arg in call.args if arg.keyword == parameter.param.name)
+            yield from ((path, each) for each in (*named, *plain[index : index + 1]))
+
+    def _is_called_from_outside(self, function: str) -> bool:
+        """Whether no call of the project is by the name of a function: a package calls it, as ``apply`` does with each module."""
+        return not self._names.call_graph.calls(function.rpartition(".")[2].rpartition(":")[2])
+
+    def _is_decorator(self, function: str) -> bool:
+        """Whether a function, or one around it, is used as a decorator: what it gets is entered by its own name."""
+        words = set(function.lstrip(":").replace(".<locals>", "").split("."))
+        return not words.isdisjoint(self._decorator_words())
+
+    def _decorator_words(self) -> frozenset[str]:
+        """The last words of all decorators of the project."""
+        known: frozenset[str] | None = self._project.revision_cache.get(__name__)
+        if known is None:
+            every = (each for _, facts in self._names.modules.summaries() for each in facts.decorators)
+            known = frozenset(
+                (path or roots)[-1].rpartition(".")[2].lstrip(":?") for roots, path in every if roots or path
+            )
+            self._project.revision_cache[__name__] = known
+        return known
+
+    def _of_attribute(self, one: _Origin, value: Ref) -> list[_Origin] | Reason:
+        """The values of an attribute of an object or a module of the project."""
+        path, depth = one.path, one.depth
+        word, holder = value.path[-1], value._replace(path=value.path[:-1])
+        owners = [name for name in self._names.names_of(path, holder) if not is_abstract(name)]
+        if not owners:
+            return [_Origin(path, holder, 0, held=True)]
+        found: list[_Origin] = []
+        for owner in owners:
+            if owner.endswith("()") and ":" in owner:
+                behind = self._of_instance(owner[:-2], word, depth)
+                if not behind and not self._has_outside_base(owner[:-2]) and not depth:
+                    return Reason("attribute", describe(value))
+                found += behind
+            elif owner.endswith(":"):
+                for target in self._names.modules.attribute(owner[:-1], word) or ():
+                    more = self._behind_name(target, one)
+                    if isinstance(more, Reason):
+                        return more
+                    found += more
+        if depth:
+            events = self._names.events
+            found += (_Origin(path, each, depth - 1) for each in events.added(path, value))
+            found += (_Origin(path, each, depth - 1) for each in events.stored(path, value))
+        return found
+
+    def _of_instance(self, owner: str, word: str, depth: int) -> list[_Origin]:
+        """The values that a class, its bases and its subclasses assign to an attribute."""
+        found: list[_Origin] = []
+        for each in dict.fromkeys((*self._names.ancestry(owner), *self._names.subclasses(owner))):
+            if ":" not in each:
+                continue
+            path = path_of(each)
+            for how, _, made in self._names.instance_attributes(each).get(word, ()):
+                found.append(_Origin(path, made, depth + (how == "[]")))
+            for how, made in self._names.assigned(f"{each}.{word}"):
+                if how in ("=", "[]"):
+                    found.append(_Origin(path, made, depth + (how == "[]")))
+        return found
+
+    def _has_outside_base(self, owner: str) -> bool:
+        """Whether a class may get an attribute from a base that is not the project's."""
+        return any(":" not in each and each != "builtins.object" for each in self._names.ancestry(owner))
+
+    def _of_call(self, one: _Origin, call: Call) -> list[_Origin] | Reason:
+        """The expressions behind a call's result. A callee that is not known is a gap of its own."""
+        path, depth = one.path, one.depth
+        names = self._names.names(path, call.func)
+        word = last_identifier(call.func)
+        holder = _holder(call.func) if word in _TAKING | _ALL_OF else None
+        if holder is not None and not any(":" in name for name in names):
+            return [_Origin(path, holder, depth + (word in _TAKING))]
+        found: list[_Origin] = []
+        for name in names:
+            if name in _ITERATING:
+                taken = depth + (name == "builtins.next")
+                found += (_Origin(path, arg.value, taken) for arg in call.args)
+            elif name in _CONTAINERS and depth:
+                found += (_Origin(path, arg.value, depth if arg.star else depth - 1) for arg in call.args)
+            elif not depth and (reason := _reason_of(name)) is not None:
+                return reason
+            elif ":" in name and not self._names.classes(name):
+                self._calls.setdefault(name, []).append((path, call))
+                made = self._names.return_expressions(name)
+                found += (_Origin(path_of(name), each, depth) for each in made)
+        return found
+
+
+def _reason_of(function: str) -> Reason | None:
+    """The reason why the result of a function is not known that chooses an object or reads it from a file; None for any other."""
+    chooses = choosing_function(function)
+    return None if chooses is None else Reason("run-time" if chooses else "stored", function.removeprefix("builtins."))
+
+
+def _holder(func: Expression) -> Expression | None:
+    match func:
+        case Ref(path=(*words, _)):
+            return func._replace(path=tuple(words))
+        case Attribute(value=value):
+            return value
+    return None

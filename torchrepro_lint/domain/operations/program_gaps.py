@@ -1,0 +1,176 @@
+"""The gaps of a program: the calls that lead it into code that is not followed, each with the reason.
+
+A call is a gap if nothing says what it runs and it may run code of the project. A call into a package is none: tables say what
+packages do. So is a call of a value that can only be a constant, or only an object of a package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
+from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
+from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls, is_from_elsewhere
+from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.source.text import Message
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
+from torchrepro_lint.trace.call_paths import place_of
+
+if TYPE_CHECKING:
+    from torchrepro_lint.domain.program_effects import Program, ProgramEffects
+    from torchrepro_lint.trace.builder import Trace
+    from torchrepro_lint.trace.events import ResolvedEvent, TraceEvent
+
+
+class ProgramGap(NamedTuple):
+    """A call that leads a program into code that is not followed, its order in the trace, and the reason."""
+
+    order: int
+    trace_event: TraceEvent
+    reason: Reason
+
+
+# Names that IPython defines in every notebook.
+_OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
+# Functions that run a file or a text as code.
+_RUNNING = frozenset({"builtins.exec", "runpy.run_path", "runpy.run_module"})
+# Functions that import or make what they choose when they are called; what others choose is a gap where it is called.
+_CHOOSING_AT_ONCE = frozenset(
+    {"importlib.import_module", "builtins.__import__", "hydra.utils.instantiate", "hydra.utils.call"}
+)
+
+
+def gaps_of_program(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
+    """The gaps of a program, in trace order, each place once."""
+    known: dict[int, tuple[ProgramGap, ...]] = project.revision_cache.setdefault(__name__, {})
+    if id(program.run) not in known:
+        known[id(program.run)] = tuple(_find(project, program.run))
+    return known[id(program.run)]
+
+
+def first_gap_of_program(project: ProgramEffects, program: Program) -> ProgramGap | None:
+    """The first gap of a program, without looking for the others."""
+    known = project.revision_cache.get(__name__, {}).get(id(program.run))
+    return next(iter(known if known is not None else _find(project, program.run)), None)
+
+
+def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
+    """The gaps of a program and those between what it trains and the loss, in trace order: nothing holds across them."""
+    found = {id(each.trace_event): each for each in gaps_of_program(project, program)}
+    orders = {id(each): order for order, each in enumerate(program.run.trace_events)}
+    for gap in gaps_to_loss(project, program):
+        reason = _reason_on_the_way(project, gap)
+        found.setdefault(id(gap.trace_event), ProgramGap(orders[id(gap.trace_event)], gap.trace_event, reason))
+    return tuple(sorted(found.values(), key=lambda each: each.order))
+
+
+def _reason_on_the_way(project: ProgramEffects, gap: Gap) -> Reason:
+    """The reason of a gap on the way to the loss that is no gap by itself: an object of a package, or of a base class."""
+    call, names = gap.trace_event.event.value, gap.trace_event.names
+    if gap.unknown != "runs" or not isinstance(call, Call):
+        return Reason("loss", gap.unknown)
+    found = CalleeOrigins(project).of(gap.trace_event.path, call.func).reason
+    outside = [name for name in names if ":" not in name and not is_abstract(name) and not is_from_elsewhere(name)]
+    if found is None and outside:
+        return Reason("package", outside[0].partition(".")[0])
+    return found or Reason("subclass" if names else "value", describe(call.func))
+
+
+def _find(project: ProgramEffects, run: Trace) -> Iterator[ProgramGap]:
+    reasons: GapReasons = project.revision_cache.setdefault(f"{__name__} reasons", GapReasons(project))
+    clear, seen = reasons.clear, set[tuple[str, int]]()
+    for order, each in enumerate(run.trace_events):
+        resolved = each.resolved  # its properties would cost a call each, for a million events
+        if resolved.event.kind != "call" or resolved.names in clear:
+            continue
+        call = resolved.event.value
+        if isinstance(call, Call) and (resolved.path, call.start) not in seen:
+            found = reasons.of(resolved, call)
+            reason = found.reason
+            if found.entered and found.entered.isdisjoint(run.functions):
+                reason = Reason("value", describe(call.func))
+            if reason is not None:
+                seen.add((resolved.path, call.start))
+                yield ProgramGap(order, each, reason)
+
+
+class _Judgement(NamedTuple):
+    """The reason why a call is a gap, if it is one in all programs; else the functions of which a program must enter one."""
+
+    reason: Reason | None
+    entered: frozenset[str] = frozenset()
+
+
+_CLEAR = _Judgement(None)
+
+
+class GapReasons:
+    """The reasons why calls of a project are gaps; ``clear`` are the names that say what a call runs."""
+
+    def __init__(self, project: ProgramEffects) -> None:
+        self.clear: set[tuple[str, ...]] = set()
+        self._names = project.resolver
+        self._unknown = UnknownCalls(project)
+        self._origins = CalleeOrigins(project)
+        # By the file, the place and the names of a call.
+        self._known: dict[tuple[str, int, tuple[str, ...]], _Judgement] = {}
+
+    def of(self, resolved: ResolvedEvent, call: Call) -> _Judgement:
+        """Whether a call is a gap."""
+        names = resolved.names
+        if names and not _is_unclear(names):
+            self.clear.add(names)
+            return _CLEAR
+        key = resolved.path, call.start, names
+        if key not in self._known:
+            self._known[key] = self._find(resolved, call)
+        return self._known[key]
+
+    def _find(self, resolved: ResolvedEvent, call: Call) -> _Judgement:
+        path, names = resolved.path, resolved.names
+        if chosen := _CHOOSING_AT_ONCE.intersection(names):
+            made = self._names.names(path, call)
+            known = made and not all(map(is_from_elsewhere, made))
+            return _CLEAR if known else _Judgement(Reason("run-time", _short(min(chosen))))
+        if _RUNNING.intersection(names):
+            return _Judgement(Reason("run-time", _short(names[0])))
+        if _is_of_notebooks(call.func) or not self._may_be_project_code(resolved, call.func):
+            return _CLEAR
+        found = self._origins.of(path, call.func)
+        entered = (target for name in found.names for target in entered_functions(self._names, name, "call"))
+        return _Judgement(found.reason, frozenset(entered))
+
+    def _may_be_project_code(self, resolved: ResolvedEvent, func: Expression) -> bool:
+        """Whether a callee may be code of the project by its form: most methods of unknown values are those of data."""
+        if isinstance(func, Attribute) or (isinstance(func, Ref) and len(func.path) > 1):
+            return False
+        return self._unknown.may_be_project_code(resolved.path, resolved.function, func)
+
+
+def _is_unclear(names: tuple[str, ...]) -> bool:
+    """Whether names leave open what a call runs, or say that it runs what is chosen while the program runs."""
+    return all(is_abstract(name) or is_from_elsewhere(name) or name in _RUNNING | _CHOOSING_AT_ONCE for name in names)
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("builtins.")
+
+
+def _is_of_notebooks(func: Expression) -> bool:
+    return isinstance(func, Ref) and not func.path and not _OF_NOTEBOOKS.isdisjoint(func.roots)
+
+
+def told(project: ProgramEffects, gap: ProgramGap) -> Message:
+    """``what self.model(x) (train.py:9) runs is not known``."""
+    call = gap.trace_event.event.value
+    assert isinstance(call, Call)
+    verb = gap.reason.what if gap.reason.kind == "loss" else "runs"
+    return Message(f"what {call_text(call)} (", place_of(project, gap.trace_event), f") {verb} is not known")
+
+
+def explained(project: ProgramEffects, gap: ProgramGap) -> Message:
+    """The same with the reason: ``…: no value that is passed for model is known``."""
+    return Message(told(project, gap), f": {gap.reason.sentence}")
