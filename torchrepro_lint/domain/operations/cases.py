@@ -88,11 +88,17 @@ def _is_method(context: Context, site: CallSite) -> bool:
     return _word(site.call.func) not in _SHARED and not _is_project_object(context, site)
 
 
+# Packages of torch whose functions return no tensors: queues, handles, optimizers.
+_WITHOUT_TENSORS = re.compile(
+    r"torch\.(multiprocessing|distributed|utils|profiler|backends|optim|package|onnx|fx|futures|monitor|cuda\.(?!\w*Tensor))\b"
+)
+
+
 def _is_of_result(name: str) -> bool:
     """Whether a name is of a method of a result of a torch function or module: ``torch.stft().cumsum``."""
     source, _, _ = name.rpartition(".")
     source = source.replace("[]", "")  # an element of a tensor, or of several, is one
-    if not source.startswith("torch.") or not source.endswith("()"):
+    if not source.startswith("torch.") or not source.endswith("()") or _WITHOUT_TENSORS.match(source):
         return False
     made = source.split("()")[0].rpartition(".")[2]
     return not made[:1].isupper() or made.endswith("Tensor") or source.count("()") > 1

@@ -14,6 +14,7 @@ from torchrepro_lint.domain.operations.condition_variables import tensor_argumen
 from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indices, local_values, name_each_once
 from torchrepro_lint.syntax.nodes import (
     Arg,
+    Attribute,
     Call,
     Collection,
     Constant,
@@ -119,15 +120,41 @@ def _takes_one_per_row(project: Project, path: str, row: OperationRow, call: Cal
     dim, index = tensor_argument(row.signature, call, "dim"), tensor_argument(row.signature, call, "index")
     if dim is None or index is None:
         return False
+    if _is_squeezed(project, path, call, literal_value(dim)):
+        return True
     found = [each for _, each in local_values(project, path, index)]
     return bool(found) and all(_is_single(each, literal_value(dim)) for each in found)
+
+
+def _is_squeezed(project: Project, path: str, call: Call, along: LiteralValue) -> bool:
+    """``x.gather(1, target).squeeze(1)``: the result has size one along the dimension, and so has the index."""
+    spots = project.uses.spots(path)
+    read = spots.of(call)
+    if read is None or not isinstance(read.parent, Attribute) or read.parent.name != "squeeze":
+        return False
+    called = spots.of(read.parent)
+    if called is None or not isinstance(called.parent, Call) or called.parent.func is not read.parent:
+        return False
+    match called.parent.args:
+        case ():
+            return True
+        case (Arg(value=at),):
+            return _is_same_dimension(literal_value(at), along)
+    return False
+
+
+def _is_same_dimension(one: LiteralValue, other: LiteralValue) -> bool:
+    """Whether two dimensions are the same; the last of two is 1 and -1."""
+    return one == other is not UNKNOWN_VALUE or {one, other} == {1, -1}
 
 
 def _is_single(index: Expression, along: LiteralValue) -> bool:
     """Whether an index has size one along a dimension."""
     match index:
         case Call(func=func, args=(*_, Arg(keyword=None | "dim", value=at))) if last_identifier(func) == "unsqueeze":
-            return literal_value(at) == along is not UNKNOWN_VALUE or {literal_value(at), along} == {1, -1}
+            return _is_same_dimension(literal_value(at), along)
+        case Call(func=Attribute(value=inner, name="long" | "to" | "cuda" | "int")):
+            return _is_single(inner, along)
         case Call(func=func, args=(_, Arg(value=Constant(value=1)))) if last_identifier(func) in ("view", "reshape"):
             return along in (1, -1)
         case Subscript(indices=(Operation(op=":"), Constant(value=None))):
