@@ -1,8 +1,12 @@
-"""Orders of sets, directories and results, and what hashes decide: TRL501 to TRL505. All in modules that import torch."""
+"""Orders of sets, directories and results, and what hashes decide: TRL501 to TRL505.
+
+In modules that import torch, but for what a script that prepares data writes into a file.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 from benchmarks.plants import Edit, Operator, Plant, Source, word
@@ -58,16 +62,26 @@ def displayed(source: Source) -> Iterator[Plant]:
                 yield Plant((Edit(*source.span(loop.iter), f"{{{', '.join(map(source.segment, items))}}}"),))
 
 
-def inserted(parameters: tuple[str, ...], *lines: str) -> Callable[[Source], Iterator[Plant]]:
+_MODULES = ("os", "glob", "pathlib", "concurrent.futures", "multiprocessing", "queue", "threading", "uuid", "json")
+
+
+def inserted(
+    parameters: tuple[str, ...], *lines: str, modules: tuple[str, ...] = (*_MODULES, "torch")
+) -> Callable[[Source], Iterator[Plant]]:
     """Lines in a function that has such a parameter, of a module that imports torch."""
 
     def find(source: Source) -> Iterator[Plant]:
-        modules = ("os", "glob", "pathlib", "concurrent.futures", "multiprocessing", "torch")
         imported = source.importing(*(f"{module} as planted_{module.rpartition('.')[2]}" for module in modules))
         for statement, name in source.places(*parameters):
             yield Plant((source.before(statement, [line.format(name) for line in lines]), imported))
 
     return find
+
+
+def prepared(parameters: tuple[str, ...], *lines: str) -> Callable[[Source], Iterator[Plant]]:
+    """The same in a module without torch."""
+    find = inserted(parameters, *lines, modules=_MODULES)
+    return lambda source: iter(()) if re.search(r"\btorch\b", source.text) else find(source)
 
 
 def hash_seed(source: Source) -> Iterator[Plant]:
@@ -127,6 +141,10 @@ def _builds(statements: list[ast.stmt]) -> bool:
         )
         for node in nodes
     )
+
+
+def _writes(name: str, code: str, parameters: tuple[str, ...], *lines: str) -> Operator:
+    return Operator(name, code, (rf"\b(?:{'|'.join(parameters)})\b",), prepared(parameters, *lines))
 
 
 def _adds(name: str, code: str, parameters: tuple[str, ...], *lines: str) -> Operator:
@@ -203,5 +221,90 @@ OPERATORS = (
         "    jobs = [pool.submit(len, each) for each in {}]",
         "    planted = [job.result() for job in planted_futures.as_completed(jobs)]",
         "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "a queue that several threads fill",
+        "TRL505",
+        _NAMES,
+        "planted_arrived = planted_queue.Queue()",
+        "def planted_work(each):",
+        "    planted_arrived.put(len(each))",
+        "for each in {}:",
+        "    planted_threading.Thread(target=planted_work, args=(each,)).start()",
+        "planted = [planted_arrived.get() for _ in {}]",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "the done set of wait",
+        "TRL505",
+        _NAMES,
+        "with planted_futures.ThreadPoolExecutor() as pool:",
+        "    planted_done, _ = planted_futures.wait([pool.submit(len, each) for each in {}])",
+        "planted = [job.result() for job in planted_done]",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "threads append to a list",
+        "TRL505",
+        _NAMES,
+        "planted = []",
+        "def planted_work(each):",
+        "    planted.append(len(each))",
+        "with planted_futures.ThreadPoolExecutor() as pool:",
+        "    list(pool.map(planted_work, {}))",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "a listing is sorted by time",
+        "TRL503",
+        _FOLDERS,
+        "planted = sorted(planted_pathlib.Path({}).glob('*.png'), key=planted_os.path.getmtime)",
+        "planted_torch.save([planted_torch.load(path) for path in planted], 'planted.pt')",
+    ),
+    _adds(
+        "a listing is sorted by size",
+        "TRL503",
+        _FOLDERS,
+        "planted = planted_glob.glob(f'{{{}}}/*.png')",
+        "planted.sort(key=lambda path: planted_os.stat(path).st_size)",
+        "planted_torch.save([planted_torch.load(path) for path in planted], 'planted.pt')",
+    ),
+    _adds(
+        "files under new names are sorted",
+        "TRL503",
+        _FOLDERS,
+        "planted_torch.save(1, planted_os.path.join({}, str(planted_uuid.uuid4())))",
+        "planted = [planted_torch.load(path) for path in sorted(planted_os.listdir({}))]",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "names are sorted by hash",
+        "TRL504",
+        _NAMES,
+        "planted = {{name: place for place, name in enumerate(sorted(map(str, {}), key=hash))}}",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "objects are sorted by address",
+        "TRL504",
+        _NAMES,
+        "planted = list({})",
+        "planted.sort(key=id)",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _writes(
+        "a listing is written, without torch",
+        "TRL503",
+        (*_FOLDERS, "path"),
+        "with open('planted.txt', 'w') as planted_file:",
+        "    for planted in planted_os.listdir({}):",
+        "        planted_file.write(planted)",
+    ),
+    _writes(
+        "a vocabulary is written, without torch",
+        "TRL502",
+        (*_NAMES, "text"),
+        "planted = {{word: place for place, word in enumerate(set(map(str, {})))}}",
+        "planted_json.dump(planted, open('planted.json', 'w'))",
     ),
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.resolve.program_index import CallSite
 
+# Calls that take a key.
 _SORTING = frozenset({"sorted", "sort", "min", "max"})
 _KEYS = {
     "address": "a sort by id(), the address of each object, gives another order in each run",
@@ -45,7 +46,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _hashes(context: Context) -> Iterator[Finding]:
     kinds = type_inference(context.project)
-    for site in context.project.calls_by(context.path, frozenset({"hash"})):
+    for site in context.project.calls(context.path):
         if "builtins.hash" not in site.names or len(site.call.args) != 1 or _is_dunder(site):
             continue
         value = site.call.args[0].value
@@ -69,8 +70,8 @@ def _counts(context: Context) -> bool:
 def _sorts(context: Context) -> Iterator[Finding]:
     """Sorts whose key is the address or the hash of each object."""
     project, path = context.project, context.path
-    for site in project.calls_by(path, _SORTING):
-        if not any(arg.keyword == "key" for arg in site.call.args) or any(":" in name for name in site.names):
+    for site in project.calls(path):
+        if last_identifier(site.call.func) not in _SORTING or any(":" in name for name in site.names):
             continue
         key = sort_key(project.resolver, path, site.call)
         if key not in _KEYS or (key == "hash" and _has_repeated_elements(context, site.call)):

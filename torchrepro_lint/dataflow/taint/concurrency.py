@@ -38,8 +38,13 @@ if TYPE_CHECKING:
 _STARTING = frozenset({"Thread", "Process"})
 _SPAWNING = frozenset({"spawn", "start_processes"})
 _SUBMITTING = frozenset({"submit", "apply_async", "add_done_callback"})
+_CALLING_BACK = frozenset({"apply_async", "add_done_callback"})
 _MAPPING = frozenset({"map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async"})
 _LAUNCHING = _STARTING | _SPAWNING | _SUBMITTING | _MAPPING
+_MAKING_POOLS = frozenset({"ThreadPoolExecutor", "ProcessPoolExecutor", "Pool", "ThreadPool"})
+# Without an import of any of these a project has no workers, without a call of any of those no queues.
+_WORKER_MODULES = frozenset({"threading", "multiprocessing", "concurrent"})
+_MAKING_QUEUES = frozenset({"Queue", "SimpleQueue", "LifoQueue", "JoinableQueue"})
 _POOLS = re.compile(
     r"(concurrent\.futures(\.\w+)*\.(Thread|Process)PoolExecutor|(\w+\.)*multiprocessing(\.\w+)*(\(\))?(\.\w+)*\.(Thread)?Pool)\(\)\.\w+"
 )
@@ -49,7 +54,7 @@ _QUEUES = re.compile(
     r"(queue|asyncio(\.queues)?|(\w+\.)*multiprocessing(\.\w+(\(\))?)*)\.(Simple|Lifo|Joinable)?Queue\(\)\.(get|get_nowait)"
 )
 _PUTTING = frozenset({"put", "put_nowait"})
-_GETTING = frozenset({"get", "get_nowait"})
+_TAKING = frozenset({"get", "get_nowait", "iter"})
 _GROWING = frozenset({"append", "extend", "appendleft", "insert"})
 # A function that a worker calls is looked into to this depth, and so are arguments that one launch passes on.
 _MOST_CALLS = 2
@@ -77,10 +82,20 @@ class ArrivalOrder(NamedTuple):
 def arrival_orders(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
     """The places of a file that take or leave values in the order in which several threads or processes give them."""
     graph = project.resolver.call_graph
-    if path in graph.paths(_GETTING) or path in graph.paths(["iter"]):
-        yield from _received(project, path)
-    if path in graph.paths(_LAUNCHING) or path in graph.paths(_GROWING):
+    if _has_workers(project):
+        if graph.paths(_MAKING_QUEUES) and launches(project):
+            yield from _received(project, path)
         yield from _grown(project, path)
+
+
+def _has_workers(project: TaintFlow) -> bool:
+    """Whether any file of the project imports a module for threads or processes."""
+    found: bool | None = project.revision_cache.get("workers")
+    if found is None:
+        summaries = (summary for _, summary in project.resolver.modules.summaries())
+        found = any(not _WORKER_MODULES.isdisjoint(each.split(".")) for one in summaries for each in one.imports)
+        project.revision_cache["workers"] = found
+    return found
 
 
 # --- launches --------------------------------------------------------------------------------------------------------
@@ -90,7 +105,8 @@ def launches(project: TaintFlow) -> tuple[Launch, ...]:
     """All launches of the project."""
     found: tuple[Launch, ...] | None = project.revision_cache.get("launches")
     if found is None:
-        files = sorted(project.resolver.call_graph.paths(_LAUNCHING))
+        graph = project.resolver.call_graph
+        files = sorted(graph.paths(_LAUNCHING - {"map"}) | (graph.paths(["map"]) & graph.paths(_MAKING_POOLS)))
         found = tuple(launch for path in files for launch in _in_file(project, path))
         found += tuple(_of_classes(project))
         project.revision_cache["launches"] = found
@@ -209,8 +225,10 @@ def _starts_of(project: TaintFlow, function: str, depth: int = 0) -> Iterator[La
 
 def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
     """What is taken from queues that several workers fill."""
-    for site in project.calls_by(path, _GETTING | {"iter"}):
+    for site in project.calls(path):
         got = site.call.func
+        if last_identifier(got) not in _TAKING:
+            continue
         if "builtins.iter" in site.names and len(site.call.args) == 2:
             got = site.call.args[0].value
         if not isinstance(got, Ref) or not any(map(_QUEUES.fullmatch, project.names(path, got))):
@@ -254,7 +272,7 @@ def _has_several_producers(project: TaintFlow, path: str, queue: Ref) -> bool:
         return False
     started: set[tuple[str, int]] = set()
     for file in sorted(project.resolver.call_graph.paths(_PUTTING)):
-        for site in project.calls_by(file, _PUTTING):
+        for site in (each for each in project.calls(file) if last_identifier(each.call.func) in _PUTTING):
             receiver = receiver_of(site.call.func)
             starts = [] if receiver is None else list(_starts_of(project, site.function))
             if receiver is None or not starts or made.isdisjoint(_creations(project, file, receiver)):
@@ -305,14 +323,15 @@ def _grown(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
     """The lists and dicts that several threads fill: the calls and assignments of a file that do so."""
     started: dict[str, list[Launch]] = {}
     for launch in launches(project):
-        if launch.shares:
+        if launch.shares and path_of(launch.function) == path:
             started.setdefault(launch.function, []).append(launch)
     for function, starts in sorted(started.items()):
-        if path_of(function) == path and (len(starts) > 1 or starts[0].several):
+        if len(starts) > 1 or starts[0].several:
             for definition in project.resolver.functions(function):
                 yield from _filled(project, path, definition, starts)
-    for site in project.calls_by(path, frozenset({"apply_async", "add_done_callback"})):
-        yield from _callback(project, path, site)
+    for site in project.calls(path):
+        if last_identifier(site.call.func) in _CALLING_BACK:
+            yield from _callback(project, path, site)
 
 
 def _callback(project: TaintFlow, path: str, site: CallSite) -> Iterator[ArrivalOrder]:
