@@ -86,7 +86,9 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
         owner, _, word = name.rpartition(".")
         if word in _METHODS and ":" not in name and owner.endswith("()") and _makes_environment(owner[:-2]):
             return word
-        if word == "reset" and any(is_environment(context.project, each) for each in _classes(context, trace_event, call)):
+        if word == "reset" and any(
+            is_environment(context.project, each) for each in _classes(context, trace_event, call)
+        ):
             return word
     return ""
 

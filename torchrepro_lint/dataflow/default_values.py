@@ -249,7 +249,7 @@ class DefaultValues:
             return None if given is None else self._declared(closure._replace(value=given), text)
         if isinstance(value, Call) and not _TYPER.isdisjoint(self._project.names(closure.path, value.func)):
             first = next((arg.value for arg in value.args if arg.keyword in (None, "default")), None)
-            is_literal = isinstance(first, Constant) and first.value is not Ellipsis
+            is_literal = isinstance(first, Constant) and isinstance(first.value, int | str | float | None)
             return self._declared(closure._replace(value=first), text) if first is not None and is_literal else None
         known = self.of(closure)
         if known is None or known.declared is not None:
@@ -303,12 +303,12 @@ class DefaultValues:
             if options:
                 option = options[0]
                 known = option.default if len(options) == 1 else None
-                place = Declaration(option.path, option.call.start, option.call.end, describe(ref), known and known.value)
+                place = Declaration(
+                    option.path, option.call.start, option.call.end, describe(ref), known and known.value
+                )
                 return None if known is None else DefaultValue(known.value, place)
             return self._declared(Closure(path, default), describe(ref)) if command and default is not None else None
-        values = [
-            self._declared(each, describe(ref)) if each.value is default else self.of(each) for each in given
-        ]
+        values = [self._declared(each, describe(ref)) if each.value is default else self.of(each) for each in given]
         return _agreed(values)
 
     def _home(self, path: str, root: str) -> tuple[Function | None, tuple[Statement, ...] | None]:
@@ -349,7 +349,9 @@ class DefaultValues:
 
     def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         """A value that an object's class assigns: a literal in the class body is the default of a field."""
-        inside = any(each.start <= closure.value.start < each.end for each in self._project.files[closure.path].functions)
+        inside = any(
+            each.start <= closure.value.start < each.end for each in self._project.files[closure.path].functions
+        )
         is_field = not inside and any(
             each.start <= closure.value.start < each.end for each in self._project.files[closure.path].classes
         )
@@ -373,7 +375,9 @@ class DefaultValues:
                 for name in self._project.names(each.path, each.value.args[0].value):
                     if self._project.resolver.classes(name):
                         path = path_of(name)
-                        stored = [v for how, v in self._project.resolver.assigned(f"{name}.{ref.path[-1]}") if how == "="]
+                        stored = [
+                            v for how, v in self._project.resolver.assigned(f"{name}.{ref.path[-1]}") if how == "="
+                        ]
                         return self._declared(Closure(path, stored[0]), describe(ref)) if len(stored) == 1 else None
         return None
 
@@ -388,9 +392,7 @@ class DefaultValues:
         around = [each for each in facts.functions if each.start <= place.start < each.end]
         return min(around, key=lambda each: each.end - each.start).body if around else facts.body
 
-    def _stored_in(
-        self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue
-    ) -> DefaultValue | None:
+    def _stored_in(self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue) -> DefaultValue | None:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""
         places = {
             (target.roots, target.path)
@@ -428,9 +430,7 @@ class _Run:
         # The literal that was assigned last.
         self.literal: Constant | None = None
 
-    def through(
-        self, body: tuple[Statement, ...], offset: int, value: DefaultValue | None
-    ) -> DefaultValue | None:
+    def through(self, body: tuple[Statement, ...], offset: int, value: DefaultValue | None) -> DefaultValue | None:
         """The value of the place at an offset, or behind the body for -1; ``value`` is that in front of it."""
         for statement in body:
             if 0 <= offset < statement.start:
@@ -453,7 +453,9 @@ class _Run:
                 self.literal = statement.value if isinstance(statement.value, Constant) else None
                 return self._values.of(Closure(self._path, statement.value, self._environment))
             case Assign(targets=targets):
-                unpacked = any(isinstance(each, Collection) and any(map(self._is_place, each.items)) for each in targets)
+                unpacked = any(
+                    isinstance(each, Collection) and any(map(self._is_place, each.items)) for each in targets
+                )
                 return None if unpacked else value
             case If(test=test, body=body, orelse=orelse) if self._assigns(body) or self._assigns(orelse):
                 known = self._values.of(Closure(self._path, test, self._environment))

@@ -258,9 +258,7 @@ def _entries_of(names: Names, path: str, items: tuple[Expression | None, ...]) -
     return found
 
 
-def _with_updates(
-    names: Names, path: str, given: Ref, entries: dict[str, Expression]
-) -> dict[str, Expression] | None:
+def _with_updates(names: Names, path: str, given: Ref, entries: dict[str, Expression]) -> dict[str, Expression] | None:
     """The entries with those that are set later by literal keys; None where it is changed in another way."""
     for root in given.roots:
         for site in mutation_sites(names.modules.files[path]).get((root, ()), ()):

@@ -212,7 +212,9 @@ class RngEffects:
         if trace_event.mode != "worker":
             return False
         loaders = [loader for step in trace_event.call_path for loader in self._loaders(step)]
-        return bool(loaders) and all(_has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders)
+        return bool(loaders) and all(
+            _has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders
+        )
 
     def _loaders(self, step: CallFrame) -> Iterator[tuple[str, Call]]:
         """The loaders that a call frame creates or iterates."""

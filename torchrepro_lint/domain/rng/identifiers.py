@@ -204,7 +204,10 @@ class _IdentifierUses:
     def _orders_machines(self, path: str, function: str) -> bool:
         """Whether a lambda is the key by which devices or hosts are sorted: what a job takes first is no result of it."""
         return any(
-            arg.keyword == "key" and isinstance(arg.value, Lambda) and arg.value.function == function and _is_machines(site.call)
+            arg.keyword == "key"
+            and isinstance(arg.value, Lambda)
+            and arg.value.function == function
+            and _is_machines(site.call)
             for site in self._project.calls_by(path, frozenset({"sort", "sorted"}))
             for arg in site.call.args
         )

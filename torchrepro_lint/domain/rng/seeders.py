@@ -81,7 +81,6 @@ _NONDETERMINISTIC_SOURCES = re.compile(
 )
 
 
-
 def is_nondeterministic_name(name: str) -> bool:
     """Whether calling a name returns a new value in each run: the time, entropy, what is made of them by a method."""
     return any(map(_NONDETERMINISTIC_SOURCES.fullmatch, (name, name.partition("()")[0])))
