@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.plants import Operator, generators, loaders, operations, orders
+from benchmarks.plants import Operator, generators, loaders, operations, orders, seeds
 
-OPERATORS: tuple[Operator, ...] = (*generators.OPERATORS, *loaders.OPERATORS, *operations.OPERATORS, *orders.OPERATORS)
+OPERATORS: tuple[Operator, ...] = (
+    *generators.OPERATORS,
+    *loaders.OPERATORS,
+    *operations.OPERATORS,
+    *orders.OPERATORS,
+    *seeds.OPERATORS,
+)

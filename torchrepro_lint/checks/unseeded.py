@@ -75,4 +75,5 @@ def _unseeded_draw(context: Context, program: Program, family: Family) -> Draw |
         for each in draws
         if not is_attributed_elsewhere(context.project, program.entry, each.trace_event, family.key)
     )
-    return first_feasible_draw(context.project, program.run, own)
+    draw = first_feasible_draw(context.project, program.run, own)
+    return None if draw is not None and context.project.may_seed_unseen(program.run) else draw

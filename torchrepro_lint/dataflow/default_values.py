@@ -249,7 +249,7 @@ class DefaultValues:
             return None if given is None else self._declared(closure._replace(value=given), text)
         if isinstance(value, Call) and not _TYPER.isdisjoint(self._project.names(closure.path, value.func)):
             first = next((arg.value for arg in value.args if arg.keyword in (None, "default")), None)
-            is_literal = isinstance(first, Constant) and first.value is not Ellipsis
+            is_literal = isinstance(first, Constant) and isinstance(first.value, int | str | float | None)
             return self._declared(closure._replace(value=first), text) if first is not None and is_literal else None
         known = self.of(closure)
         if known is None or known.declared is not None:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
-from torchrepro_lint.domain.flag_effects import FLAG, VARIABLE_EFFECT
-from torchrepro_lint.domain.flags import WORKER_SEEDS
+from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE, without_calls
+from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
     WorkerDraw,
@@ -27,7 +26,7 @@ from torchrepro_lint.domain.loaders.workers import (
     worker_seeds,
 )
 from torchrepro_lint.domain.operations.initialised import initialised_attributes
-from torchrepro_lint.domain.rng.feasibility import is_feasible
+from torchrepro_lint.domain.rng.feasibility import is_feasible, is_tested
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
@@ -148,17 +147,13 @@ class Project(LoaderQueries):
             if not effects.seeds[family]:
                 del effects.seeds[family]
         effects.optional = shipped.optional
-        effects.unknown_seeder = effects.unknown_seeder or (
-            len(effects.seeds) < len(FAMILIES) and bool(effects.draws) and self._may_seed_unseen(run)
-        )
         return effects
 
-    def _may_seed_unseen(self, run: Trace) -> bool:
+    def may_seed_unseen(self, run: Trace) -> bool:
         """Whether a call that is not resolved may run a function of the project that seeds: a method by its name, or one that
         ``getattr(plugin, f"on_{event}")`` looks up.
         """
-        project = self.with_tracking()
-        seeding = [name for path in project.files for name in project.own_seeding_functions(path)]
+        seeding = [name for path in self.files for name in self.own_seeding_functions(path)]
         words = {name.rpartition(".")[2].rpartition(":")[2] for name in seeding if name not in run.functions}
         words = {word for word in words if word and not word.startswith("__")}
         return bool(words) and any(may_call(words, each) for each in run.trace_events)
@@ -173,7 +168,7 @@ class Project(LoaderQueries):
         return known[id(program.run)]  # type: ignore[no-any-return]
 
     def _is_feasible(self, run: Trace, trace_event: TraceEvent) -> bool:
-        return not trace_event.call_path or is_feasible(self, run, trace_event, likely=False)
+        return not is_tested(self, trace_event) or is_feasible(self, run, trace_event, likely=False)
 
     def passed_seed(self, trace_event: TraceEvent) -> Expression | None:
         """The expression that a seeding call passes as its seed; None where it passes none, or where that is not known."""
@@ -247,6 +242,9 @@ def may_call(words: AbstractSet[str], trace_event: TraceEvent) -> bool:
     return not trace_event.names and last_identifier(call.func) in words
 
 
+_SWITCHES = frozenset({DETERMINISTIC, CUDNN_DETERMINISTIC, CUDNN_BENCHMARK, WORKER_SEEDS, CUBLAS_VARIABLE})
+
+
 def _is_set(effect: StateEffect) -> bool:
-    """Whether an effect sets a flag or a variable in a function under a test."""
-    return effect.kind in (FLAG, VARIABLE_EFFECT)
+    """Whether an effect sets a flag that a rule asks about."""
+    return effect.what in _SWITCHES

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
 from torchrepro_lint.query.fixpoint import strongly_connected_component
-from torchrepro_lint.syntax.nodes import Call, Expression, Operation, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, statements, subexpressions
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
 from torchrepro_lint.trace.library_models import calls_method
@@ -30,6 +31,8 @@ _SAMPLER_METHODS = frozenset({"__iter__", "__next__", "__len__"})
 # Limits on the length of call paths and on the number of calls; beyond, anything may be passed.
 _MOST_DEPTH = 10
 _MOST_CALLS = 60
+# A switch that more calls lead to is taken to run.
+_MOST_TESTED_DEPTH = 4
 # The limit of draws that are compared.
 _MOST_DRAWS = 8
 
@@ -64,6 +67,29 @@ def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, like
     return cache.known[key].is_feasible(trace_event.function, trace_event.event, 0)
 
 
+def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
+    """Whether a test of a parameter decides whether an event runs, in a function on its call path: a cheap question, by the text."""
+    steps = [*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event)]
+    callers = [step.into for step in trace_event.call_path]
+    return len(callers) <= _MOST_TESTED_DEPTH and any(
+        not runs_always(project.value_sources, each.body, (event.value or event.statement).start)
+        and _tests_parameter(each)
+        for function, (_, event) in zip(callers, steps[1:], strict=True)
+        for each in project.resolver.functions(function)
+    )
+
+
+def _tests_parameter(function: Function) -> bool:
+    """Whether a test of a function reads a parameter, other than through its attributes."""
+    own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
+    return any(
+        isinstance(part, Ref) and not part.path and not own.isdisjoint(part.roots)
+        for statement in statements(function.body)
+        if isinstance(statement, If)
+        for part in subexpressions(statement.test)
+    )
+
+
 class _FeasibilityCache(NamedTuple):
     """The analyses of one trace, by function, mode and likeliness: several rules ask about one trace."""
 
@@ -74,9 +100,18 @@ class _FeasibilityCache(NamedTuple):
 class PathFeasibility:
     """Path feasibility over all calling contexts of a trace, within limits; beyond those, anything may be passed."""
 
-    def __init__(self, project: ValueFlow, run: Trace, mode: str, *, likely: bool) -> None:
+    def __init__(
+        self,
+        project: ValueFlow,
+        run: Trace,
+        mode: str,
+        *,
+        likely: bool,
+        calls: int = _MOST_CALLS,
+        depth: int = _MOST_DEPTH,
+    ) -> None:
         self._project, self._run, self._mode = project, run, mode
-        self._budget = _MOST_CALLS
+        self._budget, self._most_depth = calls, depth
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
         self._components: dict[str, frozenset[str]] = {}
         # By function, the environments found so far, and the iterator over the others.
@@ -162,7 +197,7 @@ class PathFeasibility:
     def _find_environments(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         entries = self._run.call_edges.get(function, ())
         definitions = self._project.resolver.functions(function)
-        if not entries or depth >= _MOST_DEPTH or len(definitions) != 1 or function in self._run.starts:
+        if not entries or depth >= self._most_depth or len(definitions) != 1 or function in self._run.starts:
             yield Environment()
             return
         for each in entries:

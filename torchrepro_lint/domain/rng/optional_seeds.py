@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
@@ -47,15 +48,18 @@ def shipped_seeds(
     """What the seeders of a program do in a run without options; ``commands`` are functions that a command line calls."""
     optional: list[OptionalSeed] = []
     ruled_out: list[Seed] = []
-    if not any(_may_be_off(seed) for seeds in effects.seeds.values() for seed in seeds):
-        return Shipped((), ())
-    looking = _Shipping(project, catalogue, commands, run, effects)
+    looking: _Shipping | None = None
     for family in FAMILIES:
         seeds = effects.seeds.get(family.key, ())
-        causes = [looking.cause(seed) for seed in seeds]
+        if family.key not in effects.draws or not seeds or not all(map(_may_be_off, seeds)):
+            continue
+        looking = looking or _Shipping(project, catalogue, commands, run, effects)
+        causes = list(takewhile(lambda cause: cause is not None, map(looking.cause, seeds)))
+        if len(causes) < len(seeds):
+            continue  # one of them seeds
         ruled_out += (seed for seed, cause in zip(seeds, causes, strict=True) if cause == _RULED_OUT)
         found = [cause for cause in causes if isinstance(cause, _Cause)]
-        if found and None not in causes:
+        if found:
             first = found[0]
             draws = frozenset(draw for each in found for draw in each.draws)
             optional.append(OptionalSeed(family.key, first.declared, first.test, first.changes, draws))
@@ -73,6 +77,9 @@ def without_seed_draws(draws: Iterable[Draw], optional: Iterable[OptionalSeed]) 
     return (each for each in draws if id(each.trace_event.event.value) not in made)
 
 
+# The limits of the calls and of the call path that are followed for one seeder.
+_MOST_CALLS = 20
+_MOST_DEPTH = 5
 _RULED_OUT = "ruled out"
 
 
@@ -116,9 +123,9 @@ class _Shipping:
             if not looking.is_feasible(seed.trace_event.function, event, 0):
                 if looking.causes:
                     answer = looking.causes[0]._replace(draws=frozenset(self._draws))
-                elif not PathFeasibility(self._project, self._run, "", likely=False).is_feasible(
-                    seed.trace_event.function, event, 0
-                ):
+                elif not PathFeasibility(
+                    self._project, self._run, "", likely=False, calls=_MOST_CALLS, depth=_MOST_DEPTH
+                ).is_feasible(seed.trace_event.function, event, 0):
                     answer = _RULED_OUT
             self._known[id(event)] = answer
         return self._known[id(event)]
@@ -136,7 +143,7 @@ class _Shipping:
 
     def _is_seeded_before(self, family: str, call: Call) -> bool:
         """Whether the family is seeded when a call draws from it."""
-        seeds = self._effects.seeds.get(family, ())
+        seeds = self._effects.seeds.get(family) or []
         inner = _drawing(call)
         orders = [each.order for each in self._effects.draws.get(family, ()) if each.trace_event.event.value is inner]
         return bool(seeds) and not any(order <= seeds[0].order for order in orders)
@@ -158,7 +165,7 @@ class _DefaultFeasibility(PathFeasibility):
     """Path feasibility in a run without options; it collects the defaults that rule a path out."""
 
     def __init__(self, project: ValueFlow, run: Trace, values: DefaultValues, catalogue: Catalogue) -> None:
-        super().__init__(project, run, "", likely=False)
+        super().__init__(project, run, "", likely=False, calls=_MOST_CALLS, depth=_MOST_DEPTH)
         self._values, self._catalogue = values, catalogue
         self.causes: list[_Cause] = []
 
