@@ -87,7 +87,7 @@ _REPLACED = (
     ("TRL403", "nn.Conv2d(1, 4, 3, padding=1)", "nn.Conv3d(1, 4, 3, padding=1)", "TRL403"),
     ("TRL405", "self.table[index]", "torch_scatter.scatter_max(self.table, index)[0]", ""),
     ("TRL406", "torch.arange(6).remainder(5)", "torch.rand(6, device=device).topk(6).indices.remainder(5)", "TRL406"),
-    ("TRL111", "nn.Parameter(torch.rand(5, 16))", "nn.Parameter(torch.empty(5, 16))", "TRL111"),
+    ("TRL111", "nn.Parameter(torch.rand(5, 16))", "nn.Parameter(torch.empty(5, 16))", ""),
     ("TRL502", "sorted({", "list({", ""),
     ("TRL503", "sorted(os.listdir(root))", "os.listdir(root)", ""),
     ("TRL503", "sorted(os.listdir(root))", "[entry.name for entry in os.scandir(root)]", ""),

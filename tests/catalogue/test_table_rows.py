@@ -38,7 +38,7 @@ CACHES = (
 
 
 # The rules that a line is about; others may have their say besides.
-ASKED = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL105", "TRL402", "TRL405")
+ASKED = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL105", "TRL112", "TRL402", "TRL405")
 
 
 class Said(NamedTuple):
