@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from benchmarks.plants import Operator, loaders, operations, orders
+from benchmarks.plants import Operator, loaders, operations, orders, runs
 
-OPERATORS: tuple[Operator, ...] = (*loaders.OPERATORS, *operations.OPERATORS, *orders.OPERATORS)
+OPERATORS: tuple[Operator, ...] = (*loaders.OPERATORS, *operations.OPERATORS, *orders.OPERATORS, *runs.OPERATORS)
