@@ -70,8 +70,8 @@ def _is_added(source: Source, function: ast.FunctionDef, made: ast.Assign, name:
 
 
 def resumed(source: Source) -> Iterator[Plant]:
-    """TRL112: the optimizer of a script that seeds is restored before it trains."""
-    if "set_rng_state" in source.text or "__main__" not in source.text:
+    """TRL112: the optimizer of a script that seeds is restored before it trains; once for a program, so not where one is."""
+    if "load_state_dict" in source.text or "load_checkpoint" in source.text or "__main__" not in source.text:
         return
     for loop in _training_loops(source):
         for statement in _block(source, loop):
