@@ -36,6 +36,7 @@ OPERATORS: tuple[Operator, ...] = (
     data.break_workers,
     data.replace,
     data.hash_seed_inside,
+    data.resume_and_watch_the_clock,
 )
 
 

@@ -87,7 +87,7 @@ _REPLACED = (
     ("TRL403", "nn.Conv2d(1, 4, 3, padding=1)", "nn.Conv3d(1, 4, 3, padding=1)", "TRL403"),
     ("TRL405", "self.table[index]", "torch_scatter.scatter_max(self.table, index)[0]", ""),
     ("TRL406", "torch.arange(6).remainder(5)", "torch.rand(6, device=device).topk(6).indices.remainder(5)", "TRL406"),
-    ("TRL111", "nn.Parameter(torch.rand(5, 16))", "nn.Parameter(torch.empty(5, 16))", "TRL111"),
+    ("TRL111", "nn.Parameter(torch.rand(5, 16))", "nn.Parameter(torch.empty(5, 16))", ""),
     ("TRL502", "sorted({", "list({", ""),
     ("TRL503", "sorted(os.listdir(root))", "os.listdir(root)", ""),
     ("TRL503", "sorted(os.listdir(root))", "[entry.name for entry in os.scandir(root)]", ""),
@@ -101,16 +101,22 @@ _REPLACED = (
         "[each.result() for each in as_completed([pool.submit(read, path) for path, _ in found])]",
         "",
     ),
+    (
+        "TRL506",
+        "list(pool.map(read, [path for path, _ in found]))",
+        "list(pool.map(lambda path: [each + torch.rand(1).item() for each in read(path)], [path for path, _ in found]))",
+        "",
+    ),
 )
 
 
 def replace(files: Files) -> Iterator[Mutant]:
-    """TRL111, TRL401 to TRL406, TRL502 to TRL505: the steady form for the one that is not."""
+    """TRL111, TRL401 to TRL406, TRL502 to TRL506: the steady form for the one that is not."""
     for code, old, new, select in _REPLACED:
         for path, text in sources(files):
             if old in text:
                 wrong = text.replace(old, new)
-                if code == "TRL401" or select == "TRL403":
+                if code in ("TRL111", "TRL401") or select == "TRL403":
                     wrong = wrong.replace("torch.use_deterministic_algorithms(True)", "pass")
                 if "as_completed" in new:
                     wrong = wrong.replace("import ThreadPoolExecutor", "import ThreadPoolExecutor, as_completed")
@@ -124,3 +130,22 @@ def hash_seed_inside(files: Files) -> Iterator[Mutant]:
     row = next(iter(calls(text, "torch.manual_seed", "seed_everything"))).lineno
     new = 'os.environ["PYTHONHASHSEED"] = "0"'
     yield Mutant(new, changed(files, ENTRY, with_row(text, row, new)), "TRL501", ENTRY, row)
+
+
+def resume_and_watch_the_clock(files: Files) -> Iterator[Mutant]:
+    """TRL112, TRL113: training goes on from a file, and ends when the time is up."""
+    text = files[ENTRY]
+    for loop in _training_loops(text):
+        new = 'torch.optim.SGD(model.parameters(), 0.1).load_state_dict(torch.load("last.pt"))'
+        resumed = with_row(text, loop.lineno, new)
+        yield Mutant("resume the optimizer", changed(files, ENTRY, resumed), "TRL112", ENTRY, row_of(resumed, new))
+        ending = "if time.time() > 2e9: break"
+        timed = importing(with_row(text, loop.body[-1].lineno, ending), "time")
+        yield Mutant("stop by the clock", changed(files, ENTRY, timed), "TRL113", ENTRY, row_of(timed, ending))
+
+
+def _training_loops(text: str) -> Iterator[ast.For]:
+    """The loops whose own statements run a backward pass."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.For) and any(ast.unparse(each) == "loss.backward()" for each in node.body):
+            yield node

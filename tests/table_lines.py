@@ -15,7 +15,8 @@ class Line(NamedTuple):
 
     ``seeds`` calls it after each generator was drawn from: TRL101 to TRL103 for what it leaves out, TRL104 for what it
     seeds. ``draws`` calls it and saves the result. ``device`` calls it beside an operation that CUDA alone makes
-    nondeterministic, ``matters`` after a draw that comes to nothing. ``alone`` only calls it.
+    nondeterministic, ``matters`` after a draw that comes to nothing, ``restores`` in a program
+    that restores an optimizer and trains. ``alone`` only calls it.
     """
 
     of: str
@@ -59,6 +60,9 @@ def _body(line: Line) -> list[str]:
             "",
             "main(*input())",
         ]
+    if line.of == "restores":
+        resumed = ["torch.manual_seed(7)", "optimizer.load_state_dict(torch.load('a'))", line.call, "y.backward()"]
+        return ["def main(x, y, optimizer):", *(f"    {each}" for each in resumed), "", "", "main(*input())"]
     if line.of == "draws":
         return ["def main(x, y):", f"    torch.save({line.call}, 'a')", "", "", "main(*input())"]
     raise ValueError(line.of)
@@ -180,6 +184,12 @@ DEVICES = (
     Line("device", "pytorch_tabnet.tab_model.TabNetRegressor(device_name='cpu')", ""),
     Line("device", "stable_baselines3.PPO(x, y)", "402"),
     Line("device", "stable_baselines3.PPO(x, y, device='cpu')", ""),
+)
+RESTORING = (
+    Line("restores", "accelerate.Accelerator().state", "112"),
+    Line("restores", "accelerate.Accelerator().load_state(x)", ""),
+    Line("restores", "lightning.Trainer().fit(x)", ""),
+    Line("restores", "transformers.Trainer(x).train()", ""),
 )
 TRAINING = (
     Line("matters", "lightning.Trainer().fit(x)", "101"),
@@ -446,4 +456,14 @@ THIRD_PARTY = (
     Line("alone", "apex.contrib.groupbn.BatchNorm2d_NHWC(1).cuda()", "405"),
     Line("alone", "apex.mlp.MLP([1, 2]).cuda()", "405"),
 )
-LINES = (*SEEDERS, *FRAMEWORKS, *DEVICES, *TRAINING, *CONSUMERS, *LIBRARIES, *GENERATORS, *THIRD_PARTY)
+LINES = (
+    *SEEDERS,
+    *FRAMEWORKS,
+    *DEVICES,
+    *RESTORING,
+    *TRAINING,
+    *CONSUMERS,
+    *LIBRARIES,
+    *GENERATORS,
+    *THIRD_PARTY,
+)

@@ -64,6 +64,19 @@ class Net(torch.nn.Module):
     def forward(self, x):
         x = self.conv(x)
         return x
+
+
+def main(names, width):
+    optimizer = torch.optim.SGD(Net().parameters(), lr=0.1)
+    total = torch.zeros(width)
+    for name in names:
+        total += Net()(name)
+        total.sum().backward()
+    return optimizer
+
+
+if __name__ == "__main__":
+    main([], 3)
 """
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks.plants import Operator, generators, loaders, operations, orders, seeds
+from benchmarks.plants import Operator, generators, loaders, operations, orders, runs, seeds
 
 OPERATORS: tuple[Operator, ...] = (
     *generators.OPERATORS,
     *loaders.OPERATORS,
     *operations.OPERATORS,
     *orders.OPERATORS,
+    *runs.OPERATORS,
     *seeds.OPERATORS,
 )

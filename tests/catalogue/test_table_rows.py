@@ -46,7 +46,7 @@ CACHES = (
 
 
 # The rules that a line is about; others may have their say besides.
-ASKED = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL105", "TRL106", "TRL402", "TRL405")
+ASKED = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL105", "TRL106", "TRL112", "TRL402", "TRL405")
 
 
 class Said(NamedTuple):

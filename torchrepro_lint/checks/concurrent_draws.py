@@ -10,7 +10,18 @@ from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.control_flow import control_flow_position
-from torchrepro_lint.syntax.nodes import Call, Comprehension, Constant, Expression, ExpressionStatement, Loop, Ref, span
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Comprehension,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Loop,
+    Ref,
+    span,
+)
 from torchrepro_lint.syntax.visitor import expressions, is_none, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.library_models import receiver_of
@@ -41,6 +52,8 @@ _PROCESS_CLASSES = frozenset({"multiprocessing.Process", "torch.multiprocessing.
 _FUNCTIONS = frozenset({"target", "func", "fn", "function"})
 _WORKERS = frozenset({"max_workers", "processes"})
 
+# A call of a method of what may be anything has more names.
+_MOST_NAMES = 4
 # Calls that choose how processes start, and the choices that copy nothing.
 _METHOD_SETTERS = frozenset({"get_context", "set_start_method"})
 _FRESH = frozenset({"spawn", "forkserver"})
@@ -204,16 +217,28 @@ def _first_draw(context: Context, start: TaskStart) -> tuple[Family, Draw] | Non
                 continue
             if family.key not in effects.seeds and family.key not in effects.entropic:
                 for draw in effects.draws.get(family.key, ()):
-                    if draw.trace_event.mode != "worker" and not draw.trace_event.assumed and not _only_waits(draw):
+                    if _is_certain(draw) and not _only_waits(context, draw):
                         return family, draw
     return None
 
 
-def _only_waits(draw: Draw) -> bool:
-    """``time.sleep(random.random())``."""
-    match draw.trace_event.event.statement:
+def _is_certain(draw: Draw) -> bool:
+    """Whether the callee is known, and runs in the task itself, not in a loader's workers."""
+    event = draw.trace_event
+    return event.mode != "worker" and not event.assumed and len(event.names) <= _MOST_NAMES
+
+
+def _only_waits(context: Context, draw: Draw) -> bool:
+    """``time.sleep(random.random())``, also by a variable: a pause that changes no result."""
+    statement, path = draw.trace_event.event.statement, draw.trace_event.path
+    match statement:
         case ExpressionStatement(value=Call(func=func)):
             return last_identifier(func) == "sleep"
+        case Assign(targets=(Ref(roots=(root,), path=()),), op="="):
+            spots = context.project.uses.spots(path)
+            reads = [spot for ref in spots.uses(root) if (spot := spots.of(ref)) is not None and not spot.written]
+            calls = [spot.parent for spot in reads if isinstance(spot.parent, Call)]
+            return len(calls) == len(reads) > 0 and all(last_identifier(each.func) == "sleep" for each in calls)
     return False
 
 
@@ -248,6 +273,6 @@ def _waits(statement: Statement) -> bool:
             match each:
                 case Comprehension():
                     return False
-                case Call(func=Ref(path=(*_, "join" | "result")), args=()):
+                case Call(func=Ref(path=(*_, "join" | "result")) | Attribute(name="join" | "result"), args=()):
                     return True
     return False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.gradients.modes import is_backward
-from torchrepro_lint.source.text import Span
+from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
 from torchrepro_lint.trace.library_models import receiver_of, restores_generators
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ _RESTORING = frozenset(
 # What has a generator's state in its own, by name.
 _HOLDERS = re.compile(r"(?i)\w*(loader|sampler|data_?set|data_?module|rng|generator|random)\w*")
 _READERS = re.compile(r"(?i)_?(load|restore|resume|read)\w*")
+# The packages with such calls in the catalogue, and the last words of those.
+_FRAMEWORKS = frozenset(
+    {"lightning", "pytorch_lightning", "transformers", "trl", "sentence_transformers", "accelerate"}
+)
+_STEPS = frozenset({"fit", "train", "load_state"})
 _MESSAGE = (
     "restores the optimizer but no generator, so a resumed run draws other numbers than an uninterrupted one; "
     "save torch.get_rng_state() too, and restore it"
@@ -36,50 +41,85 @@ _MESSAGE = (
 
 def check(context: Context) -> Iterator[Finding]:
     """The first such place of each program that resumes, wherever in its files that is."""
-    if _LOADS not in context.tree.summary.calls:
-        return
-    reported: set[Span] = set()
-    for program in context.project.programs_in(context.path):
-        found = _resuming(context, program) if "torch" in program.effects.seeds else None
-        if found is not None and found.path == context.path and found.event.value is not None:
-            place = span(found.event.value)
-            if place not in reported:
-                reported.add(place)
-                yield Finding("TRL112", place, _MESSAGE)
+    own = _loads(context, context.path).calls
+    reported: set[int] = set()
+    for program in context.project.programs_in(context.path) if own else ():
+        call = _resuming(context, program) if "torch" in program.effects.seeds else None
+        if call is not None and any(call is each for each in own) and call.start not in reported:
+            reported.add(call.start)
+            yield Finding("TRL112", span(call), _MESSAGE)
 
 
-def _resuming(context: Context, program: Program) -> TraceEvent | None:
-    """The event that restores an optimizer's state from a file, where training follows and no generator is restored."""
-    first: tuple[int, TraceEvent] | None = None
-    trains = False
-    for order, trace_event in enumerate(program.run.trace_events):
-        call = trace_event.event.value
-        if trace_event.event.kind != "call" or not isinstance(call, Call):
-            continue
-        word = last_identifier(call.func)
-        if _restores_generator(trace_event, call, word):
-            return None
-        if first is not None:
-            trains = trains or is_backward(call, trace_event.names)
-        elif word == _LOADS and _is_optimizer(trace_event, call) and _is_from_file(context, trace_event.path, call):
-            first = order, trace_event
-    if first is None or not trains or any(seed.order > first[0] for seed in program.effects.seeds["torch"]):
+class _Loads(NamedTuple):
+    """The calls of a file that restore an optimizer's state from a file, and whether another restores a generator's."""
+
+    calls: tuple[Call, ...]
+    restores: bool
+
+
+def _loads(context: Context, path: str) -> _Loads:
+    if not has_word(context.project.resolver.modules.summary(path).calls, _LOADS):
+        return _Loads((), False)
+    known: dict[str, _Loads] = context.project.revision_cache.setdefault(__name__, {})
+    if path not in known:
+        sites = [*context.project.calls_by(path, frozenset({_LOADS}))]
+        calls = (
+            each.call
+            for each in sites
+            if _is_optimizer(each.names, each.call) and _is_from_file(context, path, each.call)
+        )
+        known[path] = _Loads(tuple(calls), any(_is_holder(each.call) for each in sites))
+    return known[path]
+
+
+def _is_holder(call: Call) -> bool:
+    return _HOLDERS.fullmatch(_receiver_word(call)) is not None
+
+
+def _resuming(context: Context, program: Program) -> Call | None:
+    """The call that restores an optimizer's state, where a program trains and restores no generator."""
+    if not has_backward(program):
         return None
-    return first[1]
-
-
-def _restores_generator(trace_event: TraceEvent, call: Call, word: str) -> bool:
-    if word in _RESTORING or restores_generators(trace_event.names):
-        return True
-    return word == _LOADS and _HOLDERS.fullmatch(_receiver_word(call)) is not None
-
-
-def _is_optimizer(trace_event: TraceEvent, call: Call) -> bool:
-    if any(name.startswith("torch.optim.lr_scheduler.") for name in trace_event.names):
-        return False
-    return any(name.startswith("torch.optim.") for name in trace_event.names) or bool(
-        _OPTIMIZER.fullmatch(_receiver_word(call))
+    files = sorted({path_of(function) for function in program.run.functions})
+    calls = {id(call): call for path in files for call in _loads(context, path).calls}
+    # No function is called for each event: traces are long.
+    found = (
+        (order, each.resolved.event.value)
+        for order, each in enumerate(program.run.trace_events)
+        if id(each.resolved.event.value) in calls and each.resolved.event.kind == "call"
     )
+    order, _ = first = next(found, (0, None))
+    if first[1] is None or any(seed.order > order for seed in program.effects.seeds["torch"]):
+        return None
+    if _may_restore(context, files) and any(map(_restores_generator, program.run.trace_events)):
+        return None
+    return calls[id(first[1])]
+
+
+def _may_restore(context: Context, files: list[str]) -> bool:
+    """Whether a file of a program may restore a generator: a test before its events are read."""
+    summaries = [context.project.resolver.modules.summary(path) for path in files]
+    return any(_loads(context, path).restores for path in files) or any(
+        not _RESTORING.isdisjoint(each.calls) or any(name.partition(".")[0] in _FRAMEWORKS for name in each.imports)
+        for each in summaries
+    )
+
+
+def _restores_generator(trace_event: TraceEvent) -> bool:
+    resolved = trace_event.resolved
+    call = resolved.event.value
+    if not isinstance(call, Call) or resolved.event.kind != "call":
+        return False
+    word = last_identifier(call.func)
+    if word in _RESTORING or (word in _STEPS and restores_generators(resolved.names)):
+        return True
+    return word == _LOADS and _is_holder(call)
+
+
+def _is_optimizer(names: tuple[str, ...], call: Call) -> bool:
+    if any(name.startswith("torch.optim.lr_scheduler.") for name in names):
+        return False
+    return any(name.startswith("torch.optim.") for name in names) or bool(_OPTIMIZER.fullmatch(_receiver_word(call)))
 
 
 def _receiver_word(call: Call) -> str:

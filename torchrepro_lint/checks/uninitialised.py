@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_weights, reads_of_empty
-from torchrepro_lint.domain.uninitialised import EMPTY_WORDS
+from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, returns_empty
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
 from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Function, Statement
 
-_EMPTY_FACTORIES = frozenset(
-    {"torch.empty", "torch.Tensor", "torch.FloatTensor", "torch.empty_like", "torch.empty_strided"}
-)
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Methods of a module by which any of its parameters may be filled.
 _MODULE_METHODS = frozenset(
@@ -48,10 +45,13 @@ def _is_of_torch(names: tuple[str, ...]) -> bool:
 
 def _left_empty(context: Context) -> Iterator[Finding]:
     """For each class, what a method leaves empty, unless a method of the class or its bases may fill it."""
-    functions = {function.name: function for function in context.tree.functions}
+    sites = context.project.calls_by(context.path, EMPTY_WORDS)
+    made = [site for site in sites if returns_empty(context.project, context.path, site)]
+    making, empty = {site.function for site in made}, {id(site.call) for site in made}
+    functions = {each.name: each for each in context.tree.functions if f"{context.path}{each.name}" in making}
     for owner in context.tree.classes:
         methods = [functions[name] for _, name in owner.methods if name in functions]
-        for word, value, what in _empty_tensors(context, methods):
+        for word, value, what in _empty_tensors(context, methods, empty):
             if not (
                 _may_fill(context, owner, word, value)
                 or fills_memory(context, f"{context.path}{owner.name}.__init__")
@@ -61,13 +61,14 @@ def _left_empty(context: Context) -> Iterator[Finding]:
                 yield Finding("TRL111", span(value), message)
 
 
-def _empty_tensors(context: Context, methods: list[Function]) -> Iterator[tuple[str, Expression, str]]:
+def _empty_tensors(context: Context, methods: list[Function], empty: set[int]) -> Iterator[tuple[str, Expression, str]]:
+    """The attributes that become parameters or buffers of uninitialised memory (``empty``: the calls, by identity)."""
     for method in methods:
         for statement in statements(method.body):
             for value in _values(statement):
                 match value:
                     case Call(func=func, args=(first, *_)) if _names(context, func) & _PARAMETERS:
-                        if isinstance(statement, Assign) and _is_empty(context, first.value):
+                        if isinstance(statement, Assign) and id(first.value) in empty:
                             for target in statement.targets:
                                 if isinstance(target, Ref) and len(target.path) == 1:
                                     yield target.path[0], value, "nn.Parameter(torch.empty(...))"
@@ -77,7 +78,7 @@ def _empty_tensors(context: Context, methods: list[Function]) -> Iterator[tuple[
                         inner = tensor.value
                         if kind == "register_parameter" and isinstance(inner, Call) and inner.args:
                             inner = inner.args[0].value
-                        if isinstance(name.value, Constant) and _is_empty(context, inner):
+                        if isinstance(name.value, Constant) and id(inner) in empty:
                             yield str(name.value.value), value, f"{kind}(torch.empty(...))"
 
 
@@ -88,10 +89,6 @@ def _values(statement: Statement) -> Iterator[Expression]:
 
 def _names(context: Context, func: Expression) -> set[str]:
     return set(context.project.names(context.path, func))
-
-
-def _is_empty(context: Context, value: Expression) -> bool:
-    return isinstance(value, Call) and bool(_names(context, value.func) & _EMPTY_FACTORIES) and bool(value.args)
 
 
 def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bool:

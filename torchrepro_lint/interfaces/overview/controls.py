@@ -85,6 +85,8 @@ _RULES = (
     ("TRL109", "torch", "seed option is not read"),
     ("TRL110", "", "function seeds only some generators"),
     ("TRL111", "torch", "uninitialised memory"),
+    ("TRL112", "events", "resumes without generators"),
+    ("TRL113", "order", "the clock decides"),
     ("TRL201", "cudnn", "benchmark is on"),
     ("TRL202", "cudnn", "set to nondeterministic"),
     ("TRL203", "algorithms", "not enabled"),
@@ -109,6 +111,7 @@ _RULES = (
     ("TRL503", "order", "a listing's order decides"),
     ("TRL504", "order", "a hash of a string decides"),
     ("TRL505", "order", "results in completion order"),
+    ("TRL506", "order", "tasks share a generator"),
 )
 CONTROL_OF: Mapping[str, str] = {code: control for code, control, _ in _RULES if control}
 SHORT_MESSAGES: Mapping[str, str] = {code: words for code, _, words in _RULES}
