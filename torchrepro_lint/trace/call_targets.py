@@ -91,7 +91,7 @@ class CallTargets:
         if isinstance(called, Ref) and frame.receiver and _is_self(names, frame.function, called):
             if called.path:
                 found = names.follow(f"{frame.receiver}()", called.path)
-                if any(map(is_abstract, found)):
+                if not found or any(map(is_abstract, found)):
                     found = _specified(found, names.attribute_objects(frame.receiver, called.path))
                 return found, False
             if names.names(frame.path, called) == (names.owner(frame.function),):
