@@ -43,7 +43,7 @@ _MAX_ROUNDS = 10
 # Expressions without a name.
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
-_NAMESPACES = ("globals", "locals", "vars")
+_NAMESPACES = ("globals", "vars")
 _LOADED_MODULES = (("sys",), ("modules",))
 
 _RESULTS = ("()", "[]", ".<super>")
@@ -449,17 +449,14 @@ class Names(ObjectSources):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(file, module), key)
-                case Call(
-                    func=Ref(roots=("builtins.globals" | "builtins.locals" | "builtins.vars",), path=()), args=()
-                ):
+                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
                     words = self._texts(path, key)
                     yield from self._looked_up(path, (f"{file}:",), key) if words else self._factories(file)
 
     def _factories(self, path: str) -> Iterator[str]:
-        """What a module has for ``globals()[key]`` with any key: the functions and classes that it does not call by name, else all."""
+        """What a module has for ``globals()[key]`` with any key: the functions and classes that it does not call by name."""
         found, called = list(self.defined_in(path)), set(self.modules.files[path].summary.calls)
-        picked = [name for name in found if name.rpartition(".")[2].rpartition(":")[2] not in called]
-        yield from picked or found
+        yield from (name for name in found if name.rpartition(".")[2].rpartition(":")[2] not in called)
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
