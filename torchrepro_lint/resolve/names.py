@@ -311,7 +311,7 @@ class Names(ObjectSources):
         registered = last_identifier(call.func) in BUILDERS and call.args and self._has_registries
         built = [*self._built(path, call)] if registered else []
         yield from (name for each in built for name in self._called_result(each))
-        for name in self.names(path, call.func) if not built else ():
+        for name in self.called_names(path, call.func) if not built else ():
             yield from self._result(path, call, name)
 
     def configured(self, path: str, call: Call) -> tuple[str, ...]:
@@ -450,13 +450,7 @@ class Names(ObjectSources):
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(file, module), key)
                 case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
-                    words = self._texts(path, key)
-                    yield from self._looked_up(path, (f"{file}:",), key) if words else self._factories(file)
-
-    def _factories(self, path: str) -> Iterator[str]:
-        """What a module has for ``globals()[key]`` with any key: the functions and classes that it does not call by name."""
-        found, called = list(self.defined_in(path)), set(self.modules.files[path].summary.calls)
-        yield from (name for name in found if name.rpartition(".")[2].rpartition(":")[2] not in called)
+                    yield from self._looked_up(path, (f"{file}:",), key) if self._texts(path, key) else ()
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""

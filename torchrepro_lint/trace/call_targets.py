@@ -96,7 +96,7 @@ class CallTargets:
                 return found, False
             if names.names(frame.path, called) == (names.owner(frame.function),):
                 return (frame.receiver,), False  # ``cls(...)`` in a class method
-        found = names.names(frame.path, called)
+        found = names.called_names(frame.path, called)
         if not isinstance(called, Ref):
             return self._specified_by_callers(frame, called, found), False
         if all(name.endswith("[]") for name in found) and (parts := names.destructured_names(frame.path, called)):
