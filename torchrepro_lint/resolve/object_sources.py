@@ -263,7 +263,7 @@ class ObjectSources(Values):
     def called_names(self, path: str, called: Expression) -> tuple[str, ...]:
         """``names`` of what is called: of ``globals()[key]`` with any key the functions and classes that the module does not call by name."""
         known = self.names(path, called)
-        if (known and known != _ANY_GLOBAL) or not self.call_graph.calls("globals") or isinstance(called, Attribute):
+        if (known and known != _ANY_GLOBAL) or not self._has_namespaces or isinstance(called, Attribute):
             return known
         found: set[str] = set()
         for file, each in self.values_through_calls(path, called):

@@ -114,7 +114,9 @@ class CallTargets:
 
     def _specified_by_callers(self, frame: Frame, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""
-        hidden = any(is_abstract(name) or _is_held(name) or self._is_overridden(name) for name in found)
+        hidden = any(
+            is_abstract(name) or (name[-1] == "]" and _is_held(name)) or self._is_overridden(name) for name in found
+        )
         return _specified(found, self._names.objects(frame.path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:
