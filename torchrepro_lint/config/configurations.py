@@ -23,7 +23,7 @@ _MAX_FILES = 500
 _MAX_TEXTS = 1000
 # A text that may name a class: the others are not kept.
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
-_NAMES_A_CLASS = re.compile(rb"_target_|class_path|target|type|class|name|defaults")
+_NAMES_A_CLASS = re.compile(rb"\b(?:_target_|class_path|target|type|class|defaults)[\"']?\s*[:=]")
 # ``- key: value``, ``- value``; a key may be quoted.
 _LINE = re.compile(
     r"(?P<indent> *(?:- +)*)(?:(?P<quote>[\"']?)(?P<key>[\w./@-]+(?: /?[\w/@-]+)?)(?P=quote):(?: +|$))?(?P<value>.*)"

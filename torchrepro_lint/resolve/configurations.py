@@ -27,7 +27,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.visitor import last_identifier, path_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.resolve.names import Names
+    from torchrepro_lint.resolve.protocols import ConfiguredNames
 
 # The keys under which a configuration names a class or a function.
 CLASS_KEYS = ("_target_", "class_path", "type", "target", "class")
@@ -88,7 +88,7 @@ class Found(NamedTuple):
 class Configurations:
     """The configurations of a project."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ConfiguredNames) -> None:
         self._names = names
         self._calls: dict[str, Call] = {}
 

@@ -16,6 +16,7 @@ from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
 from torchrepro_lint.resolve.search_path import places_of
+from torchrepro_lint.resolve.values import reads_namespaces
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -43,7 +44,6 @@ _MAX_ROUNDS = 10
 # Expressions without a name.
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
-_NAMESPACES = ("globals", "locals", "vars")
 _LOADED_MODULES = (("sys",), ("modules",))
 
 _RESULTS = ("()", "[]", ".<super>")
@@ -71,6 +71,8 @@ class Names(ObjectSources):
         if old.summary.decorators != facts.summary.decorators and (
             self._has_registries or registers_by_method(facts.summary)
         ):
+            return None
+        if reads_namespaces(old.summary) is not reads_namespaces(facts.summary):
             return None
         subclasses, decorated = vars(self).pop("_subclasses", None), self.registry.put_aside()
         changed = self._forget(path, old, facts)
@@ -305,18 +307,19 @@ class Names(ObjectSources):
                 for file, display in self.displays(path, table):
                     yield from self._items(file, display, path, call.args[0].value)
                 yield from self._registered(path, table, call.args[0].value)
-                yield from self._of_namespace(path, table, call.args[0].value)
+                yield from self._of_namespace(path, table, call.args[0].value)  # ``vars(module).get(key)``
             case Attribute(value=table, name="get") if call.args:
                 yield from self._of_namespace(path, table, call.args[0].value)
-        registered = last_identifier(call.func) in BUILDERS and call.args and self._has_registries
+        registered = self._has_registries and call.args and last_identifier(call.func) in BUILDERS
         built = [*self._built(path, call)] if registered else []
         yield from (name for each in built for name in self._called_result(each))
-        for name in self.names(path, call.func) if not built else ():
+        for name in self.called_names(path, call.func) if not built else ():
             yield from self._result(path, call, name)
 
     def configured(self, path: str, call: Call) -> tuple[str, ...]:
         """The classes and functions that a call constructs or runs because a configuration or a registry names them."""
-        word = last_identifier(call.func)
+        func = call.func
+        word = func.path[-1] if type(func) is Ref and func.path else last_identifier(func) if call.args else ""
         if call.args and (
             (word in BUILDERS and self._has_registries)
             or (word in MAKER_WORDS and not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)))
@@ -349,7 +352,7 @@ class Names(ObjectSources):
             yield from self.configurations.dotted(path, text)
 
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
-        if not self.modules.configurations or not function.name.endswith(".__init__"):
+        if not function.name.endswith(".__init__"):
             return ()
         return self.configurations.arguments(f"{path}{function.owner}", param.name)
 
@@ -389,9 +392,9 @@ class Names(ObjectSources):
 
     def _returned_to(self, path: str, call: Call, name: str) -> Iterable[str]:
         """The names that a function returns; an inherited method that returns ``self`` returns an object of the receiver's class."""
-        found, owner = self.returns(name), self.owner(name)
+        found, owner = self.returns(name), name.rpartition(".")[0]
         own = f"{owner}()"
-        if not owner or own not in found or not self.subclasses(owner):
+        if own not in found or not self.subclasses(owner):
             return found
         receivers = sorted(
             {each for each in self.receiver(path, call.func) if self._is_of(each.removesuffix("()"), owner)}
@@ -441,7 +444,7 @@ class Names(ObjectSources):
         """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
         if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
             yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
-        elif isinstance(table, Call | Ref) and any(map(self.call_graph.calls, _NAMESPACES)):
+        elif self._has_namespaces and isinstance(table, Call | Ref):
             yield from self._of_called_namespace(path, table, key)
 
     def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
@@ -449,22 +452,16 @@ class Names(ObjectSources):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(file, module), key)
-                case Call(
-                    func=Ref(roots=("builtins.globals" | "builtins.locals" | "builtins.vars",), path=()), args=()
-                ):
-                    words = self._texts(path, key)
-                    yield from self._looked_up(path, (f"{file}:",), key) if words else self._factories(file)
-
-    def _factories(self, path: str) -> Iterator[str]:
-        """What a module has for ``globals()[key]`` with any key: the functions and classes that it does not call by name, else all."""
-        found, called = list(self.defined_in(path)), set(self.modules.files[path].summary.calls)
-        picked = [name for name in found if name.rpartition(".")[2].rpartition(":")[2] not in called]
-        yield from picked or found
+                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
+                    yield from self._looked_up(path, (f"{file}:",), key) if self._texts(path, key) else ()
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
         key = index[0] if len(index) == 1 else None
-        if key is not None and (found_in := [*self._of_namespace(path, value, key)]):
+        by_name = key is not None and (
+            self._has_namespaces or (type(value) is Ref and value.path[-1:] == ("__dict__",))
+        )
+        if by_name and key is not None and (found_in := [*self._of_namespace(path, value, key)]):
             yield from found_in
             return
         if key is not None and isinstance(value, Ref) and (value.roots, value.path) == _LOADED_MODULES:

@@ -48,6 +48,8 @@ _OWN_METHODS = FLUENT_METHODS | frozenset(
     | {"extra_repr", "compile", "add_module", "T_destination", "dump_patches", "call_super_init", "ipu", "mtia"}
 )
 _OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
+# The name of an element of a module's namespace under any key.
+_ANY_GLOBAL = ("builtins.globals()[]",)
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
@@ -258,6 +260,23 @@ class ObjectSources(Values):
             return False
         return not self._call_methods(name)
 
+    def called_names(self, path: str, called: Expression) -> tuple[str, ...]:
+        """``names`` of what is called: of ``globals()[key]`` with any key the functions and classes that the module does not call by name."""
+        known = self.names(path, called)
+        if (known and known != _ANY_GLOBAL) or not self._has_namespaces or isinstance(called, Attribute):
+            return known
+        found: set[str] = set()
+        for file, each in self.values_through_calls(path, called):
+            match each:
+                case Subscript(value=table, indices=(_,)) | Call(func=Attribute(value=table, name="get"), args=(_, *_)):
+                    behind = self.values_through_calls(file, table)
+                    found.update(name for home, value in behind if _is_globals(value) for name in self._factories(home))
+        return tuple(sorted(found)) or known
+
+    def _factories(self, path: str) -> Iterator[str]:
+        called = set(self.modules.files[path].summary.calls)
+        return (name for name in self.defined_in(path) if name.rpartition(".")[2].rpartition(":")[2] not in called)
+
     def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
         """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
         found: set[str] = set()
@@ -283,6 +302,10 @@ class ObjectSources(Values):
             for each in (owner, *self.subclasses(owner)) if owner else ():
                 for file, value in passed_for_field(self, each, reference.path[0]):
                     yield from self.names(file, value)
+
+
+def _is_globals(value: Expression) -> bool:
+    return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
 
 
 def _objects(found: tuple[str, ...]) -> Objects:

@@ -58,6 +58,40 @@ class Constructions(Protocol):
         ...
 
 
+class ConfiguredNames(Protocol):
+    """Name resolution, as configurations need it."""
+
+    modules: ImportResolver
+
+    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+        """The names that an expression may stand for."""
+        ...
+
+    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The names that a chain of attributes of a name may stand for."""
+        ...
+
+    def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
+        """The sources of an expression, each with its file."""
+        ...
+
+    def values_through_calls(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
+        """The same, and for a call of a function of the project the expressions that it returns."""
+        ...
+
+    def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
+        """The strings that an expression may be, from literals and from the literals of options."""
+        ...
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter that a variable is."""
+        ...
+
+    def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
+        """The assignments of a variable, each with its kind."""
+        ...
+
+
 class NameResolution(Protocol):
     """Name resolution, as ``Names`` has it."""
 

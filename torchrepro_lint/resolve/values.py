@@ -25,6 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Function,
+    ModuleSummary,
     Operation,
     Param,
     Ref,
@@ -37,6 +38,14 @@ _MAX_STEPS = 100
 # Methods that split a dotted name, and how often a text is followed through one.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
 _MAX_SPLITS = 3
+
+
+_NAMESPACES = frozenset({"globals", "vars"})
+
+
+def reads_namespaces(summary: ModuleSummary) -> bool:
+    """Whether a file calls what gives the namespace of a module."""
+    return not _NAMESPACES.isdisjoint(summary.calls)
 
 
 class Values(ClassHierarchy):
@@ -148,7 +157,8 @@ class Values(ClassHierarchy):
                 yield file, given
             elif param.default is not None:
                 yield path, param.default
-        yield from self._configured_arguments(path, function, param)
+        if self._has_configurations:
+            yield from self._configured_arguments(path, function, param)
 
     @abstractmethod
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
@@ -264,6 +274,16 @@ class Values(ClassHierarchy):
     def _has_registries(self) -> bool:
         """Whether the project has registries."""
         return any(each.tables or registers_by_method(each) for _, each in self.modules.summaries())
+
+    @cached_property
+    def _has_namespaces(self) -> bool:
+        """Whether the project looks names up in ``globals()`` or ``vars(module)``."""
+        return any(map(reads_namespaces, (each for _, each in self.modules.summaries())))
+
+    @cached_property
+    def _has_configurations(self) -> bool:
+        """Whether the project has configuration files that name something."""
+        return bool(self.modules.configurations)
 
     @cached_property
     def registry(self) -> Registries:

@@ -91,12 +91,12 @@ class CallTargets:
         if isinstance(called, Ref) and frame.receiver and _is_self(names, frame.function, called):
             if called.path:
                 found = names.follow(f"{frame.receiver}()", called.path)
-                if any(map(is_abstract, found)):
+                if not found or any(map(is_abstract, found)):
                     found = _specified(found, names.attribute_objects(frame.receiver, called.path))
                 return found, False
             if names.names(frame.path, called) == (names.owner(frame.function),):
                 return (frame.receiver,), False  # ``cls(...)`` in a class method
-        found = names.names(frame.path, called)
+        found = names.called_names(frame.path, called)
         if not isinstance(called, Ref):
             return self._specified_by_callers(frame, called, found), False
         if all(name.endswith("[]") for name in found) and (parts := names.destructured_names(frame.path, called)):
@@ -114,7 +114,9 @@ class CallTargets:
 
     def _specified_by_callers(self, frame: Frame, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""
-        hidden = any(is_abstract(name) or _is_held(name) or self._is_overridden(name) for name in found)
+        hidden = any(
+            is_abstract(name) or (name[-1] == "]" and _is_held(name)) or self._is_overridden(name) for name in found
+        )
         return _specified(found, self._names.objects(frame.path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:

@@ -196,6 +196,8 @@ def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
             yield from (arg.value for arg in made.args if arg.keyword == kind.dataset)
 
 
+# Methods of Lightning's trainer that load the weights of a model from a checkpoint.
+_EVALUATING = ("test", "validate", "predict")
 # Names of functions that load the weights of a model.
 _LOADING = re.compile(r"(?i).*(load|restore|resume).*")
 # A variable, or an attribute of one: ``self.net``.
@@ -250,7 +252,7 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
 def _loaded_here(call: Call) -> _ModelPlace | None:
     """``model.load_state_dict(weights)``, all of them; ``trainer.test(model, ckpt_path=path)`` of Lightning."""
     match call:
-        case Call(func=Ref(path=(*_, "test" | "validate" | "predict")), args=(first, *_)):
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _EVALUATING:
             given = {arg.keyword: arg.value for arg in call.args}
             model, weights = given.get("model", None if first.keyword else first.value), given.get("ckpt_path")
             known = weights is not None and not (isinstance(weights, Constant) and weights.value is None)
