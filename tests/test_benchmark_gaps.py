@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.gaps import measured, table
 
+CALL = "importlib.import_module"
 CHOSEN = "import importlib, sys\nimport torch\n\ntorch.manual_seed(0)\ntask = importlib.import_module(sys.argv[1])\n"
 STORED = "import torch\n\ntorch.manual_seed(0)\nnet = torch.load('net.pt', weights_only=False)\ntorch.save(net(net(0)), 'x')\n"
 
@@ -25,8 +26,7 @@ def test_reasons_come_by_the_number_of_programs(tmp_path: Path) -> None:
     assert lines[2:5] == ["| one | 3 | 2 | 2 | 1 |", "| two | 1 | 1 | 1 | 1 |", "| all | 4 | 3 | 3 | 2 |"]
     assert lines[8:] == [
         "| stored | 2 | 2 | one: what net(0) (a.py:5) runs is not known: torch.load reads it from a file |",
-        "| run-time | 1 | 1 | one: what importlib.import_module(sys.argv[1]) (b.py:5) runs is not known: "
-        "importlib.import_module chooses it while the program runs |",
+        f"| run-time | 1 | 1 | one: what {CALL}(sys.argv[1]) (b.py:5) runs is not known: {CALL} chooses it while the program runs |",
     ]
 
 
