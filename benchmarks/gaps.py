@@ -1,128 +1,104 @@
-"""``python -m benchmarks.gaps PATHS…``: why programs lead into code that is not followed, the most frequent reasons first.
+"""``python -m benchmarks.gaps PATH...``: where programs lead into code that is not followed, by the frequency of the reasons.
 
-Each path is read as a project of its own. A gap counts once for its place and reason, however many programs lead there; beside it
-stands how many programs have a gap of that reason. ``--examples N`` shows the first places of each reason.
+For each PATH it counts the programs, those whose run saves or measures something, and those with a gap. Below, the reasons: in how
+many programs and at how many places each stands, and some of the places. What cannot be followed most often is worth the most.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections import defaultdict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.domain.operations.gaps import Gap, gaps_of_run
+from torchrepro_lint.domain.operations.callee_origins import REASONS
+from torchrepro_lint.domain.operations.program_gaps import causes_of_gaps, explained
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import read_tree
-from torchrepro_lint.engine.run import prepare
-from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
+from torchrepro_lint.engine.run import gc_disabled, prepare
+from torchrepro_lint.syntax.visitor import split_name
 
 
 class Place(NamedTuple):
-    """A gap of a program: the project and the program, where it is, what is called there, and the reason."""
+    """A gap of a program: the kind of its reason, the repository, the program, and the sentence of TRL003."""
 
-    project: str
+    kind: str
+    repository: str
     program: str
-    where: str
-    call: str
-    reason: str
+    sentence: str
+
+
+class Repository(NamedTuple):
+    """A repository with its numbers of programs: all, those that matter, those with a gap, those that matter with a gap."""
+
+    name: str
+    programs: int
+    matter: int
+    unfollowed: int
+    matter_unfollowed: int
+    places: tuple[Place, ...]
 
 
 def main() -> None:
-    """Count and print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gaps", description=__doc__)
-    parser.add_argument("paths", nargs="+", metavar="PATHS")
-    parser.add_argument("--examples", type=int, default=0, metavar="N", help="places to show for each reason")
+    parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="folders of repositories")
+    parser.add_argument("--examples", type=int, default=4, help="how many places of each reason (default: %(default)s)")
     options = parser.parse_args()
-    found, programs = [], 0
-    for path in options.paths:
-        count, gaps = places(os.path.normpath(path))
-        programs += count
-        found += gaps
-    print("\n".join(ranking(found, programs, options.examples)))
+    print("\n".join(table([measured(path) for path in options.paths], options.examples)))
 
 
-def places(path: str) -> tuple[int, list[Place]]:
-    """How many programs a project has, and their gaps."""
-    options = ConfigOptions(isolated=True)
-    count, found = 0, []
-    for tree in plan([path], options).trees:
-        checker, _ = prepare(tree, honour_comments=True)
-        parts = Partition(checker, read_tree(tree).files)
-        for project in parts.all():
-            for program in project.programs:
-                count += 1
-                name = f"{program.entry.path}:{program.entry.function or ''}"
-                for _, gap in gaps_of_run(project, program):
-                    at = gap.trace_event
-                    row = project.position(at.path, at.event.value.start if at.event.value else 0).row
-                    found.append(Place(path, name, f"{at.path}:{row}", gap.call, reason(project, gap)))
-    return count, found
+def measured(path: Path) -> Repository:
+    """The gaps of all programs in a folder."""
+    counts = [0, 0, 0, 0]
+    places: list[Place] = []
+    with gc_disabled():
+        for tree in plan((os.fspath(path),), ConfigOptions(isolated=True)).trees:
+            parts = Partition(prepare(tree, honour_comments=False)[0], read_tree(tree).files)
+            given = dict(tree.given)
+            prefix = os.path.relpath(tree.root.path, path).removeprefix(".")
+            for project in parts.all():
+                for program in project.programs:
+                    if program.entry.path not in given:
+                        continue
+                    found = causes_of_gaps(project, program)
+                    matters = program.effects.matters and program.effects.acts
+                    for index, counted in enumerate((True, matters, bool(found), matters and bool(found))):
+                        counts[index] += counted
+                    name = split_name(program.entry.function or "")[2]
+                    entry = "/".join(filter(None, (prefix, program.entry.path))) + f":{name}" * bool(name)
+                    places += (
+                        Place(each.reason.kind, path.name, entry, str(explained(project, each))) for each in found
+                    )
+    return Repository(path.name, *counts, tuple(places))
 
 
-def reason(project: ProgramEffects, gap: Gap) -> str:
-    """Why a call is not followed, by what is called."""
-    call, path = gap.trace_event.event.value, gap.trace_event.path
-    assert isinstance(call, Call)
-    if gap.unknown != "runs":
-        return gap.unknown.split(" as ")[0]
-    func, names = call.func, gap.trace_event.names
-    outside = [name for name in names if ":" not in name]
-    if names and not outside:
-        return "a method that only subclasses define"
-    if outside:
-        return f"an object of {outside[0].partition('.')[0].partition('(')[0]}, or of what it gives"
-    match func:
-        case Ref(roots=roots, path=()):
-            return f"a variable: {_origin(project, path, roots[0])}"
-        case Ref(path=(*_, word)):
-            return "an attribute of self" if _is_self(func) else f"a method {word!r} of an unknown object"[:24] + "…"
-        case Subscript():
-            return "an element"
-        case Call():
-            return f"what {last_identifier(func.func) or 'a call'}(...) returns"
-        case Attribute():
-            return "a method of a call's result"
-    return "another expression"
+def table(found: Sequence[Repository], most: int) -> Iterator[str]:
+    """The repositories, then the reasons by the number of programs."""
+    yield "| repository | programs | with a gap | that matter | with a gap |"
+    yield "|---|---:|---:|---:|---:|"
+    for name, *numbers in (*(each[:-1] for each in found), ("all", *_totals(found))):
+        programs, matter, unfollowed, matter_unfollowed = numbers
+        yield f"| {name} | {programs} | {unfollowed} | {matter} | {matter_unfollowed} |"
+    yield from ("", "| reason | programs | places | such as |", "|---|---:|---:|---|")
+    places = [place for each in found for place in each.places]
+    kinds = {kind: [each for each in places if each.kind == kind] for kind in REASONS}
+    for kind, own in sorted(kinds.items(), key=lambda each: (-_programs(each[1]), each[0])):
+        if own:
+            sentences = list(dict.fromkeys(f"{each.repository}: {each.sentence}" for each in own))
+            shown = "<br>".join(each.replace("|", "\\|") for each in sentences[:most])
+            yield f"| {kind} | {_programs(own)} | {len(sentences)} | {shown} |"
 
 
-def _is_self(func: Ref) -> bool:
-    return len(func.path) == 1 and func.roots[0].endswith(".self")
+def _totals(found: Iterable[Repository]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*(each[1:-1] for each in found), strict=True)))
 
 
-def _origin(project: ProgramEffects, path: str, root: str) -> str:
-    name = f"{path}{root}"
-    if project.resolver.parameter(name) is not None:
-        return "a parameter"
-    kinds = sorted({how for how, _ in project.resolver.assigned(name)})
-    values = sorted({type(value).__name__ for _, value in project.resolver.assigned(name)})
-    return f"assigned {'/'.join(values)} {'/'.join(kinds)}" if kinds else "not assigned"
-
-
-def ranking(found: list[Place], programs: int, examples: int) -> Iterator[str]:
-    """The lines of a Markdown table, and the examples below."""
-    by_reason: dict[str, dict[tuple[str, str], Place]] = defaultdict(dict)
-    hit: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for each in found:
-        by_reason[each.reason].setdefault((each.project, each.where), each)
-        hit[each.reason].add((each.project, each.program))
-    every = {(each.project, each.program) for each in found}
-    yield f"{len(every)} of {programs} programs have a gap, at {len({(e.project, e.where) for e in found})} places."
-    yield ""
-    yield "| reason | places | programs |"
-    yield "|---|---|---|"
-    order = sorted(by_reason, key=lambda reason: (-len(by_reason[reason]), reason))
-    yield from (f"| {each} | {len(by_reason[each])} | {len(hit[each])} |" for each in order)
-    for each in order if examples else ():
-        yield f"\n{each}"
-        yield from (f"  {one.project}/{one.where} {one.call}" for one in list(by_reason[each].values())[:examples])
+def _programs(places: Iterable[Place]) -> int:
+    return len({(each.repository, each.program) for each in places})
 
 
 if __name__ == "__main__":

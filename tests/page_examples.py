@@ -7,6 +7,7 @@ A fenced block is an example. Words after its language say what it is:
                     ``fixed unsafe`` with ``--unsafe-fixes``
 ``torch=1.8``       the target torch; ``device=cuda``, the device
 ``select=TRL403``   the rules to run, by commas: the default ones and the page's own otherwise
+``page=TRL003``     a rule to run beside the default ones
 
 ``# error: [TRL101] "part of the message"`` at the end of a line is a finding that must be there, several such comments are
 several findings; nothing else may be. The comments are taken out before the code is linted. Blocks of other languages

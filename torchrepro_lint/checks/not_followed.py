@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_program
+from torchrepro_lint.domain.operations.program_gaps import causes_of_gaps, explained
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each gap of an entry point, at the statement that leads there."""
     for program in context.project.programs_of(context.path):
-        for gap in gaps_of_program(context.project, program):
+        for gap in causes_of_gaps(context.project, program):
             statement = entry_statement(program.entry, gap.trace_event)
             steps = call_path(context.project, gap.trace_event, "leads into code that is not followed")
             message = Message(explained(context.project, gap), "; nothing behind it is checked")

@@ -22,7 +22,7 @@ from torchrepro_lint.domain.flags import (
     WARN,
     is_off,
 )
-from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_program
+from torchrepro_lint.domain.operations.program_gaps import causes_of_gaps, explained
 from torchrepro_lint.domain.operations.reached_operations import (
     device_of,
     is_convolution,
@@ -279,7 +279,7 @@ def timeline(context: Context, program: Program) -> Timeline:
 
 
 def _gaps(context: Context, program: Program) -> Iterator[TimelineGap]:
-    for gap in gaps_of_program(context.project, program):
+    for gap in causes_of_gaps(context.project, program):
         (*way, last) = call_path(context.project, gap.trace_event, "") or (_own_step(context, gap.trace_event),)
         text = explained(context.project, gap)
         yield TimelineGap(gap.reason.kind, text, last.path, last.place, tuple(way))

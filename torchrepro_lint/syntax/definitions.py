@@ -242,6 +242,14 @@ def unpacking_index(body: Iterable[Statement], root: str, value: Expression) -> 
     return None
 
 
+def loop_unpacking_index(body: Iterable[Statement], root: str, source: Expression) -> int | None:
+    """The index of a variable where a loop destructures each element of a source: 1 for ``net`` in ``for i, net in enumerate(nets)``."""
+    for statement in statements(tuple(body)):
+        if isinstance(statement, Loop) and statement.source is source and isinstance(statement.target, Collection):
+            return _index_in(statement.target, root)
+    return None
+
+
 def attribute_unpacking_index(function: Function, word: str, value: Expression) -> int | None:
     """The same for an attribute of a method's first parameter: 0 for ``net`` in ``self.net, self.step = build()``."""
     own = f"{function.name}.<locals>.{function.params[0].name}" if function.params else ""

@@ -43,7 +43,7 @@ class Frame(NamedTuple):
 
 
 # Class methods of a base are run for each of its subclasses where it has at most this many.
-_MAX_SUBCLASSES = 20
+MAX_SUBCLASSES = 20
 
 
 class CallTargets:
@@ -142,7 +142,7 @@ class CallTargets:
         """Whether a class shares the class methods of its bases with few others: those of a model zoo would be run hundreds of times."""
         bases = [each for each in self._names.ancestry(owner)[1:] if ":" in each]
         return bool(self._names.classes(owner)) and all(
-            len(self._names.subclasses(each)) <= _MAX_SUBCLASSES for each in bases
+            len(self._names.subclasses(each)) <= MAX_SUBCLASSES for each in bases
         )
 
     def _is_of_base(self, frame: Frame, called: Expression) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.operations.unknown_calls import choosing_function, is_from_elsewhere
+from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
 from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.syntax.definitions import loop_unpacking_index
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -59,10 +60,14 @@ _THROUGH = frozenset({"if", "or", "and", "+", "|", "await", "*", ":="})
 
 
 class Reason(NamedTuple):
-    """Why a call is not followed: its kind, one of ``REASONS``, and what could not be followed, as it is written."""
+    """Why a call is not followed: its kind, one of ``REASONS``, and what could not be followed, as it is written.
+
+    Calls with one ``origin`` have one cause; empty where that is not told.
+    """
 
     kind: str
     what: str
+    origin: str = ""
 
     @property
     def sentence(self) -> str:
@@ -150,8 +155,16 @@ class CalleeOrigins:
             return None
         if not all(map(is_from_elsewhere, names)):
             return []
-        chosen = (name.partition("()")[0] for name in names)
-        return next((reason for each in chosen if (reason := _reason_of(each)) is not None), None)
+        chosen = (name.partition("()") for name in names)
+        # What a chosen function gives is behind the call of that function, which is a gap of its own.
+        found = [reason for made, _, rest in chosen if (reason := _reason_of(made)) is not None and "()" not in rest]
+        return found[0]._replace(origin=self._origin(path, value)) if found else []
+
+    def _origin(self, path: str, value: Expression) -> str:
+        """The place of the call that made an object."""
+        whole = [value, value._replace(path=())] if isinstance(value, Ref) else [value]
+        made = (pair for each in whole for pair in self._names.values(path, each) if isinstance(pair[1], Call))
+        return next((f"{file}:{call.start}" for file, call in made), f"{path}:{describe(value)}")
 
     def _of_variable(self, one: _Origin, value: Ref) -> list[_Origin] | Reason:
         found: list[_Origin] = []
@@ -195,9 +208,24 @@ class CalleeOrigins:
         if len(assigned) > MAX_ASSIGNMENTS:
             return Reason("limit", f"{MAX_ASSIGNMENTS} assignments")
         for how, value in assigned:
-            if how in ("=", "with", "[]"):
+            if how == "[]" and isinstance(value, Call) and (parts := self._of_loop(file, name, value)) is not None:
+                found += (_Origin(file, each, one.depth + 1, one.held) for each in parts)
+            elif how in ("=", "with", "[]"):
                 found.append(_Origin(file, value, one.depth + (how == "[]"), one.held))
         return found
+
+    def _of_loop(self, path: str, name: str, source: Call) -> list[Expression] | None:
+        """What a variable of ``for i, net in enumerate(nets)`` or ``zip`` runs over; None for another loop."""
+        called = self._names.names(path, source.func)
+        pairs = called in (("builtins.enumerate",), ("builtins.zip",))
+        functions = self._names.functions(name.rpartition(".<locals>.")[0]) if pairs else ()
+        bodies = [each.body for each in functions] or [self._names.modules.files[path].body]
+        found = (loop_unpacking_index(body, name[len(path) :], source) for body in bodies if pairs)
+        index = next((each for each in found if each is not None), None)
+        if index is None or any(arg.star for arg in source.args):
+            return None
+        given = [arg.value for arg in source.args if arg.keyword is None]
+        return given[index : index + 1] if called == ("builtins.zip",) else given[:1] if index else []
 
     def _of_parameter(self, name: str, parameter: Parameter, one: _Origin) -> list[_Origin] | Reason:
         """What calls pass for a parameter; its default where none is seen, since a package that calls the function passes no code."""
@@ -211,9 +239,9 @@ class CalleeOrigins:
             return [_Origin(file, value, one.depth, one.held) for file, value in given]
         if param.default is not None:
             return [_Origin(path, param.default, one.depth, one.held)]
-        if one.depth or self._is_decorator(function.name) or (one.held and self._is_called_from_outside(own)):
+        if self._is_decorator(function.name) or (one.held and self._is_called_from_outside(own)):
             return []
-        return Reason("argument", param.name)
+        return Reason("element" if one.depth else "argument", param.name, f"{own} {param.name}")
 
     def _bound(self, function: str, parameter: Parameter) -> Iterator[tuple[str, Expression]]:
         """What the calls that are being followed pass for a parameter."""
@@ -302,8 +330,10 @@ class CalleeOrigins:
                 found += (_Origin(path, arg.value, taken) for arg in call.args)
             elif name in _CONTAINERS and depth:
                 found += (_Origin(path, arg.value, depth if arg.star else depth - 1) for arg in call.args)
+            elif name in CHOOSING_AT_ONCE:
+                return []
             elif not depth and (reason := _reason_of(name)) is not None:
-                return reason
+                return reason._replace(origin=f"{path}:{call.start}")
             elif ":" in name and not self._names.classes(name):
                 self._calls.setdefault(name, []).append((path, call))
                 made = self._names.return_expressions(name)
@@ -313,7 +343,7 @@ class CalleeOrigins:
 
 def _reason_of(function: str) -> Reason | None:
     """The reason why the result of a function is not known that chooses an object or reads it from a file; None for any other."""
-    chooses = choosing_function(function)
+    chooses = None if function in CHOOSING_AT_ONCE else choosing_function(function)
     return None if chooses is None else Reason("run-time" if chooses else "stored", function.removeprefix("builtins."))
 
 

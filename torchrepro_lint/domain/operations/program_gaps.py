@@ -7,20 +7,24 @@ packages do. So is a call of a value that can only be a constant, or only an obj
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
 from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
-from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls, is_from_elsewhere
+from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, UnknownCalls, is_from_elsewhere
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.visitor import is_classmethod, path_of
 from torchrepro_lint.trace.call_paths import place_of
+from torchrepro_lint.trace.call_targets import MAX_SUBCLASSES
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program, ProgramEffects
+    from torchrepro_lint.syntax.nodes import Function
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import ResolvedEvent, TraceEvent
 
@@ -37,10 +41,6 @@ class ProgramGap(NamedTuple):
 _OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 # Functions that run a file or a text as code.
 _RUNNING = frozenset({"builtins.exec", "runpy.run_path", "runpy.run_module"})
-# Functions that import or make what they choose when they are called; what others choose is a gap where it is called.
-_CHOOSING_AT_ONCE = frozenset(
-    {"importlib.import_module", "builtins.__import__", "hydra.utils.instantiate", "hydra.utils.call"}
-)
 
 
 def gaps_of_program(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
@@ -49,6 +49,14 @@ def gaps_of_program(project: ProgramEffects, program: Program) -> tuple[ProgramG
     if id(program.run) not in known:
         known[id(program.run)] = tuple(_find(project, program.run))
     return known[id(program.run)]
+
+
+def causes_of_gaps(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
+    """The gaps of a program without those that a gap before them causes, too: a second call of the same unknown value."""
+    found: dict[object, ProgramGap] = {}
+    for each in gaps_of_program(project, program):
+        found.setdefault(each.reason.origin or each.order, each)
+    return tuple(found.values())
 
 
 def first_gap_of_program(project: ProgramEffects, program: Program) -> ProgramGap | None:
@@ -121,7 +129,7 @@ class GapReasons:
     def of(self, resolved: ResolvedEvent, call: Call) -> _Judgement:
         """Whether a call is a gap."""
         names = resolved.names
-        if names and not _is_unclear(names):
+        if names and not _is_unclear(names) and self._wide_methods.isdisjoint(names):
             self.clear.add(names)
             return _CLEAR
         key = resolved.path, call.start, names
@@ -131,10 +139,16 @@ class GapReasons:
 
     def _find(self, resolved: ResolvedEvent, call: Call) -> _Judgement:
         path, names = resolved.path, resolved.names
-        if chosen := _CHOOSING_AT_ONCE.intersection(names):
+        if chosen := CHOOSING_AT_ONCE.intersection(names):
             made = self._names.names(path, call)
-            known = made and not all(map(is_from_elsewhere, made))
-            return _CLEAR if known else _Judgement(Reason("run-time", _short(min(chosen))))
+            known = bool(made) and not all(map(is_from_elsewhere, made))
+            return (
+                _CLEAR
+                if known or self._names_package(path, call)
+                else _Judgement(Reason("run-time", _short(min(chosen))))
+            )
+        if not self._wide_methods.isdisjoint(names):
+            return self._of_wide_method(path, call, names)
         if _RUNNING.intersection(names):
             return _Judgement(Reason("run-time", _short(names[0])))
         if _is_of_notebooks(call.func) or not self._may_be_project_code(resolved, call.func):
@@ -142,6 +156,40 @@ class GapReasons:
         found = self._origins.of(path, call.func)
         entered = (target for name in found.names for target in entered_functions(self._names, name, "call"))
         return _Judgement(found.reason, frozenset(entered))
+
+    def _names_package(self, path: str, call: Call) -> bool:
+        """Whether a call imports a module that is not the project's by a literal name."""
+        name = call.args[0].value if call.args else None
+        return (
+            isinstance(name, Constant)
+            and isinstance(name.value, str)
+            and bool(name.value.strip("."))
+            and self._names.modules.is_outside(path, name.value)
+        )
+
+    @cached_property
+    def _wide_methods(self) -> frozenset[str]:
+        """The class methods that construct an object, of classes with more subclasses than a trace runs such a method for."""
+        owners = (each for each in self._names.all_classes() if len(self._names.subclasses(each)) > MAX_SUBCLASSES)
+        methods = (
+            path_of(owner) + name for owner in owners for each in self._names.classes(owner) for _, name in each.methods
+        )
+        return frozenset(method for method in methods if any(map(self._constructs, self._names.functions(method))))
+
+    def _constructs(self, method: Function) -> bool:
+        """Whether a class method calls its class."""
+        if not is_classmethod(method):
+            return False
+        own = f"{method.name}.<locals>.{method.params[0].name}" if method.params else ""
+        calls = (each.value.func for each in self._names.events.of_body(method.body) if isinstance(each.value, Call))
+        return any(isinstance(func, Ref) and not func.path and own in func.roots for func in calls)
+
+    def _of_wide_method(self, path: str, call: Call, names: tuple[str, ...]) -> _Judgement:
+        """A class method of a base runs as that of the base alone, and not as that of each of its many subclasses."""
+        owners = {self._names.owner(name) for name in names}
+        if set(self._names.receiver(path, call.func)) <= owners:
+            return _CLEAR
+        return _Judgement(Reason("limit", f"{MAX_SUBCLASSES} subclasses of {min(owners).rpartition(':')[2]}"))
 
     def _may_be_project_code(self, resolved: ResolvedEvent, func: Expression) -> bool:
         """Whether a callee may be code of the project by its form: most methods of unknown values are those of data."""
@@ -152,7 +200,7 @@ class GapReasons:
 
 def _is_unclear(names: tuple[str, ...]) -> bool:
     """Whether names leave open what a call runs, or say that it runs what is chosen while the program runs."""
-    return all(is_abstract(name) or is_from_elsewhere(name) or name in _RUNNING | _CHOOSING_AT_ONCE for name in names)
+    return all(is_abstract(name) or is_from_elsewhere(name) or name in _RUNNING | CHOOSING_AT_ONCE for name in names)
 
 
 def _short(name: str) -> str:

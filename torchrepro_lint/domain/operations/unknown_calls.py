@@ -40,7 +40,11 @@ _CHOOSING = frozenset(
     | {"builtins.vars", "builtins.globals", "builtins.locals", "pydoc.locate", "hydra.utils.instantiate"}
     | {"hydra.utils.call", "hydra.utils.get_class", "hydra.utils.get_method", "hydra.utils.get_object"}
 )
-# What these read holds its own code.
+# Those that import or make what they choose when they are called; what others choose is a gap where it is called.
+CHOOSING_AT_ONCE = frozenset(
+    {"importlib.import_module", "builtins.__import__", "hydra.utils.instantiate", "hydra.utils.call"}
+)
+# What the last two read holds its own code.
 _ANYTHING = _READING | _CHOOSING | {"torch.jit.load", "torch.hub.load"}
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # Packages that only rearrange, measure or describe tensors, and need no row in a table.
