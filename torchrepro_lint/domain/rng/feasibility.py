@@ -16,8 +16,8 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.query.fixpoint import strongly_connected_component
-from torchrepro_lint.syntax.nodes import Call, Expression, Operation
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
 from torchrepro_lint.trace.library_models import calls_method
@@ -37,6 +37,8 @@ _MOST_DEPTH = 10
 _MOST_CALLS = 60
 # The limit of draws that are compared.
 _MOST_DRAWS = 8
+# The analyses of so many traces are kept from one rule to the next.
+_MOST_TRACES = 8
 
 
 def first_feasible_draw(project: Project, run: Trace, draws: Iterable[Draw]) -> Draw | None:
@@ -58,15 +60,31 @@ def first_feasible_draw(project: Project, run: Trace, draws: Iterable[Draw]) -> 
 
 
 def is_reachable(project: Project, run: Trace, trace_event: TraceEvent) -> bool:
-    """Whether some call path leads to an event, as far as literal arguments and defaults tell."""
-    return _is_feasible(project, run, trace_event, likely=False)
+    """Whether some call path leads to an event, as far as literal arguments and defaults tell.
+
+    Only a test of a parameter of the event's own function is asked: it is what such arguments decide.
+    """
+    return not _hangs_on_parameter(project, trace_event) or _is_feasible(project, run, trace_event, likely=False)
+
+
+def _hangs_on_parameter(project: Project, trace_event: TraceEvent) -> bool:
+    tests = (each.value for each in trace_event.event.guards if each.kind in ("if", "else"))
+    return any(
+        isinstance(each, Ref) and any(project.resolver.parameter(trace_event.path + root) for root in each.roots)
+        for test in tests
+        for each in subexpressions(test)
+        if not isinstance(each, Ref) or not each.path
+    )
 
 
 def _is_feasible(project: Project, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
     # Several rules ask about one trace, and about many draws of one function.
-    cache = project.revision_cache.get("looks")
-    if cache is None or cache.run is not run:
-        cache = project.revision_cache["looks"] = _FeasibilityCache(run, {})
+    caches: dict[int, _FeasibilityCache] = project.revision_cache.setdefault("looks", {})
+    cache = caches.get(id(run))
+    if cache is None:
+        if len(caches) >= _MOST_TRACES:
+            caches.clear()
+        cache = caches[id(run)] = _FeasibilityCache(run, {})
     key = trace_event.function, trace_event.mode, likely
     if key not in cache.known:
         cache.known[key] = _PathFeasibility(project, run, trace_event.mode, likely=likely)
