@@ -15,7 +15,7 @@ from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Condition
+    from torchrepro_lint.catalogue.rows import Condition, ErrorName
     from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.project import Context
 
@@ -60,13 +60,17 @@ def _error(context: Context, case: Case) -> str:
     names = context.catalogue.errors(case.row)
     read = argument_reader(case.row.signature, case.site.call)
     truths = [
-        (evaluate(_argument_conditions(each.when), case.row.signature, read), each.name)
+        (evaluate(_argument_conditions(each.when), case.row.signature, read), each)
         for each in error_names()
         if each.name in names
     ]
-    fitting = [name for truth, name in truths if truth is not Truth.FAILS] or list(names)
-    unsure = [name for truth, name in truths if truth is Truth.UNKNOWN]
+    fitting = [each.name for truth, each in truths if truth is not Truth.FAILS] or list(names)
+    unsure = [each.name for truth, each in truths if truth is Truth.UNKNOWN and _asks_for_mode(each)]
     return " or ".join(unsure) if len(unsure) == len(fitting) == _ALTERNATIVES else next(iter(fitting), "")
+
+
+def _asks_for_mode(error: ErrorName) -> bool:
+    return any(condition.of == "mode" for condition in error.when)
 
 
 def _argument_conditions(when: Iterable[Condition]) -> list[Condition]:

@@ -15,7 +15,7 @@ from torchrepro_lint.domain.gradients.modes import in_training_mode
 from torchrepro_lint.domain.operations.verdicts import verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.effects import display_name
-from torchrepro_lint.domain.rng.feasibility import is_feasible
+from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.syntax.nodes import Call, Subscript
 from torchrepro_lint.trace.events import guards, prefix_and_rest
 
@@ -66,7 +66,7 @@ def reachable(context: Context, program: Program, found: Iterable[ReachedOperati
     return (
         each
         for each in found
-        if is_feasible(context.project, program.run, each.trace_event, likely=False)
+        if is_reachable(context.project, program.run, each.trace_event)
         and _is_constructed(context.project, program, each.trace_event.function)
     )
 

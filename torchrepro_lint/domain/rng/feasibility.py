@@ -35,6 +35,8 @@ _MOST_CALLS = 60
 _MOST_TESTED_DEPTH = 4
 # The limit of draws that are compared.
 _MOST_DRAWS = 8
+# The analyses of so many traces are kept from one rule to the next.
+_MOST_TRACES = 8
 
 
 def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -> Draw | None:
@@ -55,12 +57,33 @@ def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -
     return next(likely, first)
 
 
+def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> bool:
+    """Whether some call path leads to an event, as far as literal arguments and defaults tell.
+
+    Only a test of a parameter of the event's own function is asked: it is what such arguments decide.
+    """
+    return not _hangs_on_parameter(project, trace_event) or is_feasible(project, run, trace_event, likely=False)
+
+
+def _hangs_on_parameter(project: ValueFlow, trace_event: TraceEvent) -> bool:
+    tests = (each.value for each in trace_event.event.guards if each.kind in ("if", "else"))
+    return any(
+        isinstance(each, Ref) and any(project.resolver.parameter(trace_event.path + root) for root in each.roots)
+        for test in tests
+        for each in subexpressions(test)
+        if not isinstance(each, Ref) or not each.path
+    )
+
+
 def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
     """Whether some call path reaches an event; with ``likely`` a parameter whose argument is unknown has its default."""
     # Several rules ask about one trace, and about many draws of one function.
-    cache = project.revision_cache.get("looks")
-    if cache is None or cache.run is not run:
-        cache = project.revision_cache["looks"] = _FeasibilityCache(run, {})
+    caches: dict[int, _FeasibilityCache] = project.revision_cache.setdefault("looks", {})
+    cache = caches.get(id(run))
+    if cache is None:
+        if len(caches) >= _MOST_TRACES:
+            caches.clear()
+        cache = caches[id(run)] = _FeasibilityCache(run, {})
     key = trace_event.function, trace_event.mode, likely
     if key not in cache.known:
         cache.known[key] = PathFeasibility(project, run, trace_event.mode, likely=likely)
