@@ -128,8 +128,8 @@ def optional_seed(files: Files) -> Iterator[Mutant]:
         lines = [line for line in off.splitlines() if line not in block]
         lines.insert(row - 1, guarded)
         broken = changed(files, ENTRY, "\n".join(lines) + "\n")
-        first = row_of(broken[ENTRY], "random.seed(")
-        yield Mutant("seed only if asked to", broken, "TRL107", ENTRY, first, "TRL107")
+        declared = row_of(broken[ENTRY], '"--seed"')
+        yield Mutant("seed only if asked to", broken, "TRL107", ENTRY, declared, "TRL107")
 
 
 def _blocks(text: str) -> Iterator[list[ast.stmt]]:

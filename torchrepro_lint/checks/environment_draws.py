@@ -72,7 +72,26 @@ def _made_draws(project: Project, path: str, call: Call, name: str, depth: int) 
         for value in project.resolver.return_expressions(function)
         if ":" in function
     ]
+    if functions and all(_seeds(project, function) for function in functions):
+        return False
     return not returned or any(_draws(project, file, value, depth) for file, value in returned)
+
+
+def _seeds(project: Project, function: str) -> bool:
+    """Whether a function that makes an environment seeds it: ``env.seed(seed)``, ``env.reset(seed=seed)``."""
+    return any(
+        isinstance(part, Call)
+        and isinstance(part.func, Ref)
+        and (
+            (part.func.path[-1:] == ("seed",) and not any(word.endswith("_space") for word in part.func.path))
+            or (part.func.path[-1:] == ("reset",) and any(arg.keyword == "seed" for arg in part.args))
+        )
+        and part.args
+        for each in project.resolver.functions(function)
+        for statement in statements(each.body)
+        for expression in expressions(statement)
+        for part in subexpressions(expression)
+    )
 
 
 def _elements(functions: Expression) -> Iterator[Expression]:
