@@ -132,6 +132,19 @@ def optional_seed(files: Files) -> Iterator[Mutant]:
         yield Mutant("seed only if asked to", broken, "TRL107", ENTRY, declared, "TRL107")
 
 
+def unseeded_environment(files: Files) -> Iterator[Mutant]:
+    """TRL108: the observations of an environment that starts from entropy."""
+    text = files[ENTRY]
+    row = row_of(text, "random.seed(")
+    if row:
+        lines = text.splitlines()
+        indent = lines[row - 1][: len(lines[row - 1]) - len(lines[row - 1].lstrip())]
+        lines.insert(row, f'{indent}observation = gymnasium.make("CartPole-v1").reset()')
+        mutated = importing("\n".join(lines) + "\n", "gymnasium")
+        row = row_of(mutated, "gymnasium.make(")
+        yield Mutant("reset an environment without a seed", changed(files, ENTRY, mutated), "TRL108", ENTRY, row)
+
+
 def _blocks(text: str) -> Iterator[list[ast.stmt]]:
     tree = ast.parse(text)
     yield tree.body
