@@ -26,6 +26,7 @@ OPERATORS: tuple[Operator, ...] = (
     seeds.unseed_generator,
     seeds.ignore_option,
     seeds.optional_seed,
+    seeds.unseeded_environment,
     switches.switch_benchmark_on,
     switches.switch_cudnn_off,
     switches.switch_strict_mode,

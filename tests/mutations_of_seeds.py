@@ -128,8 +128,21 @@ def optional_seed(files: Files) -> Iterator[Mutant]:
         lines = [line for line in off.splitlines() if line not in block]
         lines.insert(row - 1, guarded)
         broken = changed(files, ENTRY, "\n".join(lines) + "\n")
-        first = row_of(broken[ENTRY], "random.seed(")
-        yield Mutant("seed only if asked to", broken, "TRL107", ENTRY, first, "TRL107")
+        declared = row_of(broken[ENTRY], '"--seed"')
+        yield Mutant("seed only if asked to", broken, "TRL107", ENTRY, declared, "TRL107")
+
+
+def unseeded_environment(files: Files) -> Iterator[Mutant]:
+    """TRL108: the observations of an environment that starts from entropy."""
+    text = files[ENTRY]
+    row = row_of(text, "random.seed(")
+    if row:
+        lines = text.splitlines()
+        indent = lines[row - 1][: len(lines[row - 1]) - len(lines[row - 1].lstrip())]
+        lines.insert(row, f'{indent}observation = gymnasium.make("CartPole-v1").reset()')
+        mutated = importing("\n".join(lines) + "\n", "gymnasium")
+        row = row_of(mutated, "gymnasium.make(")
+        yield Mutant("reset an environment without a seed", changed(files, ENTRY, mutated), "TRL108", ENTRY, row)
 
 
 def _blocks(text: str) -> Iterator[list[ast.stmt]]:

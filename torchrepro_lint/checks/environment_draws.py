@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
 
@@ -20,7 +20,6 @@ _WRAPPER = re.compile(r"\w+\.(core\.)?\w*Wrapper|\w+\.wrappers\.\w+|stable_basel
 _REGISTER = re.compile(r"(gym|gymnasium)\.(envs\.registration\.)?register")
 # What an environment draws with: its own generator, one that it makes, its spaces.
 _DRAWERS = frozenset({"np_random", "default_rng", "RandomState", "Random", "sample", "seeding", "_np_random"})
-_DEEPEST = 8
 
 
 def is_environment(project: Project, owner: str) -> bool:
@@ -32,47 +31,81 @@ def may_draw(project: Project, path: str, call: Call, names: Iterable[str]) -> b
     """Whether the environment whose method a call calls may draw random numbers."""
     receiver = receiver_of(call.func)
     made = [*project.resolver.values_through_calls(path, receiver)] if receiver is not None else []
+    seen: set[int] = set()
     if any(isinstance(value, Call) for _, value in made):
-        return any(_value_draws(project, file, value, 0) for file, value in made)
+        return any(_value_draws(project, file, value, seen) for file, value in made)
     owners = [project.resolver.owner(name) for name in names if ":" in name]
     return not owners or any(_class_draws(project, owner) for owner in owners)
 
 
-def _draws(project: Project, path: str, expression: Expression, depth: int) -> bool:
+def _draws(project: Project, path: str, expression: Expression, seen: set[int]) -> bool:
     found = [*project.resolver.values_through_calls(path, expression)]
-    return not found or any(_value_draws(project, file, value, depth) for file, value in found)
+    return not found or any(_value_draws(project, file, value, seen) for file, value in found)
 
 
-def _value_draws(project: Project, path: str, value: Expression, depth: int) -> bool:
-    if not isinstance(value, Call) or depth > _DEEPEST:
-        return True
-    names = project.names(path, value.func)
-    return not names or any(_made_draws(project, path, value, name, depth + 1) for name in names)
+def _value_draws(project: Project, path: str, value: Expression, seen: set[int]) -> bool:
+    """Whether what an expression makes draws; an expression that leads back to itself adds nothing."""
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    if isinstance(value, Collection | Comprehension):
+        return _functions_draw(project, path, value, seen)
+    names = project.names(path, value.func) if isinstance(value, Call) else ()
+    return not names or any(_made_draws(project, path, value, name, seen) for name in names if isinstance(value, Call))
 
 
-def _made_draws(project: Project, path: str, call: Call, name: str, depth: int) -> bool:
+def _made_draws(project: Project, path: str, call: Call, name: str, seen: set[int]) -> bool:
     """Whether what a call of this name makes draws."""
     first = call.args[0].value if call.args and not call.args[0].star else None
     if project.resolver.classes(name):
         wraps = any(map(_WRAPPER.fullmatch, _outside(project, name)))
-        inner = wraps and (first is None or _draws(project, path, first, depth))
+        inner = wraps and (first is None or _draws(project, path, first, seen))
         return inner or _class_draws(project, name)
     row = next((row for row in rows_of([name]) if row.makes == "environment"), None)
     if row is None or first is None:
         return True
     if row.wraps:
-        return _draws(project, path, first, depth)
+        return _draws(project, path, first, seen)
     if isinstance(first, Constant):
         classes = list(_registered(project, first.value))
         return not classes or any(_class_draws(project, each) for each in classes)
-    functions = [function for each in _elements(first) for function in project.names(path, each)]
-    returned = [
-        (path_of(function), value)
-        for function in functions
-        for value in project.resolver.return_expressions(function)
-        if ":" in function
+    return _functions_draw(project, path, first, seen)
+
+
+def _functions_draw(project: Project, path: str, made: Expression, seen: set[int]) -> bool:
+    """Whether the environments draw that functions in a list make; not those that a function seeds."""
+    lists = [(path, made)] if not isinstance(made, Ref) else [*project.resolver.values(path, made)]
+    functions = [
+        name
+        for file, each in lists
+        for element in _elements(each)
+        for name in project.names(file, element)
+        if project.resolver.functions(name)
     ]
-    return not returned or any(_draws(project, file, value, depth) for file, value in returned)
+    returned = [
+        (path_of(name), value)
+        for name in functions
+        if not _seeds(project, name)
+        for value in project.resolver.return_expressions(name)
+    ]
+    return not functions or any(_draws(project, file, value, seen) for file, value in returned)
+
+
+def _seeds(project: Project, function: str) -> bool:
+    """Whether a function that makes an environment seeds it: ``env.seed(seed)``, ``env.reset(seed=seed)``."""
+    return any(
+        isinstance(part, Call)
+        and isinstance(part.func, Ref)
+        and (
+            (part.func.path[-1:] == ("seed",) and not any(word.endswith("_space") for word in part.func.path))
+            or (part.func.path[-1:] == ("reset",) and any(arg.keyword == "seed" for arg in part.args))
+        )
+        and part.args
+        for each in project.resolver.functions(function)
+        for statement in statements(each.body)
+        for expression in expressions(statement)
+        for part in subexpressions(expression)
+    )
 
 
 def _elements(functions: Expression) -> Iterator[Expression]:

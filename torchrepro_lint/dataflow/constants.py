@@ -1,10 +1,12 @@
 """Constant propagation: the one constant that an expression can be. Expressions are also written as short text here, for
-messages.
+messages. The value that an expression has by default is a record with the declaration of the default.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
@@ -54,3 +56,62 @@ def _word(root: str) -> str:
     if root.startswith((":", "?")):
         return root.rpartition(".")[2].lstrip(":?")
     return root.removeprefix("builtins.")
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class _Entropy:
+    """A value that is new in each run: neither None, nor equal to or less than any constant."""
+
+    def __repr__(self) -> str:
+        return "a new value in each run"
+
+
+ENTROPY = _Entropy()
+
+
+class Declaration(NamedTuple):
+    """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+    default: object
+
+
+class DefaultValue(NamedTuple):
+    """A value without options: a constant or ``ENTROPY``; and the default that it came from (None for a plain literal)."""
+
+    value: object
+    declared: Declaration | None = None
+
+
+def compared(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
+    """The value of a comparison of two values; None if it is unknown."""
+    if left is None or right is None:
+        return None
+    try:
+        return DefaultValue(bool(COMPARISONS[op](left.value, right.value)), left.declared or right.declared)
+    except TypeError:
+        return None
+
+
+def agreed(found: list[DefaultValue | None]) -> DefaultValue | None:
+    """The value that all agree on."""
+    first = found[0] if found else None
+    if first is None or any(
+        each is None or type(each.value) is not type(first.value) or each.value != first.value for each in found
+    ):
+        return None
+    return next((each for each in found if each is not None and each.declared is not None), first)

@@ -6,11 +6,18 @@ through assignments, tests and calls. Each value remembers the declaration of th
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.dataflow.constants import (
+    COMPARISONS,
+    ENTROPY,
+    Declaration,
+    DefaultValue,
+    agreed,
+    compared,
+    describe,
+)
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -34,48 +41,11 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.dataflow.value_sources import ValueFlow
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "is": operator.is_,
-    "is not": operator.is_not,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "//", "^", "&", "|", "**", "<<", ">>"})
 _CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "builtins.str", "builtins.round"})
 _FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
 _TYPER = frozenset({"typer.Option", "typer.Argument"})
 _DEEPEST = 12
-
-
-class _Entropy:
-    """A value that is new in each run: neither None, nor equal to or less than any constant."""
-
-    def __repr__(self) -> str:
-        return "a new value in each run"
-
-
-ENTROPY = _Entropy()
-
-
-class Declaration(NamedTuple):
-    """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default."""
-
-    path: str
-    start: int
-    end: int
-    text: str
-    default: object
-
-
-class DefaultValue(NamedTuple):
-    """A value without options: a constant or ``ENTROPY``; and the default that it came from (None for a plain literal)."""
-
-    value: object
-    declared: Declaration | None = None
 
 
 _Place = tuple[tuple[str, ...], tuple[str, ...]]
@@ -151,8 +121,8 @@ class DefaultValues:
                 return chosen and known and chosen._replace(declared=chosen.declared or known.declared)
             case Operation(op=":=", operands=(_, value)):
                 return self._inner(closure, value)
-            case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
-                return _compared(op, self._inner(closure, left), self._inner(closure, right))
+            case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
+                return compared(op, self._inner(closure, left), self._inner(closure, right))
             case Operation(op=op, operands=operands) if op in _ARITHMETIC:
                 parts = [self._inner(closure, each) for each in operands]
                 return next((each for each in parts if each is not None and each.value is ENTROPY), None)
@@ -217,7 +187,7 @@ class DefaultValues:
                 declared = next((one.value.declared for each in rulings.values() for one in each), None)
                 values = [self.of(Closure(path, each, scope)) for each, against in rulings.items() if not against]
                 found += [each and each._replace(declared=each.declared or declared) for each in values] or [None]
-        return _agreed(found)
+        return agreed(found)
 
     def _of_entry(
         self, closure: Closure, held: Expression, key: str, default: Expression | None = None
@@ -234,7 +204,7 @@ class DefaultValues:
                 found.append(self._declared(Closure(file, given[-1]), text))
             else:
                 return None if None in display.items[::2] or default is None else self._inner(closure, default)
-        return _agreed(found)
+        return agreed(found)
 
     def _is_updated(self, path: str, held: Expression) -> bool:
         return not isinstance(held, Ref) or any(
@@ -267,7 +237,7 @@ class DefaultValues:
             if not colon or not rest:
                 return None
             found.append(self._of_name(closure, path, f":{rest}", ref))
-        return _agreed(found)
+        return agreed(found)
 
     def _of_name(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         start = self._of_parameter(closure, path, root, ref)
@@ -309,7 +279,7 @@ class DefaultValues:
                 return None if known is None else DefaultValue(known.value, place)
             return self._declared(Closure(path, default), describe(ref)) if command and default is not None else None
         values = [self._declared(each, describe(ref)) if each.value is default else self.of(each) for each in given]
-        return _agreed(values)
+        return agreed(values)
 
     def _home(self, path: str, root: str) -> tuple[Function | None, tuple[Statement, ...] | None]:
         """The function whose variable this is, or None for a module's; and its body, None where that is not known."""
@@ -333,7 +303,7 @@ class DefaultValues:
         own = list(self._sources.reaching_definitions(closure, changes=False)) if len(ref.path) == 1 else []
         if own:
             values = [each.value for each in own if isinstance(each.value, Closure)]
-            return _agreed([self._of_stored(each, ref) for each in values]) if len(values) == len(own) else None
+            return agreed([self._of_stored(each, ref) for each in values]) if len(values) == len(own) else None
         start = self._of_option(closure, ref) or self._of_field(closure, ref)
         if start is None:
             return None
@@ -464,7 +434,7 @@ class _Run:
                     taken = self._assigns(body if known.value else orelse)
                     return after and (after._replace(declared=after.declared or known.declared) if taken else after)
                 ends = [self.through(each, -1, value) for each in (body, orelse) if not _leaves(each)]
-                return _agreed(ends)
+                return agreed(ends)
             case With(body=body):
                 return self.through(body, -1, value)
         return None if any(map(self._assigns, blocks(statement))) else value
@@ -489,25 +459,6 @@ def _located(scope: Environment, closure: Closure) -> dict[str, tuple[Closure, .
         )
         for name, values in scope.arguments.items()
     }
-
-
-def _compared(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
-    if left is None or right is None:
-        return None
-    try:
-        return DefaultValue(bool(_COMPARISONS[op](left.value, right.value)), left.declared or right.declared)
-    except TypeError:
-        return None
-
-
-def _agreed(found: list[DefaultValue | None]) -> DefaultValue | None:
-    """The value that all agree on."""
-    first = found[0] if found else None
-    if first is None or any(
-        each is None or type(each.value) is not type(first.value) or each.value != first.value for each in found
-    ):
-        return None
-    return next((each for each in found if each is not None and each.declared is not None), first)
 
 
 def _all(body: tuple[Statement, ...]) -> Iterator[Statement]:

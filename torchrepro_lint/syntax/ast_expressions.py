@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, ToExpression, UnreliableTree, by_node_type
+from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, ToExpression, UnreliableTree
 from torchrepro_lint.syntax.tokens import (
     after_opening,
     encloses,
@@ -44,6 +44,7 @@ from torchrepro_lint.syntax.tokens import (
     string,
     with_parentheses,
 )
+from torchrepro_lint.syntax.visitor import by_node_type
 
 if TYPE_CHECKING:
     from torchrepro_lint.syntax.tokens import Columns

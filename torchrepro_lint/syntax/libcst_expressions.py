@@ -29,8 +29,9 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scopes import Lowering, Scope, ToExpression, by_node_type
+from torchrepro_lint.syntax.scopes import Lowering, Scope, ToExpression
 from torchrepro_lint.syntax.tokens import after_opening
+from torchrepro_lint.syntax.visitor import by_node_type
 
 if TYPE_CHECKING:
     from torchrepro_lint.syntax.libcst_positions import NodeSpans

@@ -22,10 +22,10 @@ from torchrepro_lint.syntax.scopes import (
     Parameter,
     ParserTree,
     Scope,
-    by_node_type,
 )
 from torchrepro_lint.syntax.syntax_errors import ASYNC, with_stand_in
 from torchrepro_lint.syntax.tokens import has_unnormalised_names
+from torchrepro_lint.syntax.visitor import by_node_type
 
 _STATEMENTS = by_node_type(cst, lowering_rules.STATEMENTS)
 

@@ -29,7 +29,6 @@ from torchrepro_lint.syntax.scopes import (
     Scope,
     ToStatement,
     UnreliableTree,
-    by_node_type,
 )
 from torchrepro_lint.syntax.syntax_errors import ASYNC, reserved_names, with_stand_in
 from torchrepro_lint.syntax.tokens import (
@@ -41,6 +40,7 @@ from torchrepro_lint.syntax.tokens import (
     skip,
     string_literals,
 )
+from torchrepro_lint.syntax.visitor import by_node_type
 
 
 def _delete(lowering: Lowering, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import ModuleType
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from torchrepro_lint.query.memo_tables import interned_names
 from torchrepro_lint.syntax.nodes import Arg, Expression, Statement
@@ -21,8 +20,8 @@ _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 class Scope:
     """A scope: ``kind`` is ``module``, ``class``, ``function`` or ``comprehension``; ``name`` prefixes the names that it binds.
 
-    ``bound`` maps each word to the names that it may stand for, sorted, as an interned tuple. ``rebound`` are words that an
-    import binds and a statement of this body rebinds later: what they stand for until the lowering comes to that statement.
+    ``bound`` maps each word to the names that it may stand for, sorted, as an interned tuple. ``rebound`` are the imported words
+    that this body rebinds later: what they stand for until the lowering comes there.
     """
 
     __slots__ = ("bound", "counters", "kind", "name", "parent", "rebound", "redirected")
@@ -137,8 +136,6 @@ def import_bindings(imported: Imported) -> Iterator[tuple[str, str]]:
         else:
             yield (name.partition(".")[0],) * 2
 
-
-_T = TypeVar("_T")
 
 # A node of either parser: opaque to everything but its own tree.
 Node: TypeAlias = Any
@@ -330,11 +327,6 @@ class ParserTree(ABC):
         """The operators of a comparison, each with its right operand."""
 
 
-def by_node_type(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
-    """A table by node type, from one by type name; both parsers mostly use the names of Python's grammar."""
-    return {getattr(library, name): value for name, value in table.items() if hasattr(library, name)}
-
-
 def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
     """Bind in ``scope`` all names that the statements of a body bind, including nested blocks, but not nested scopes."""
     body = tree.body(block)
@@ -405,11 +397,8 @@ def _drop_replaced(tree: ParserTree, scope: Scope, imported: dict[str, str], nod
 
 
 def _rebind(tree: ParserTree, scope: Scope, imported: dict[str, str], node: Node) -> None:
-    """Drop the binding of an unconditional import that an assignment replaces, ``random = random.Random(0)``: it holds until
-    there. Functions see the last binding.
-    """
-    for target in tree.targets(node):
-        word = tree.word(target)
+    """An assignment replaces an unconditional import from there on: ``random = random.Random(0)``."""
+    for word in map(tree.word, tree.targets(node)):
         earlier = imported.pop(word, "") if word is not None else ""
         if word is not None and earlier and scope.bound[word] == tuple(sorted((earlier, scope.variable(word)))):
             scope.unbind(word, earlier)

@@ -5,10 +5,11 @@ Also here: what a signature and a qualified name (``path:function``) consist of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from sys import intern
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -257,3 +258,11 @@ def split_name(name: str) -> tuple[str, str, str]:
         return name, "", ""
     path, colon, own = name.rpartition(":")
     return _paths.setdefault(path, path), colon, own
+
+
+_T = TypeVar("_T")
+
+
+def by_node_type(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
+    """A table by node type, from one by type name; both parsers mostly use the names of Python's grammar."""
+    return {getattr(library, name): value for name, value in table.items() if hasattr(library, name)}

@@ -3,7 +3,8 @@
 - ``RngEffects``, ``Draw`` and ``Seed`` of ``effects``: the RNG effect summary of a trace.
 - ``display_name`` of ``effects``: a public name as people write it.
 - ``first_feasible_draw`` of ``feasibility``: the first draw that some call path reaches.
-- ``partly_seeded_functions`` of ``feasibility``: functions that seed some generators and draw from others.
+- ``partly_seeded_functions`` of ``partly_seeded``: functions that seed some generators and draw from others.
+- ``shipped_seeds`` of ``optional_seeds``: which seeders a run without options leaves out.
 - ``passed_seed`` and ``nondeterministic_source`` of ``seeders``: the seed of a call; what makes it change between runs.
 - ``only_identifies`` of ``identifiers``: whether a drawn number only becomes a port, a name or another identifier.
 - ``seed_or_split_use`` and ``option_reads`` of ``forward_uses``: what becomes of a number; which options are read.

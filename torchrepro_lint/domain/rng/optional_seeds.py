@@ -10,7 +10,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
-from torchrepro_lint.dataflow.default_values import ENTROPY, Declaration, DefaultValues, Ruling
+from torchrepro_lint.dataflow.constants import ENTROPY, Declaration
+from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.rng.feasibility import PathFeasibility
 from torchrepro_lint.domain.rng.seeders import OptionalSeed, is_nondeterministic_name, passed_seed

@@ -20,7 +20,8 @@ from torchrepro_lint.trace.library_models import trains_or_measures
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Seeder
-    from torchrepro_lint.dataflow.default_values import Declaration, Ruling
+    from torchrepro_lint.dataflow.constants import Declaration
+    from torchrepro_lint.dataflow.default_values import Ruling
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.program_index import ProgramIndex
 
