@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.program_effects import has_backward
+from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
@@ -16,7 +16,6 @@ from torchrepro_lint.trace.library_models import receiver_of, restores_generator
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.events import TraceEvent
 
 _LOADS = "load_state_dict"
 _OPTIMIZER = re.compile(r"(?i)(?!\w*sched)(\w*optim\w*|opt(_?\w{1,2})?|\w*_opt)")
@@ -33,6 +32,13 @@ _FRAMEWORKS = frozenset(
     {"lightning", "pytorch_lightning", "transformers", "trl", "sentence_transformers", "accelerate"}
 )
 _STEPS = frozenset({"fit", "train", "load_state"})
+# The last words of the calls that a trace is searched for, and the functions that are imported by name.
+_TRAINING = frozenset({"backward", "grad", "fit", "train", "run", "learn", "fit_one_cycle", "training_step"})
+_WORDS = _RESTORING | _STEPS | {_LOADS}
+_FUNCTIONS = frozenset(
+    {"torch.set_rng_state", "torch.random.set_rng_state", "torch.cuda.set_rng_state", "torch.cuda.set_rng_state_all"}
+    | {"random.setstate", "numpy.random.set_state", "torch.autograd.grad", "torch.autograd.backward"}
+)
 _MESSAGE = (
     "restores the optimizer but no generator, so a resumed run draws other numbers than an uninterrupted one; "
     "save torch.get_rng_state() too, and restore it"
@@ -77,23 +83,42 @@ def _is_holder(call: Call) -> bool:
 
 
 def _resuming(context: Context, program: Program) -> Call | None:
-    """The call that restores an optimizer's state, where a program trains and restores no generator."""
-    if not has_backward(program):
-        return None
+    """The call that restores an optimizer's state, where a program then trains and restores no generator."""
     files = sorted({path_of(function) for function in program.run.functions})
     calls = {id(call): call for path in files for call in _loads(context, path).calls}
-    # No function is called for each event: traces are long.
-    found = (
-        (order, each.resolved.event.value)
-        for order, each in enumerate(program.run.trace_events)
-        if id(each.resolved.event.value) in calls and each.resolved.event.kind == "call"
-    )
-    order, _ = first = next(found, (0, None))
-    if first[1] is None or any(seed.order > order for seed in program.effects.seeds["torch"]):
+    order, found = _first_of(program, calls)
+    if found is None or any(seed.order > order for seed in program.effects.seeds["torch"]):
         return None
-    if _may_restore(context, files) and any(map(_restores_generator, program.run.trace_events)):
+    trains = any(is_backward(call, names) for call, names in _calls_of(program, order + 1, _TRAINING))
+    if not trains or (_may_restore(context, files) and any(_restores(*each) for each in _calls_of(program, 0, _WORDS))):
         return None
-    return calls[id(first[1])]
+    return found
+
+
+def _first_of(program: Program, calls: dict[int, Call]) -> tuple[int, Call | None]:
+    """The first of these calls in a trace, with its order."""
+    for order, each in enumerate(program.run.trace_events):
+        event = each.resolved.event
+        if event.kind == "call" and id(event.value) in calls:
+            return order, calls[id(event.value)]
+    return 0, None
+
+
+def _calls_of(program: Program, start: int, words: frozenset[str]) -> list[tuple[Call, tuple[str, ...]]]:
+    """The calls of methods with these names from an event on. No function is called for each event: traces are long."""
+    found: list[tuple[Call, tuple[str, ...]]] = []
+    for each in program.run.trace_events[start:]:
+        resolved = each.resolved
+        value = resolved.event.value
+        if resolved.event.kind != "call" or type(value) is not Call:
+            continue
+        func = value.func
+        if type(func) is Ref:
+            if func.path[-1] in words if func.path else func.roots[0] in _FUNCTIONS:
+                found.append((value, resolved.names))
+        elif type(func) is Attribute and func.name in words:
+            found.append((value, resolved.names))
+    return found
 
 
 def _may_restore(context: Context, files: list[str]) -> bool:
@@ -105,15 +130,11 @@ def _may_restore(context: Context, files: list[str]) -> bool:
     )
 
 
-def _restores_generator(trace_event: TraceEvent) -> bool:
-    resolved = trace_event.resolved
-    call = resolved.event.value
-    if not isinstance(call, Call) or resolved.event.kind != "call":
-        return False
+def _restores(call: Call, names: tuple[str, ...]) -> bool:
     word = last_identifier(call.func)
-    if word in _RESTORING or (word in _STEPS and restores_generators(resolved.names)):
-        return True
-    return word == _LOADS and _is_holder(call)
+    return (
+        word in _RESTORING or (word in _STEPS and restores_generators(names)) or (word == _LOADS and _is_holder(call))
+    )
 
 
 def _is_optimizer(names: tuple[str, ...], call: Call) -> bool:
