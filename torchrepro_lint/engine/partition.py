@@ -25,7 +25,7 @@ from torchrepro_lint.resolve.search_path import ModuleTree, places_of
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.files import join_path, top_folders
 from torchrepro_lint.source.text import Span
-from torchrepro_lint.syntax.nodes import Constant, SyntaxTree
+from torchrepro_lint.syntax.nodes import Constant, ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> t
 
 # What a file calls to read a configuration; the keys under which a configuration names classes.
 _LOADS = frozenset({"safe_load", "load", "loads", "full_load", "fromfile", "compose"})
+_STARTING = frozenset({"Thread", "Process", "Timer"})
 _CLASS_KEYS = frozenset({"_target_", "class_path", "target"})
 
 
@@ -89,8 +90,13 @@ def _named_by_configurations(files: Mapping[str, SyntaxTree], tree: ModuleTree) 
     for path, facts in files.items():
         loads = not _LOADS.isdisjoint(facts.summary.calls) or "hydra" in facts.summary.imports
         yield from ((path, text) for text in told if loads)
-        if not _CLASS_KEYS.isdisjoint(facts.summary.keywords):
+        if _may_configure(facts.summary):
             yield from ((path, text) for text in _texts_in(facts) if _DOTTED.fullmatch(text))
+
+
+def _may_configure(summary: ModuleSummary) -> bool:
+    """Whether a file may have a configuration: a ``target`` may also be that of a thread."""
+    return not _CLASS_KEYS.isdisjoint(summary.keywords) and _STARTING.isdisjoint(summary.calls)
 
 
 def _first_identifiers(facts: SyntaxTree) -> set[str]:
@@ -121,7 +127,7 @@ def _same_import_graph(before: Mapping[str, SyntaxTree], after: Mapping[str, Syn
 def _import_signature(path: str, facts: SyntaxTree) -> tuple[object, ...]:
     summary = facts.summary
     texts = "import_module" in summary.calls and _first_identifiers(facts)
-    named = not _CLASS_KEYS.isdisjoint(summary.keywords) and _texts_in(facts)
+    named = _may_configure(summary) and _texts_in(facts)
     return summary.imports, texts, named, not _LOADS.isdisjoint(summary.calls), *places_of(path, facts)
 
 

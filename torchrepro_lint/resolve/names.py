@@ -13,7 +13,7 @@ from functools import cached_property
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS, Configurations
 from torchrepro_lint.resolve.imports import torch_modules
-from torchrepro_lint.resolve.object_sources import ObjectSources
+from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
 from torchrepro_lint.resolve.search_path import places_of
 from torchrepro_lint.resolve.values import reads_namespaces
@@ -313,7 +313,10 @@ class Names(ObjectSources):
         registered = self._has_registries and call.args and last_identifier(call.func) in BUILDERS
         built = [*self._built(path, call)] if registered else []
         yield from (name for each in built for name in self._called_result(each))
-        for name in self.called_names(path, call.func) if not built else ():
+        names = self.names(path, call.func) if not built else ()
+        if not built and self.has_namespaces and (not names or names == ANY_GLOBAL):
+            names = self.factories(path, call.func) or names
+        for name in names:
             yield from self._result(path, call, name)
 
     def configured(self, path: str, call: Call) -> tuple[str, ...]:
@@ -352,8 +355,6 @@ class Names(ObjectSources):
             yield from self.configurations.dotted(path, text)
 
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
-        if not function.name.endswith(".__init__"):
-            return ()
         return self.configurations.arguments(f"{path}{function.owner}", param.name)
 
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
@@ -444,23 +445,21 @@ class Names(ObjectSources):
         """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
         if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
             yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
-        elif self._has_namespaces and isinstance(table, Call | Ref):
+        elif self.has_namespaces and isinstance(table, Call | Ref):
             yield from self._of_called_namespace(path, table, key)
 
     def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
-        for file, each in self.values_through_calls(path, table):
+        for each in self.held_calls(path, table):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
-                    yield from self._looked_up(path, self._holders(file, module), key)
+                    yield from self._looked_up(path, self._holders(path, module), key)
                 case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
-                    yield from self._looked_up(path, (f"{file}:",), key) if self._texts(path, key) else ()
+                    yield from self._looked_up(path, (f"{path}:",), key) if self._texts(path, key) else ()
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
         key = index[0] if len(index) == 1 else None
-        by_name = key is not None and (
-            self._has_namespaces or (type(value) is Ref and value.path[-1:] == ("__dict__",))
-        )
+        by_name = key is not None and (self.has_namespaces or (type(value) is Ref and value.path[-1:] == ("__dict__",)))
         if by_name and key is not None and (found_in := [*self._of_namespace(path, value, key)]):
             yield from found_in
             return

@@ -49,7 +49,7 @@ _OWN_METHODS = FLUENT_METHODS | frozenset(
 )
 _OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
 # The name of an element of a module's namespace under any key.
-_ANY_GLOBAL = ("builtins.globals()[]",)
+ANY_GLOBAL = ("builtins.globals()[]",)
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
@@ -260,22 +260,24 @@ class ObjectSources(Values):
             return False
         return not self._call_methods(name)
 
-    def called_names(self, path: str, called: Expression) -> tuple[str, ...]:
-        """``names`` of what is called: of ``globals()[key]`` with any key the functions and classes that the module does not call by name."""
-        known = self.names(path, called)
-        if (known and known != _ANY_GLOBAL) or not self._has_namespaces or isinstance(called, Attribute):
-            return known
+    def factories(self, path: str, called: Expression) -> tuple[str, ...]:
+        """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""
         found: set[str] = set()
-        for file, each in self.values_through_calls(path, called):
+        for file, each in self.values_through_calls(path, called) if not isinstance(called, Attribute) else ():
             match each:
                 case Subscript(value=table, indices=(_,)) | Call(func=Attribute(value=table, name="get"), args=(_, *_)):
-                    behind = self.values_through_calls(file, table)
-                    found.update(name for home, value in behind if _is_globals(value) for name in self._factories(home))
-        return tuple(sorted(found)) or known
+                    if any(map(_is_globals, self.held_calls(file, table))):
+                        called_here = set(self.modules.files[file].summary.calls)
+                        found.update(each for each in self.defined_in(file) if _last(each) not in called_here)
+        return tuple(sorted(found))
 
-    def _factories(self, path: str) -> Iterator[str]:
-        called = set(self.modules.files[path].summary.calls)
-        return (name for name in self.defined_in(path) if name.rpartition(".")[2].rpartition(":")[2] not in called)
+    def held_calls(self, path: str, value: Expression) -> Iterator[Call]:
+        """A call, or those that are assigned to a variable of the file."""
+        if isinstance(value, Call):
+            yield value
+        elif isinstance(value, Ref) and not value.path:
+            for root in value.roots:
+                yield from (made for how, made in self.assigned(path + root) if how == "=" and isinstance(made, Call))
 
     def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
         """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
@@ -306,6 +308,11 @@ class ObjectSources(Values):
 
 def _is_globals(value: Expression) -> bool:
     return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
+
+
+def _last(name: str) -> str:
+    """The last word of a name of the project."""
+    return name.rpartition(".")[2].rpartition(":")[2]
 
 
 def _objects(found: tuple[str, ...]) -> Objects:

@@ -157,7 +157,7 @@ class Values(ClassHierarchy):
                 yield file, given
             elif param.default is not None:
                 yield path, param.default
-        if self._has_configurations:
+        if function.owner in self._configured_classes and function.name[-9:] == ".__init__":
             yield from self._configured_arguments(path, function, param)
 
     @abstractmethod
@@ -276,14 +276,16 @@ class Values(ClassHierarchy):
         return any(each.tables or registers_by_method(each) for _, each in self.modules.summaries())
 
     @cached_property
-    def _has_namespaces(self) -> bool:
+    def has_namespaces(self) -> bool:
         """Whether the project looks names up in ``globals()`` or ``vars(module)``."""
         return any(map(reads_namespaces, (each for _, each in self.modules.summaries())))
 
     @cached_property
-    def _has_configurations(self) -> bool:
-        """Whether the project has configuration files that name something."""
-        return bool(self.modules.configurations)
+    def _configured_classes(self) -> frozenset[str]:
+        """The words, each after a colon, by which configuration files may name classes."""
+        return frozenset(
+            f":{text.rpartition('.')[2]}" for each in self.modules.configurations for _, text in each.texts
+        )
 
     @cached_property
     def registry(self) -> Registries:

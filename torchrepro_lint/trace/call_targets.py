@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.object_sources import Objects, is_abstract
+from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.syntax.control_flow import Event
@@ -96,7 +96,9 @@ class CallTargets:
                 return found, False
             if names.names(frame.path, called) == (names.owner(frame.function),):
                 return (frame.receiver,), False  # ``cls(...)`` in a class method
-        found = names.called_names(frame.path, called)
+        found = names.names(frame.path, called)
+        if (not found or found == ANY_GLOBAL) and names.has_namespaces:
+            found = names.factories(frame.path, called) or found
         if not isinstance(called, Ref):
             return self._specified_by_callers(frame, called, found), False
         if all(name.endswith("[]") for name in found) and (parts := names.destructured_names(frame.path, called)):
