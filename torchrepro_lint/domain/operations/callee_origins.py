@@ -231,8 +231,8 @@ class CalleeOrigins:
         """What calls pass for a parameter; its default where none is seen, since a package that calls the function passes no code."""
         function, param, position = parameter
         path = path_of(name)
-        if position == 0 and takes_receiver(function):
-            return []
+        if param.kind.startswith("*") or (position == 0 and takes_receiver(function)):
+            return []  # what a call passes by a star or a keyword is entered where it is passed
         own = path + function.name
         given = [*self._bound(own, parameter)] or self._names.passed(name)
         if given:

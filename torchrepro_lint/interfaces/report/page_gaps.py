@@ -21,8 +21,9 @@ def gaps(overview: Overview) -> str:
 
 
 _LIMITS = (
-    "A name that the program makes at run time, or reads from a configuration file, is unknown, and an unknown name makes no "
-    "finding. Shapes and dtypes are known only where the source states them. No finding is no proof."
+    "A name that the program makes at run time is unknown, and an unknown name makes no finding. What a call runs that is not "
+    "followed is not known to be clean: the cells of its entry point say so. "
+    "Shapes and dtypes are known only where the source states them. No finding is no proof."
 )
 
 
