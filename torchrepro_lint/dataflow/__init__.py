@@ -13,5 +13,6 @@
 - `evaluate_test`, `implies_not_none`, `implies_falsy` of `feasibility`: what a test gives, and what a path condition implies;
   `is_set_from_outside`: whether an attribute is assigned by code other than its class
 - `propagated_constant`, `value_by_default`, `DefaultValue` of `constants`: constant propagation; `describe`: short text
+- `is_backward`, `CallEffects` of `training_steps`: what a call trains, draws and seeds
 - `types`: type inference; `taint`: taint analysis of arbitrary orders
 """

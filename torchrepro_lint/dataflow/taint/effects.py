@@ -7,12 +7,12 @@ order.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
+from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -135,11 +135,29 @@ def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> boo
 
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
-_TRAINING = frozenset({"backward", "train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
-# The same of torch itself, where inference knows what the loss or the optimizer is.
-_TORCH_TRAINS = re.compile(r"torch\.(?:.*\.backward|optim\.(?!lr_scheduler\.).*\.step)$")
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
+
+
+def round_effects(
+    analysis: TaintContext, path: str, calls: list[Call], is_outside: Callable[[Ref], bool]
+) -> Iterator[Sink]:
+    """The first of a round's calls that trains an older model or draws from an older generator, as a sink.
+
+    A round that seeds the generators draws the same in any order. One that makes its own optimizer trains a model of its own.
+    """
+    effects = [(call, analysis.call_effects.of(path, call, is_outside)) for call in calls]
+    done = frozenset(effect for _, each in effects for effect in each)
+    trains = {STEPS} if OPTIMIZER not in done else set()
+    if BACKWARD in done and trains and (STEPS in done or analysis.has_optimizer(path)):
+        trains.add(BACKWARD)
+    if SEEDS in done:
+        trains.discard(BACKWARD)
+    for call, each in effects:
+        if not trains.isdisjoint(each):
+            yield Sink(path, call, "trained with")
+            return
+    yield from (Sink(path, call, "drawn for") for call, each in effects if DRAWS in each and SEEDS not in done)
 
 
 def loop_effects(
@@ -170,6 +188,7 @@ class _LoopBody:
                         self.fresh.update(ref.roots)
 
     def effects(self) -> Iterator[TaintStep]:
+        yield from self._side_effects()
         for statement, tests in _guarded(self.loop.body, ()):
             if isinstance(statement, Assign) and statement.value is not None:
                 yield from self._assigned(statement, tests)
@@ -181,6 +200,17 @@ class _LoopBody:
                         yield from self._called(each)
                     elif isinstance(each, Operation) and each.op == "yield" and self._varies(each):
                         yield from self._given(LISTING)
+
+    def _side_effects(self) -> Iterator[Sink]:
+        """The first call that trains or draws, so that rounds depend on those before."""
+        calls = (
+            each
+            for statement in statements(self.loop.body)
+            for expression in expressions(statement)
+            for each in subexpressions(expression)
+            if isinstance(each, Call)
+        )
+        yield from round_effects(self.analysis, self.path, list(calls), self._is_outside)
 
     def _repeats(self, statement: Assign, ref: Ref) -> bool:
         """Whether an assignment reads the variable's previous value: ``x = x + y``, ``x += y``."""
@@ -309,23 +339,11 @@ class _LoopBody:
             yield from self._grown(call)
         elif word in _WRITING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
             yield Sink(self.path, call, "written")
-        elif (word in _TRAINING and not names) or any(map(_TORCH_TRAINS.match, names)):
-            yield Sink(self.path, call, "trained with")
-        elif self._draws(names):
-            yield Sink(self.path, call, "drawn for")
         elif varies:
             yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 
     def _spot_of(self, call: Call) -> ExpressionPosition:
         return self.spots.of(call) or self.inside
-
-    def _draws(self, names: tuple[str, ...]) -> bool:
-        for name in names:
-            if ":" not in name and name.startswith(("random.", "numpy.random.", "torch.rand", "torch.nn.init.")):
-                return not name.startswith(
-                    ("random.seed", "random.Random", "numpy.random.seed", "numpy.random.default")
-                )
-        return False
 
     def _grown(self, call: Call) -> Iterator[TaintStep]:
         """``items.append(x)``, ``groups[key].append(x)``, ``groups.setdefault(key, []).append(x)``."""
