@@ -21,6 +21,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     is_membership_name,
     is_regex,
+    makes_tensor,
     mapping_to,
 )
 from torchrepro_lint.syntax.nodes import (
@@ -181,6 +182,8 @@ class ArgumentTaint:
     def _known(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
         path, taint = tainted.path, tainted.taint
         match what:
+            case "keep" if taint.has_picked and makes_tensor(self._analysis.names.names(path, call.func)):
+                yield Sink(path, call, "passed on")
             case "same":
                 yield TaintedValue(path, call, taint)
             case "sorted":

@@ -52,6 +52,11 @@ class OrderTaint(NamedTuple):
         """Whether the value, or one that it contains, depends on an observed order; a set may still be sorted."""
         return self.kind not in ("set", "plain", "table") or any(inner.is_order_dependent for _, inner in self.contents)
 
+    @property
+    def has_picked(self) -> bool:
+        """Whether it is a value that an order picked, or an ordered container of such."""
+        return self.kind == "scalar" or (self.kind == "plain" and any(inner.has_picked for _, inner in self.contents))
+
     def item(self, index: int | None) -> OrderTaint | None:
         """The taint of the element at a position; None as the position means any element."""
         found = [taint for at, taint in self.contents if at is None or index is None or at == index]
@@ -157,6 +162,8 @@ _ORDER_KEEPING = re.compile(
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
     r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
 )
+# Calls that make a tensor of numbers.
+_TENSORS = re.compile(r"torch\.(tensor|as_tensor|asarray|(cuda\.)?(Long|Int|Short|Byte|Bool|Half|Float|Double)?Tensor)")
 # Calls that collate samples into a batch.
 _COLLATING = re.compile(r"torch\.utils\.data\.(dataloader\.|_utils\.collate\.)?default_(collate|convert)")
 # Calls that return the same value; of a set, a set.
@@ -208,6 +215,11 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     if (written and word in _SANITISING_METHODS) or _REPORTING_WORDS.fullmatch(word):
         return "free"
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
+
+
+def makes_tensor(names: tuple[str, ...]) -> bool:
+    """Whether a call makes a tensor of its argument: what was picked becomes data."""
+    return any(map(_TENSORS.fullmatch, names))
 
 
 def is_regex(names: tuple[str, ...], position: int) -> bool:
