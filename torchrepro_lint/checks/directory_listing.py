@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,21 @@ from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.taint.context import Sink
     from torchrepro_lint.domain.project import Context
+
+
+# Of a sort that leaves the order arbitrary: what a message says of it, and what to write instead.
+_SORTS = {
+    "clock": "and their times differ between machines, ",
+    "size": "and sorting by size leaves equal ones in it, ",
+}
+_KEY_CURES = {"clock": "sort by name"}
+# Files that a program writes itself; their times say which is the latest.
+_PRODUCTS = re.compile(
+    r"(?i)ckpt|checkpoint|\.pth?\b|safetensors|tfevents|snapshot|weights|backup|epoch|logs?(?![a-z])|runs?(?![a-z])|"
+    r"model|latest|recent|last|newest|oldest|\.tmp|cache|outputs?|results?"
+)
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -25,14 +40,28 @@ def check(context: Context) -> Iterator[Finding]:
     for listing in listings(context.project, context.path):
         taken = orders.first_sink([TaintedValue(context.path, listing.site.call, listing.taint)])
         if taken is not None:
+            if _is_own_product(context, listing, taken):
+                continue
             what = describe_sink(context.project, context.path, listing.site.call, taken)
-            message = Message(
-                f"{listing.label} lists entries in the order of the file system, which ", what, f"; {_cure(listing)}"
-            )
-            yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing))
+            key = taken.value.sorted_by if taken.value is not None else ""
+            cause = f"{listing.label} lists entries in the order of the file system, {_SORTS.get(key, '')}which "
+            message = Message(cause, what, f"; {_KEY_CURES.get(key) or _cure(listing)}")
+            yield Finding("TRL503", span(listing.site.call), message, _fix(context, listing, key))
 
 
-def _fix(context: Context, listing: Listing) -> Fix | NoFix:
+def _is_own_product(context: Context, listing: Listing, taken: Sink) -> bool:
+    """Whether the files are sorted by time and named like what the program itself has written: checkpoints, logs."""
+    if taken.value is None or taken.value.sorted_by != "clock":
+        return False
+    call, spot = listing.site.call, context.project.uses.spots(context.path).of(listing.site.call)
+    start, end = (spot.statement.start, spot.statement.end) if spot is not None else (call.start, call.end)
+    text = context.lines.text[start : min(end, call.end)]
+    return _PRODUCTS.search(f"{listing.site.function} {text}") is not None
+
+
+def _fix(context: Context, listing: Listing, key: str) -> Fix | NoFix:
+    if key == "clock":
+        return NoFix("the program sorts by time, and by which other key is not known")
     return fix_walk(context, listing) if listing.taint.kind == "walk" else SortFixes(context).listing(listing)
 
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.checksums import checksum_advice, checksum_edits, hashed_kind
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers, has_stable_hash
+from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
+from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
 from torchrepro_lint.source.text import Fix, Message, NoFix, Reference
-from torchrepro_lint.syntax.nodes import Call, span
+from torchrepro_lint.syntax.nodes import Call, Expression, span
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.types.lattice import AbstractValue
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.resolve.program_index import CallSite
 
@@ -30,7 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         value = site.call.args[0].value
         what = kinds.of(context.path, value)
-        if has_stable_hash(what) or what.kind == "tensor" or elements_are_numbers(context.project, context.path, value):
+        if what.kind == "tensor" or _repeats(context, value, what):
             continue
         use = seed_or_split_use(context.project, context.path, site.call)
         if use is not None:
@@ -38,6 +40,11 @@ def check(context: Context) -> Iterator[Finding]:
             cause = f"hash() {_TYPE_WORDS.get(kind, '')}differs between runs, and {use.said}"
             message = Message(cause, *_place(context, site.call, use), f"; {checksum_advice(kind)}")
             yield Finding("TRL504", span(site.call), message, _remedy(context, site.call, kind))
+
+
+def _repeats(context: Context, value: Expression, what: AbstractValue) -> bool:
+    """Whether a value has the same hash in every run."""
+    return has_repeated_hash(context.project, what) or elements_are_numbers(context.project, context.path, value)
 
 
 def _place(context: Context, call: Call, use: NumberUse) -> tuple[str | Reference, ...]:

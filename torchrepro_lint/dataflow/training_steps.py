@@ -162,7 +162,9 @@ def _steps(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]
     if any(map(_STEPPING.fullmatch, names)):
         return True
     word = _receiver_word(call.func)
-    return not any(":" in name for name in names) and bool(_STEPPING_RECEIVER.fullmatch(word) or (_SCALER.fullmatch(word) and call.args))
+    return not any(":" in name for name in names) and bool(
+        _STEPPING_RECEIVER.fullmatch(word) or (_SCALER.fullmatch(word) and call.args)
+    )
 
 
 def _fits(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]) -> bool:

@@ -231,20 +231,6 @@ class DefUse:
             for each in spots.uses_matching(root, "measured", partial(is_length_read, spots))
         )
 
-    def is_sorted_anywhere(self, owner: str, word: str) -> bool:
-        """Whether a method of a class sorts the list in an attribute, or assigns a sorted one."""
-        for path, expression, rest in self.of_attribute(owner, word):
-            spot = self.spots(path).of(expression)
-            if spot is None:
-                continue
-            if rest == ("sort",):
-                return True
-            if isinstance(spot.parent, Call) and "builtins.sorted" in self._names.names(path, spot.parent.func):
-                outer = self.spots(path).of(spot.parent)
-                if outer is not None and outer.parent is None and _assigns(outer, word):
-                    return True
-        return False
-
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a module's variable in other files, by import or as an attribute of the module."""
         for path, root in self._importers.get(target, ()):
@@ -280,11 +266,6 @@ def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozense
         return True
     spot = spots.of(ref)
     return spot is None or not isinstance(spot.parent, Call) or spot.parent.func is not ref
-
-
-def _assigns(spot: ExpressionPosition, word: str) -> bool:
-    targets = getattr(spot.statement, "targets", ())
-    return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
 
 
 def _reaches(defined: ExpressionPosition, after: int, read: ExpressionPosition, at: int, resets: list[Kill]) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint, is_excluded_by_type_test
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
 from torchrepro_lint.dataflow.taint.loops import LoopTaint, ReturnTaint
-from torchrepro_lint.dataflow.taint.methods import ORDER_FREE_METHODS, MethodTaint
+from torchrepro_lint.dataflow.taint.methods import ORDER_KEEPING_METHODS, MethodTaint, is_sorted_anywhere
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
 from torchrepro_lint.dataflow.taint.propagation import consequences, transfer
 from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
@@ -73,7 +73,7 @@ class TaintAnalysis:
     ) -> Iterator[TaintedValue]:
         """The ``reads`` that may propagate the taint: methods that leave a list's order as it is are skipped."""
         return self.reads(
-            path, ref, taint, spot, after, ORDER_FREE_METHODS if taint.kind == "sequence" else frozenset()
+            path, ref, taint, spot, after, ORDER_KEEPING_METHODS if taint.kind == "sequence" else frozenset()
         )
 
     def reads(
@@ -92,7 +92,7 @@ class TaintAnalysis:
             if not is_excluded_by_type_test(self.uses.spots(file), read, taint):
                 yield TaintedValue(file, read, taint, words)
         for owner, word in self._attributes(path, ref):
-            if self.uses.stays(path, ref, spot, after) and not self.uses.is_sorted_anywhere(owner, word):
+            if self.uses.stays(path, ref, spot, after) and not is_sorted_anywhere(self, owner, word):
                 for file, expression, rest in self.uses.of_attribute(owner, word):
                     other = self.uses.spots(file).of(expression)
                     if other is None or (other.written and not rest):
@@ -126,6 +126,7 @@ def _with_call_path(tainted: TaintedValue, step: TaintedValue | Sink) -> Tainted
         receiver_class=tainted.receiver_class if step.receiver_class is None else step.receiver_class,
         held=held,
         ordered=ordered,
+        sorted_by=step.sorted_by or tainted.sorted_by,
     )
 
 

@@ -14,8 +14,11 @@ from torchrepro_lint.dataflow.taint.propagation import observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
     LISTING,
     MAPPING,
+    RANKABLE,
+    RANKED,
     SCALAR,
     SET,
+    TYING,
     OrderTaint,
     argument_effect,
     container_of,
@@ -23,6 +26,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     is_regex,
     makes_tensor,
     mapping_to,
+    sort_key,
 )
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -187,8 +191,7 @@ class ArgumentTaint:
             case "same":
                 yield TaintedValue(path, call, taint)
             case "sorted":
-                if inner := taint.sorted_items():
-                    yield TaintedValue(path, call, inner)
+                yield from self._sorted(tainted, call)
             case "free":
                 yield from _through_sanitiser(tainted, call)
             case "enumerate" | "zip" | "mapping" | "keep":
@@ -203,8 +206,15 @@ class ArgumentTaint:
                 yield Sink(path, call, "drawn from" if what == "draw" else "passed on")
             case "extend" | "append":
                 yield from self._received(tainted, call, spot, what)
-            case "unknown" if taint.is_order_dependent and not is_membership_name(_keyword(call, tainted.node)):
+            case "unknown" if _depends(taint) and not is_membership_name(_keyword(call, tainted.node)):
                 yield Sink(path, call, "passed on")
+
+    def _sorted(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+        """What stays tainted after a sort: all if its key ties or differs between machines, else what the elements contain."""
+        if tainted.taint.kind in RANKABLE and (key := sort_key(self._analysis.names, tainted.path, call)) in TYING:
+            yield TaintedValue(tainted.path, call, RANKED, sorted_by=key)
+        elif inner := tainted.taint.sorted_items():
+            yield TaintedValue(tainted.path, call, inner)
 
     def _along(self, tainted: TaintedValue, call: Call, what: str) -> Iterator[TaintStep]:
         path, taint = tainted.path, tainted.taint
@@ -257,7 +267,7 @@ class ArgumentTaint:
         if taint.kind in ("walk", "plain", "table"):
             if inner := taint.element():
                 yield TaintedValue(tainted.path, call, inner)
-        elif taint.kind == "scalar" or not self._analysis.methods.is_single(tainted):
+        elif taint.kind == "scalar" or (taint.kind != "ranked" and not self._analysis.methods.is_single(tainted)):
             yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, SCALAR)])
 
     def _received(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
@@ -336,6 +346,11 @@ def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]
         yield TaintedValue(tainted.path, call, SET)
     elif taint.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
         yield TaintedValue(tainted.path, call, SCALAR)
+
+
+def _depends(taint: OrderTaint) -> bool:
+    """Whether code that is not followed depends on the order; a ranked list may be passed for its first element."""
+    return taint.is_order_dependent and taint.kind != "ranked"
 
 
 def _position(tainted: TaintedValue, call: Call) -> int:

@@ -38,6 +38,7 @@ class TaintedValue(NamedTuple):
     function returns to the last of them. None stands for the path of the previous step. ``receiver_class`` is the class
     of the object whose methods it went through: methods of that class and its bases apply, those of siblings do not.
     ``held`` is the last variable on the way that held it, ``ordered`` the last one that held it in an arbitrary order.
+    ``sorted_by`` is the key of a sort on the way that left the order arbitrary (``sort_key``).
     """
 
     path: str
@@ -48,6 +49,7 @@ class TaintedValue(NamedTuple):
     receiver_class: str | None = None
     held: TaintedVariable | None = None
     ordered: TaintedVariable | None = None
+    sorted_by: str = ""
 
 
 class Sink(NamedTuple):

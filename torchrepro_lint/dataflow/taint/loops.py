@@ -8,8 +8,26 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.effects import loop_effects, round_effects
 from torchrepro_lint.dataflow.taint.propagation import assign_target, observe_order
-from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of, mapping_to
-from torchrepro_lint.syntax.nodes import Assign, Call, Comprehension, Loop, Ref, Statement
+from torchrepro_lint.dataflow.taint.transfer import (
+    LISTING,
+    MAPPING,
+    RANKED,
+    SCALAR,
+    OrderTaint,
+    container_of,
+    mapping_to,
+)
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Comprehension,
+    Expression,
+    Loop,
+    Operation,
+    Ref,
+    Statement,
+)
 from torchrepro_lint.syntax.use_def import Block, bound_references
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 
@@ -38,7 +56,9 @@ class LoopTaint:
             yield from then
             return
         if tainted.taint.is_unordered:
-            then += loop_effects(self._analysis, tainted, loop, inside)
+            then += (
+                step for step in loop_effects(self._analysis, tainted, loop, inside) if not _is_choice(tainted, step)
+            )
         yield from observe_order(tainted, tainted.node, then)
 
     def _sorts_folders(self, path: str, loop: Loop) -> bool:
@@ -81,9 +101,25 @@ class LoopTaint:
 
 def _result_of_comprehension(tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
     if parent.kind in ("list", "generator"):
-        yield TaintedValue(tainted.path, parent, LISTING)
+        yield TaintedValue(
+            tainted.path, parent, RANKED if tainted.taint.kind == "ranked" and _is_path(parent.elements[0]) else LISTING
+        )
     elif parent.kind == "dict" and tainted.taint.kind in ("set", "mapping"):
         yield TaintedValue(tainted.path, parent, MAPPING)
+
+
+# Calls that make a path of a path.
+_PATH_CALLS = frozenset({"join", "str", "Path", "basename", "abspath", "realpath", "normpath", "relative_to", "fspath"})
+
+
+def _is_path(element: Expression) -> bool:
+    """Whether the element that a comprehension makes of a path is a path again."""
+    match element:
+        case Call(func=func):
+            return last_identifier(func) in _PATH_CALLS
+        case Operation(op=op):
+            return op in ("/", "+", "f", "%")
+    return isinstance(element, Ref | Attribute)
 
 
 def _contained(tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
@@ -97,6 +133,11 @@ def _contained(tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintSt
         parent,
         mapping_to(tainted.taint) if parent.kind == "dict" and places == [1] else container_of(tainted.taint),
     )
+
+
+def _is_choice(tainted: TaintedValue, step: TaintStep) -> bool:
+    """Whether a loop along a ranked list only chooses an element: the latest file that fits."""
+    return tainted.taint.kind == "ranked" and isinstance(step, TaintedValue) and step.taint.kind == "scalar"
 
 
 def _element(taint: OrderTaint) -> OrderTaint | None:
@@ -160,7 +201,7 @@ class ReturnTaint:
         yield from callers
         if ".<locals>." in function and not self._is_named(path, function):
             return
-        if not callers and taint.is_order_dependent:
+        if not callers and taint.is_order_dependent and taint.kind != "ranked":
             yield Sink(path, tainted.node, "returned")
 
     def _is_named(self, path: str, function: str) -> bool:

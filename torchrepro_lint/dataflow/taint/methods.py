@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.context import OrderObservation, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, SET, OrderTaint, container_of, returns_set
-from torchrepro_lint.syntax.nodes import Call, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.dataflow.taint.transfer import (
+    LISTING,
+    RANKABLE,
+    RANKED,
+    SCALAR,
+    SET,
+    TYING,
+    OrderTaint,
+    container_of,
+    returns_set,
+    sort_key,
+)
+from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 # Attributes that are alike for all elements.
 _UNIFORM_ATTRIBUTES = frozenset(
@@ -40,6 +52,9 @@ ORDER_FREE_METHODS = frozenset(
     | {"any", "all", "nunique", "isin", "close", "__len__", "__contains__", "union", "shutdown", "empty", "qsize"}
 )
 
+# The methods of these that leave the order as it is: ``sort`` may take a key that ties.
+ORDER_KEEPING_METHODS = ORDER_FREE_METHODS - {"sort"}
+
 # Methods and attributes of tensors and arrays that give the whole content in another form.
 _WHOLE_VALUE_METHODS = frozenset(
     {"transpose", "permute", "t", "view", "reshape", "flatten", "ravel", "unsqueeze", "squeeze", "expand", "repeat"}
@@ -64,7 +79,7 @@ class MethodTaint:
             yield from self._called(tainted, word, spot.parent)
         elif spot.written:
             return
-        elif tainted.taint.kind == "sequence":
+        elif tainted.taint.kind in ("sequence", "ranked"):
             yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
         elif (
             word in _WHOLE_VALUE_METHODS
@@ -88,10 +103,22 @@ class MethodTaint:
                     yield TaintedValue(path, call, inner)
             case "scalar":
                 yield from () if word in _UNIFORM_ATTRIBUTES else (TaintedValue(path, call, SCALAR),)
+            case kind if word == "sort":
+                yield from self._sorted_in_place(tainted, call) if kind in RANKABLE else ()
+            case "ranked" if word in ("pop", "index", "popleft"):
+                return
             case _ if word in ("pop", "index", "popleft"):
                 yield TaintedValue(path, call, SCALAR)
             case _ if word not in ORDER_FREE_METHODS:
                 yield TaintedValue(path, call, taint)
+
+    def _sorted_in_place(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+        """The reads of a list after ``files.sort(key=os.path.getmtime)``, which leaves its order arbitrary."""
+        key, spot = sort_key(self._analysis.names, tainted.path, call), self._analysis.uses.spots(tainted.path).of(call)
+        if key in TYING and spot is not None and isinstance(call.func, Ref):
+            receiver = call.func._replace(path=call.func.path[:-1])
+            for read in self._analysis.reads(tainted.path, receiver, RANKED, spot, call.end):
+                yield read._replace(sorted_by=key)
 
     def _mapping(self, tainted: TaintedValue, word: str, call: Call) -> Iterator[TaintStep]:
         inner = tainted.taint.item(None)
@@ -121,6 +148,8 @@ class MethodTaint:
                 yield whole or TaintedValue(path, subscript, inner)  # type: ignore[arg-type]  # one of them is there
         elif taint.kind == "scalar":
             yield TaintedValue(path, subscript, SCALAR)
+        elif taint.kind == "ranked" and _is_literal(subscript) and not _is_whole(subscript):
+            return  # the latest, or the largest
         elif taint.kind == "walk" and index == 0 and (inner := taint.item(None)):
             yield TaintedValue(path, subscript, inner)
         elif (
@@ -128,7 +157,7 @@ class MethodTaint:
             and not self.is_single(tainted)
             and not is_index_aligned(self._analysis.project, path, subscript)
         ):
-            result = LISTING if _is_whole(subscript) else SCALAR
+            result = (RANKED if taint.kind == "ranked" else LISTING) if _is_whole(subscript) else SCALAR
             yield from observe_order(tainted, subscript, [TaintedValue(path, subscript, result)])
 
     def is_single(self, tainted: TaintedValue) -> bool:
@@ -137,6 +166,32 @@ class MethodTaint:
         while isinstance(node, Call) and node.args and last_identifier(node.func) in ("iter", "list", "tuple"):
             node = node.args[0].value
         return isinstance(node, Ref) and self._analysis.uses.single(tainted.path, node)
+
+
+def is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
+    """Whether a method of a class sorts the list in an attribute, or assigns a sorted one."""
+    for path, expression, rest in analysis.uses.of_attribute(owner, word):
+        spot = analysis.uses.spots(path).of(expression)
+        if spot is None or not isinstance(spot.parent, Call) or sort_key(analysis.names, path, spot.parent) in TYING:
+            continue
+        if rest == ("sort",):
+            return True
+        if "builtins.sorted" in analysis.names.names(path, spot.parent.func):
+            outer = analysis.uses.spots(path).of(spot.parent)
+            if outer is not None and outer.parent is None and _assigns(outer, word):
+                return True
+    return False
+
+
+def _assigns(spot: ExpressionPosition, word: str) -> bool:
+    targets = getattr(spot.statement, "targets", ())
+    return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
+
+
+def _is_literal(subscript: Subscript) -> bool:
+    """Whether a subscript names a place or a range of places by constants."""
+    inner = (each for index in subscript.indices for each in subexpressions(index))
+    return all(isinstance(each, Constant | Operation) for each in inner)
 
 
 def _element_by_method(taint: OrderTaint, word: str) -> OrderTaint | None:

@@ -14,27 +14,40 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.source.globs import sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
     Call,
+    Collection,
     Constant,
     DefinitionStatement,
     Expression,
+    Lambda,
     Operation,
     Ref,
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import expressions, operands_of, statements
+from torchrepro_lint.syntax.visitor import (
+    expressions,
+    last_identifier,
+    operands_of,
+    path_of,
+    statements,
+    subexpressions,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.uses import DefUse
     from torchrepro_lint.resolve.call_graph import CallGraph
+    from torchrepro_lint.resolve.names import Names
 
 
 class OrderTaint(NamedTuple):
     """The kind of taint: a value that has an arbitrary order, or depends on one.
 
     ``kind`` is ``set``, ``sequence`` (a list or an iterator), ``completion`` (a sequence where even a sum depends on the
-    order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
+    order), ``ranked`` (a sequence sorted by a key that ties or differs between machines, ``sort_key``: its first or last
+    element is what the program means), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
     value picked by the order, or an index in it), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
     values: iterating it gives the keys). ``contents`` are the taints of its elements, by position, None for any.
     """
@@ -74,14 +87,18 @@ class OrderTaint(NamedTuple):
         """The list of its elements in iteration order."""
         if self.kind == "table":
             return OrderTaint("plain")
-        return self if self.kind in ("plain", "completion") else OrderTaint("sequence", self.contents)
+        return self if self.kind in ("plain", "completion", "ranked") else OrderTaint("sequence", self.contents)
 
 
-_UNORDERED = frozenset({"set", "sequence", "completion", "walk", "mapping"})
+_UNORDERED = frozenset({"set", "sequence", "completion", "ranked", "walk", "mapping"})
 
 SET = OrderTaint("set")
 LISTING = OrderTaint("sequence")
 COMPLETION = OrderTaint("completion")
+RANKED = OrderTaint("ranked")
+# What a sort leaves in an arbitrary order where its key ties or differs between machines, and these keys: see ``sort_key``.
+RANKABLE = frozenset({"sequence", "completion", "ranked"})
+TYING = frozenset({"clock", "size"})
 MAPPING = OrderTaint("mapping")
 SCALAR = OrderTaint("scalar")
 WALK = OrderTaint("walk", ((None, OrderTaint("plain", ((1, LISTING), (2, LISTING)))),))
@@ -220,6 +237,68 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
 def makes_tensor(names: tuple[str, ...]) -> bool:
     """Whether a call makes a tensor of its argument: what was picked becomes data."""
     return any(map(_TENSORS.fullmatch, names))
+
+
+# Keys of a sort by which elements have another order on another machine, tie, or change between runs.
+_UNSTABLE_KEYS = {
+    "os.path.getmtime": "clock",
+    "os.path.getctime": "clock",
+    "os.path.getatime": "clock",
+    "os.path.getsize": "size",
+    "builtins.len": "size",
+    "builtins.id": "address",
+    "builtins.hash": "hash",
+}
+_UNSTABLE_FIELDS = {
+    "st_mtime": "clock",
+    "st_mtime_ns": "clock",
+    "st_ctime": "clock",
+    "st_ctime_ns": "clock",
+    "st_atime": "clock",
+    "st_birthtime": "clock",
+    "st_size": "size",
+}
+
+
+def sort_key(names: Names, path: str, call: Call) -> str:
+    """What the key of a sort makes of its order: ``clock`` (times of files), ``size`` (of files or names: equal ones stay as they
+    were), ``address`` (``id``), ``hash``; empty for any other.
+    """
+    given = next((arg.value for arg in call.args if arg.keyword == "key"), None)
+    if given is None:
+        return ""
+    for name in names.names(path, given):
+        if name in _UNSTABLE_KEYS:
+            return _UNSTABLE_KEYS[name]
+        for returned in names.return_expressions(name) if ":" in name else ():
+            return _of_key_value(names, path_of(name), returned)
+    match given:
+        case Lambda(function=function):
+            return next((_of_key_value(names, path, each) for each in names.return_expressions(path + function)), "")
+        case Call(args=(Arg(value=Constant(value=str(field))),)) if last_identifier(given.func) == "attrgetter":
+            return _UNSTABLE_FIELDS.get(field.rpartition(".")[2], "")
+    return ""
+
+
+def _of_key_value(names: Names, path: str, value: Expression) -> str:
+    """What one value of a key decides; of a tuple the first part, and an address anywhere in it."""
+    parts = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
+    found = [_of_part(names, path, part) if part is not None else "" for part in parts]
+    if "address" in found:
+        return "address"
+    return "" if len(found) > 1 and found[0] == "size" else found[0] if found else ""
+
+
+def _of_part(names: Names, path: str, value: Expression) -> str:
+    for each in subexpressions(value):
+        match each:
+            case Call(func=func):
+                known = [_UNSTABLE_KEYS[name] for name in names.names(path, func) if name in _UNSTABLE_KEYS]
+                if known:
+                    return known[0]
+            case Ref(path=(*_, word)) | Attribute(name=word) if word in _UNSTABLE_FIELDS:
+                return _UNSTABLE_FIELDS[word]
+    return ""
 
 
 def is_regex(names: tuple[str, ...], position: int) -> bool:
