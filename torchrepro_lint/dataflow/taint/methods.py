@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.context import OrderObservation, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
+from torchrepro_lint.dataflow.taint.ties import has_tying_key
 from torchrepro_lint.dataflow.taint.transfer import (
     LISTING,
     RANKABLE,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
+# Calls that apply a function to each of some elements.
+_MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})
 # Attributes that are alike for all elements.
 _UNIFORM_ATTRIBUTES = frozenset(
     {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
@@ -79,6 +82,8 @@ class MethodTaint:
             yield from self._called(tainted, word, spot.parent)
         elif spot.written:
             return
+        elif not rest and isinstance(spot.parent, Call) and (result := _by_method(tainted.taint, word)) is not None:
+            yield from self._handed_on(tainted, result, spot.parent)
         elif tainted.taint.kind in ("sequence", "ranked"):
             yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
         elif (
@@ -112,13 +117,27 @@ class MethodTaint:
             case _ if word not in ORDER_FREE_METHODS:
                 yield TaintedValue(path, call, taint)
 
+    def _handed_on(self, tainted: TaintedValue, result: OrderTaint, call: Call) -> Iterator[TaintStep]:
+        """A bound method as an argument: ``map(table.get, labels)``, ``sorted(labels, key=table.get)``."""
+        word = last_identifier(call.func)
+        keyed = any(arg.value is tainted.node and arg.keyword == "key" for arg in call.args)
+        if keyed:
+            yield TaintedValue(tainted.path, call, SCALAR if word in ("max", "min") else LISTING)
+        elif word in _MAPPING_WORDS:
+            yield TaintedValue(tainted.path, call, container_of(result))
+        elif word == "vectorize":
+            spot = self._analysis.uses.spots(tainted.path).of(call)
+            if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is call:
+                yield TaintedValue(tainted.path, spot.parent, container_of(result))
+
     def _sorted_in_place(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """The reads of a list after ``files.sort(key=os.path.getmtime)``, which leaves its order arbitrary."""
         key, spot = sort_key(self._analysis.names, tainted.path, call), self._analysis.uses.spots(tainted.path).of(call)
-        if key in TYING and spot is not None and isinstance(call.func, Ref):
+        tied = key not in TYING and has_tying_key(self._analysis.names, tainted.path, call)
+        if (tied or key in TYING) and spot is not None and isinstance(call.func, Ref):
             receiver = call.func._replace(path=call.func.path[:-1])
-            for read in self._analysis.reads(tainted.path, receiver, RANKED, spot, call.end):
-                yield read._replace(sorted_by=key)
+            for read in self._analysis.reads(tainted.path, receiver, LISTING if tied else RANKED, spot, call.end):
+                yield read if tied else read._replace(sorted_by=key)
 
     def _mapping(self, tainted: TaintedValue, word: str, call: Call) -> Iterator[TaintStep]:
         inner = tainted.taint.item(None)
@@ -130,6 +149,8 @@ class MethodTaint:
             )
         elif word in ("get", "pop", "setdefault") and inner:
             yield TaintedValue(tainted.path, call, inner)
+        elif word in ("most_common", "elements"):
+            yield TaintedValue(tainted.path, call, LISTING)
         elif word == "popitem":
             yield OrderObservation(tainted.path, call, tainted.node, (TaintedValue(tainted.path, call, SCALAR),))
 
@@ -192,6 +213,14 @@ def _is_literal(subscript: Subscript) -> bool:
     """Whether a subscript names a place or a range of places by constants."""
     inner = (each for index in subscript.indices for each in subexpressions(index))
     return all(isinstance(each, Constant | Operation) for each in inner)
+
+
+def _by_method(taint: OrderTaint, word: str) -> OrderTaint | None:
+    """The taint of what a bound method returns for one argument: of ``table.get``, ``classes.index``."""
+    if taint.kind in ("sequence", "ranked"):
+        return SCALAR if word in ("index", "__getitem__") else None
+    inner = taint.item(None) if taint.kind in ("plain", "table", "mapping") else None
+    return inner if word in ("get", "__getitem__", "pop") else None
 
 
 def _element_by_method(taint: OrderTaint, word: str) -> OrderTaint | None:

@@ -114,6 +114,18 @@ def mapping_to(taint: OrderTaint) -> OrderTaint:
     return OrderTaint("table", ((None, taint),))
 
 
+def mapping_of_pairs(taint: OrderTaint) -> OrderTaint:
+    """The dict that is made of pairs, each of which may contain a position: ``dict(zip(names, range(9)))``."""
+    pair = taint.element()
+    values = (
+        [each for place in (1, 0) if (each := pair.item(place)) is not None] if pair and pair.kind == "plain" else []
+    )
+    inner = ((None, values[0]),) if values else ()
+    if taint.is_unordered:
+        return OrderTaint("mapping", inner)
+    return OrderTaint("table", inner) if inner else taint
+
+
 def nesting_depth(taint: OrderTaint) -> int:
     """How many containers are nested."""
     return 1 + max((nesting_depth(inner) for _, inner in taint.contents), default=0)
@@ -125,7 +137,7 @@ _SANITISERS = re.compile(
     r"hash|dir|vars|help|exit|quit|setattr|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
     r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape)|"
-    r"torch\.(unique|isin|numel|cuda\.\w+)|collections\.Counter|math\.(gcd|lcm)|"
+    r"torch\.(unique|isin|numel|cuda\.\w+)|math\.(gcd|lcm)|"
     r"gc\.\w+|(setuptools|distutils\.core|skbuild|torch\.utils\.cpp_extension)\.\w+|"  # building a package is no training run
     r"os\.(remove|unlink|rmdir|removedirs|makedirs|mkdir|chmod|stat|kill|utime|rename|renames|replace|symlink|link|system|truncate|"
     r"access|path\.(exists|isfile|isdir|islink|getsize|getmtime|getctime|samefile|commonpath|commonprefix))|"
@@ -207,7 +219,7 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     """What a call does to the order of an argument.
 
     ``free`` (a sanitiser), ``keep`` (the result is in that order), ``same``, ``sorted``, ``enumerate``, ``zip``, ``next``,
-    ``mapping``, ``collate`` (a batch of the samples), ``text`` (a value made of all elements), ``draw``, ``load`` (into a
+    ``mapping``, ``count`` and ``counted`` (of a counter, and into one), ``collate`` (a batch of the samples), ``text`` (a value made of all elements), ``draw``, ``load`` (into a
     dataset or loader), ``extend`` and ``append`` (to the receiver), ``project``, else ``unknown``. ``word`` is the last word
     of the callee's name; ``written`` says that the call has a receiver.
     """
@@ -335,6 +347,8 @@ _RECEIVER_EFFECTS = {
     "format": "text",
 }
 _PATTERNS = (
+    (re.compile(r"collections\.Counter"), "count"),
+    (re.compile(r"collections\.Counter\(\)\.update"), "counted"),
     (_SANITISERS, "free"),
     (_COLLATING, "collate"),
     (_DRAWS, "draw"),
