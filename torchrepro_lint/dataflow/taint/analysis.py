@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.taint.loops import LoopTaint, ReturnTaint
 from torchrepro_lint.dataflow.taint.methods import ORDER_KEEPING_METHODS, MethodTaint, is_sorted_anywhere
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
 from torchrepro_lint.dataflow.taint.propagation import consequences, transfer
+from torchrepro_lint.dataflow.taint.set_tables import SetTables
 from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -38,6 +39,7 @@ class TaintAnalysis:
         self.names = project.resolver
         self.uses = project.uses
         self.non_sets = NonSets(self.names)
+        self.set_tables = SetTables(project)
         self.methods = MethodTaint(self)
         self.arguments = ArgumentTaint(self)
         self.loops = LoopTaint(self)

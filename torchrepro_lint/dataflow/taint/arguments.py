@@ -198,7 +198,9 @@ class ArgumentTaint:
             return [TaintedValue(path, call, MAPPING)]
         if what == "counted":
             return self._analysis.reads(path, receiver, MAPPING, spot, call.end) if isinstance(receiver, Ref) else ()
-        if what in ("free", "sorted") and breaks_ties_by_order(self._analysis.names, path, call):
+        if what in ("free", "sorted") and breaks_ties_by_order(
+            self._analysis.names, path, call, of_set=tainted.taint.kind == "set"
+        ):
             result = SCALAR if last_identifier(call.func) in ("max", "min") else LISTING
             return [TaintedValue(path, call, result)]
         return None
@@ -395,7 +397,7 @@ def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]
         yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, taint.as_sequence())])
     elif taint.kind == "set" and word in ("union", "symmetric_difference", "intersection"):
         yield TaintedValue(tainted.path, call, SET)
-    elif taint.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
+    elif taint.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted", "index", "get"):
         yield TaintedValue(tainted.path, call, SCALAR)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -23,7 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier, path_of
+from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, path_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
@@ -55,6 +56,11 @@ def elements_are_numbers(project: ValueFlow, path: str, expression: Expression) 
     could not be elements of a set.
     """
     return _ElementSearch(project, path).at(expression, (None,))
+
+
+def is_number(project: ValueFlow, path: str, expression: Expression) -> bool:
+    """Whether an expression is a number."""
+    return _ElementSearch(project, path).number(expression)
 
 
 def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
@@ -125,6 +131,20 @@ class _ElementSearch:
             if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
                 rest = {**dict.fromkeys(_ADDING, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(read.path[0])
                 yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
+        written = self._project.of_file("element writes", self._path, self._element_writes)
+        yield from ((value, places[1:]) for value in written.get(root, ()))
+
+    def _element_writes(self, path: str) -> dict[str, tuple[Expression, ...]]:
+        """What is written under the keys of a file's variables: ``numbers[word] = len(numbers)``."""
+        found: dict[str, list[Expression]] = {}
+        for body in bodies(self._project.files[path]):
+            for each in statements(body):
+                match each:
+                    case Assign(targets=(Subscript(value=Ref(roots=(root,), path=())),), value=value) if (
+                        value is not None
+                    ):
+                        found.setdefault(root, []).append(value)
+        return with_tuples(found)
 
     def at(self, whole: Expression, places: _ElementPath) -> bool:
         """Whether there are numbers at a path into nested containers; None in the path stands for any element."""
@@ -196,8 +216,8 @@ def _of_sets(call: Call) -> list[Expression] | None:
 def _is_empty(value: Expression) -> bool:
     match value:
         case Call(func=func, args=()):
-            return last_identifier(func) in ("set", "frozenset", "list")
-        case Collection(kind="list", items=()):
+            return last_identifier(func) in ("set", "frozenset", "list", "dict")
+        case Collection(kind="list" | "dict", items=()):
             return True
     return False
 
@@ -214,6 +234,10 @@ def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | 
                 places.append(None)
             case (Constant(value=int(index)),):
                 places.append(index)
+            case (Operation(op=":"),):
+                return None
+            case (_,):
+                places.append(None)
             case _:
                 return None
         inner = inner.value

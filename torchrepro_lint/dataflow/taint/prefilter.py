@@ -102,6 +102,36 @@ def returns_set(names: Names, function: str) -> bool:
     return any(mentions_set_type(each.returns) for each in names.functions(function))
 
 
+def member_returns(names: Names, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+    """What a property returns that an expression reads, or a method that it calls on an object that calls pass on."""
+    match value:
+        case Ref(path=(*before, word)) as ref if word in names.property_words:
+            base, is_call = ref._replace(path=tuple(before)), False
+        case Call(func=Ref(path=(*before, word)) as ref) if not names.names(path, ref):
+            base, is_call = ref._replace(path=tuple(before)), True
+        case _:
+            return
+    for owner in _classes_of(names, path, base):
+        for method in names.methods(owner, word):
+            if is_call or names.is_property(method):
+                yield from ((path_of(method), each) for each in names.return_expressions(method))
+                if returns_set(names, method):
+                    yield path_of(method), _SET
+
+
+def _classes_of(names: Names, path: str, base: Ref) -> Iterator[str]:
+    """The classes of the project of which a variable holds an object."""
+    found = [name.removesuffix("()") for name in names.names_of(path, base) if ":" in name and name.endswith("()")]
+    if not found:
+        made = ((file, value) for file, value in names.values(path, base) if isinstance(value, Call))
+        found = [name for file, call in made for name in names.names(file, call.func) if ":" in name]
+    yield from (name for name in dict.fromkeys(found) if names.classes(name))
+
+
+# Stands for a set among values.
+_SET = Collection(0, 0, "set", ())
+
+
 def _word(ref: Ref) -> str:
     return ref.path[-1] if ref.path else ref.roots[-1].rpartition(".")[2]
 
@@ -169,14 +199,17 @@ class _SetSearch:
             case Call(func=func, args=args):
                 if last_identifier(func) in IDENTITY_CALLS or last_identifier(func) in ITERATING_CALLS:
                     return any(self.may_be(path, arg.value) or mentions_set_type(arg.value) for arg in args)
-                return any(returns_set(names, name) for name in names.names(path, func) if ":" in name)
+                if any(returns_set(names, name) for name in names.names(path, func) if ":" in name):
+                    return True
             case Operation(op=op, operands=operands) if op in SET_OPERATORS:
                 return any(self.may_be(path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 return self.may_be(path, inner)
             case Collection(kind="list" | "tuple", items=items):
                 return any(isinstance(each, Ref) and self.may_be(path, each) for each in items[:MOST_ITEMS])
-        return _is_annotated(names, path, value)
+        if _is_annotated(names, path, value):
+            return True
+        return any(self.may_be(file, each) for file, each in member_returns(names, path, value))
 
 
 def _is_annotated(names: Names, path: str, value: Expression) -> bool:
@@ -204,8 +237,6 @@ _MOST_VALUES = 1000
 _MOST_STEPS = 100_000
 # Stands for a value without a key.
 _UNNAMED = -1
-# Stands for a set among values.
-_SET = Collection(0, 0, "set", ())
 
 
 class NonSets:
@@ -266,6 +297,7 @@ class NonSets:
 
     def _sources_of(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
         """What a value may stand for, one step back."""
+        yield from member_returns(self._names, path, value)
         match value:
             case Ref(path=()):
                 for root in value.roots:

@@ -273,10 +273,12 @@ def _in_expression(
 ) -> Iterator[TaintStep]:
     path, node, taint = tainted.path, tainted.node, tainted.taint
     match parent:
-        case Call(func=func) if func is node:
-            return
         case Call():
-            yield from analysis.arguments.steps(tainted, parent, spot)
+            yield from (
+                _run_in_order(tainted, parent)
+                if parent.func is node
+                else analysis.arguments.steps(tainted, parent, spot)
+            )
         case Subscript(value=value) if value is node:
             yield from analysis.methods.picked(tainted, parent)
         case Subscript():
@@ -293,6 +295,12 @@ def _in_expression(
             yield from analysis.loops.comprehended(tainted, parent)
         case Attribute(name=word):
             yield TaintedValue(path, parent, taint, (word,))
+
+
+def _run_in_order(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+    """The result of a sequence that is called: of modules that run one after the other."""
+    if tainted.taint.kind == "sequence":
+        yield TaintedValue(tainted.path, call, SCALAR)
 
 
 def _is_stored(analysis: TaintContext, path: str, subscript: Subscript) -> bool:

@@ -147,6 +147,8 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
             continue
         whole = _set_of(node)
         what = inference.of(path, whole)
+        if what.kind not in _SETS and (held := analysis.set_tables.elements(path, whole)) is not None:
+            what = AbstractValue("set", contents=held)
         if what.kind not in _SETS or has_repeated_hash(project, what.element):
             continue
         if has_stable_elements(project, path, whole) or becomes_tensor(project, path, spot):
@@ -170,7 +172,11 @@ def _candidates(project: TaintFlow, path: str) -> set[int]:
         id(node)
         for node in iteration_sites(project.files[path])
         for whole in [_set_of(node)]
-        if _may_give_set(whole) and not non_sets.is_never_set(path, whole) and may_be_set(project.resolver, path, whole)
+        if _may_give_set(whole)
+        and (
+            (not non_sets.is_never_set(path, whole) and may_be_set(project.resolver, path, whole))
+            or project.taint.set_tables.elements(path, whole) is not None
+        )
     }
 
 

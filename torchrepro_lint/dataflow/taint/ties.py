@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Lambda, Operation, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Lambda, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -30,14 +30,32 @@ def takes_key(call: Call) -> bool:
     return last_identifier(call.func) in KEYED_WORDS and any(arg.keyword == "key" for arg in call.args)
 
 
-def breaks_ties_by_order(names: Names, path: str, call: Call) -> bool:
-    """Whether a call takes the largest or smallest elements, or sorts, by a key that elements share."""
-    return takes_key(call) and not _KEYED.isdisjoint(names.names(path, call.func)) and has_tying_key(names, path, call)
+def breaks_ties_by_order(names: Names, path: str, call: Call, *, of_set: bool) -> bool:
+    """Whether a call takes the largest or smallest elements, or sorts, by a key that elements share.
+
+    A length counts for a set: names of files that are listed are often numbered, and sorted by name before.
+    """
+    if not takes_key(call) or _KEYED.isdisjoint(names.names(path, call.func)):
+        return False
+    return has_tying_key(names, path, call) or (
+        of_set and any(_is_length(names, path, arg.value) for arg in _keys(call))
+    )
 
 
 def has_tying_key(names: Names, path: str, call: Call) -> bool:
-    """Whether the key of a call counts something, or is a length."""
-    return any(arg.keyword == "key" and _ties(names, path, arg.value) for arg in call.args)
+    """Whether the key of a call counts something."""
+    return any(_ties(names, path, arg.value) for arg in _keys(call))
+
+
+def _keys(call: Call) -> list[Arg]:
+    return [arg for arg in call.args if arg.keyword == "key"]
+
+
+def _is_length(names: Names, path: str, key: Expression) -> bool:
+    if isinstance(key, Lambda):
+        found = list(names.return_expressions(path + key.function))
+        return bool(found) and all(isinstance(each, Call) and _is_length(names, path, each.func) for each in found)
+    return "builtins.len" in names.names(path, key)
 
 
 def _ties(names: Names, path: str, key: Expression) -> bool:
@@ -50,13 +68,13 @@ def _ties(names: Names, path: str, key: Expression) -> bool:
         case Attribute(value=value, name=word):
             return word == "count" or (word in _LOOKING_UP and _counts(names, path, value))
         case Lambda(function=function):
-            found = names.return_expressions(path + function)
+            found = list(names.return_expressions(path + function))
             return bool(found) and all(_is_shared(names, path, each) for each in found)
-    return "builtins.len" in names.names(path, key)
+    return False
 
 
 def _is_shared(names: Names, path: str, value: Expression) -> bool:
-    """Whether elements share the value of a key: a count, a length."""
+    """Whether elements share the value of a key: a count."""
     match value:
         case Operation(op="-" | "+", operands=(inner,)):
             return _is_shared(names, path, inner)
