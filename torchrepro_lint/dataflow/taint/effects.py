@@ -135,6 +135,12 @@ def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> boo
 
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
+# The larger and the smaller of two values.
+_EXTREMES = frozenset(
+    {("builtins.max", ()), ("builtins.min", ())}
+    | {("torch", (word,)) for word in ("max", "min", "maximum", "minimum", "fmax", "fmin")}
+    | {("numpy", (word,)) for word in ("maximum", "minimum", "fmax", "fmin")}
+)
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
@@ -395,15 +401,21 @@ def _is_count(value: Expression) -> bool:
 def _is_extreme(value: Expression, target: Ref) -> bool:
     """Whether a value is a running extreme, ``last = max(last, step)``: the same in any order."""
     match value:
-        case Call(func=Ref(roots=("builtins.max" | "builtins.min",), path=()), args=args) if len(args) > 1:
+        case Operation(op="if", operands=(Operation(op="<" | ">" | "<=" | ">=", operands=compared), *sides)):
+            return any(_is_variable(each, target) for each in compared) and any(
+                _is_variable(each, target) for each in sides
+            )
+        case Call(func=Ref(roots=(root,), path=path), args=args) if (root, path) in _EXTREMES and len(args) > 1:
             given = [arg.value for arg in args if arg.keyword is None and not arg.star]
-            others = [
-                each for each in given if not (isinstance(each, Ref) and each.roots == target.roots and not each.path)
-            ]
+            others = [each for each in given if not _is_variable(each, target)]
             return len(others) < len(given) == len(args) and all(
                 _roots_in(each).isdisjoint(target.roots) for each in others
             )
     return False
+
+
+def _is_variable(expression: Expression, target: Ref) -> bool:
+    return isinstance(expression, Ref) and expression.roots == target.roots and not expression.path
 
 
 def _counts(value: Expression, whole: Ref) -> bool:

@@ -21,7 +21,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     sort_key,
 )
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -97,7 +97,7 @@ class MethodTaint:
         path, taint = tainted.path, tainted.taint
         match taint.kind:
             case "set":
-                if word == "pop":
+                if word == "pop" and not self._is_single_receiver(path, call):
                     yield OrderObservation(path, call, tainted.node, (TaintedValue(path, call, SCALAR),))
                 elif returns_set(word):
                     yield TaintedValue(path, call, SET)
@@ -121,9 +121,10 @@ class MethodTaint:
         """A bound method as an argument: ``map(table.get, labels)``, ``sorted(labels, key=table.get)``."""
         word = last_identifier(call.func)
         keyed = any(arg.value is tainted.node and arg.keyword == "key" for arg in call.args)
-        if keyed:
+        if keyed and not (tainted.taint.kind == "sequence" and tainted.attributes == ("__getitem__",)):
+            # Sorting positions by what a list has there gives that in order.
             yield TaintedValue(tainted.path, call, SCALAR if word in ("max", "min") else LISTING)
-        elif word in _MAPPING_WORDS:
+        elif word in _MAPPING_WORDS and not keyed:
             yield TaintedValue(tainted.path, call, container_of(result))
         elif word == "vectorize":
             spot = self._analysis.uses.spots(tainted.path).of(call)
@@ -181,6 +182,11 @@ class MethodTaint:
             result = (RANKED if taint.kind == "ranked" else LISTING) if _is_whole(subscript) else SCALAR
             yield from observe_order(tainted, subscript, [TaintedValue(path, subscript, result)])
 
+    def _is_single_receiver(self, path: str, call: Call) -> bool:
+        """Whether the program ensures that the set has one element of which a call runs a method."""
+        func = call.func
+        return isinstance(func, Ref) and self._analysis.uses.single(path, func._replace(path=func.path[:-1]), func)
+
     def is_single(self, tainted: TaintedValue) -> bool:
         """Whether the program ensures that there is one element."""
         node = tainted.node
@@ -190,7 +196,9 @@ class MethodTaint:
 
 
 def is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
-    """Whether a method of a class sorts the list in an attribute, or assigns a sorted one."""
+    """Whether a method of a class sorts the list in an attribute, or assigns a sorted one, as a property's setter may."""
+    if word in analysis.names.property_words and _is_set_sorted(analysis, owner, word):
+        return True
     for path, expression, rest in analysis.uses.of_attribute(owner, word):
         spot = analysis.uses.spots(path).of(expression)
         if spot is None or not isinstance(spot.parent, Call) or sort_key(analysis.names, path, spot.parent) in TYING:
@@ -202,6 +210,30 @@ def is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
             if outer is not None and outer.parent is None and _assigns(outer, word):
                 return True
     return False
+
+
+def _is_set_sorted(analysis: TaintContext, owner: str, word: str) -> bool:
+    """Whether the setter of a property sorts the value that it is given."""
+    path, name = path_of(owner), f"{owner[len(path_of(owner)) :]}.{word}"
+    setters = (
+        each
+        for each in analysis.uses.facts(path).functions
+        if each.name == name
+        and len(each.params) > 1
+        and any(last_identifier(one) == "setter" for one in each.decorators)
+    )
+    return any(
+        isinstance(call, Call)
+        and last_identifier(call.func) == "sorted"
+        and isinstance(arg.value, Ref)
+        and f"{name}.<locals>.{each.params[1].name}" in arg.value.roots
+        for each in setters
+        for statement in statements(each.body)
+        for expression in expressions(statement)
+        for call in subexpressions(expression)
+        if isinstance(call, Call)
+        for arg in call.args[:1]
+    )
 
 
 def _assigns(spot: ExpressionPosition, word: str) -> bool:
