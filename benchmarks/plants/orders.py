@@ -62,7 +62,7 @@ def inserted(parameters: tuple[str, ...], *lines: str) -> Callable[[Source], Ite
     """Lines in a function that has such a parameter, of a module that imports torch."""
 
     def find(source: Source) -> Iterator[Plant]:
-        modules = ("os", "glob", "pathlib", "concurrent.futures", "multiprocessing", "torch")
+        modules = ("os", "glob", "collections", "pathlib", "concurrent.futures", "multiprocessing", "torch")
         imported = source.importing(*(f"{module} as planted_{module.rpartition('.')[2]}" for module in modules))
         for statement, name in source.places(*parameters):
             yield Plant((source.before(statement, [line.format(name) for line in lines]), imported))
@@ -183,6 +183,99 @@ OPERATORS = (
         "planted = []",
         "for each in set({}):",
         "    planted.append(each)",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "a loop along a set trains",
+        "TRL502",
+        _NAMES,
+        "planted = planted_torch.nn.Linear(2, 2)",
+        "steps = planted_torch.optim.SGD(planted.parameters(), lr=0.1)",
+        "for each in set({}):",
+        "    loss = planted_torch.nn.functional.mse_loss(planted(planted_torch.ones(1, 2)), planted_torch.ones(1, 2) * len(each))",
+        "    loss.backward()",
+        "    steps.step()",
+    ),
+    _adds(
+        "a loop along a set calls what trains",
+        "TRL502",
+        _NAMES,
+        "planted = planted_torch.nn.Linear(2, 2)",
+        "steps = planted_torch.optim.SGD(planted.parameters(), lr=0.1)",
+        "def planted_step(text):",
+        "    planted(planted_torch.ones(1, 2) * len(text)).sum().backward()",
+        "    steps.step()",
+        "for each in set({}):",
+        "    planted_step(each)",
+    ),
+    _adds(
+        "a loop along a set draws",
+        "TRL502",
+        _NAMES,
+        "planted = {{}}",
+        "for each in set({}):",
+        "    planted[each] = planted_torch.randn(2)",
+    ),
+    _adds(
+        "a comprehension along a set initialises",
+        "TRL502",
+        _NAMES,
+        "planted = {{each: planted_torch.nn.Linear(2, 2) for each in set({})}}",
+    ),
+    _adds(
+        "sets in a table are gone along",
+        "TRL502",
+        _NAMES,
+        "groups = planted_collections.defaultdict(set)",
+        "for each in {}:",
+        "    groups[len(each)].add(each)",
+        "planted = [one for _, members in groups.items() for one in members]",
+        "planted_torch.save(planted, 'planted.pt')",
+    ),
+    _adds(
+        "a set in an attribute is numbered",
+        "TRL502",
+        _NAMES,
+        "class Planted:",
+        "    def __init__(self, items):",
+        "        self.items = set(items)",
+        "    def numbers(self):",
+        "        return {{item: place for place, item in enumerate(self.items)}}",
+        "planted_torch.save(Planted({}).numbers(), 'planted.pt')",
+    ),
+    _adds(
+        "pop takes an element out of a set",
+        "TRL502",
+        _NAMES,
+        "planted = set({})",
+        "planted_torch.save(planted.pop(), 'planted.pt')",
+    ),
+    _adds(
+        "max breaks ties by a set's order",
+        "TRL502",
+        _NAMES,
+        "planted = list({})",
+        "planted_torch.save(max(set(planted), key=planted.count), 'planted.pt')",
+    ),
+    _adds(
+        "a counter of sets says what is most common",
+        "TRL502",
+        _NAMES,
+        "planted = planted_collections.Counter(set({}))",
+        "planted_torch.save(planted.most_common(3), 'planted.pt')",
+    ),
+    _adds(
+        "keys in common are gone along",
+        "TRL502",
+        _NAMES,
+        "planted = dict.fromkeys({}, 0)",
+        "planted_torch.save([each for each in planted.keys() & set({})], 'planted.pt')",
+    ),
+    _adds(
+        "zip numbers a set",
+        "TRL502",
+        _NAMES,
+        "planted = dict(zip(set({}), range(9)))",
         "planted_torch.save(planted, 'planted.pt')",
     ),
     _adds("hash() is a bucket", "TRL504", _TEXTS, "planted = [0] * 8", "planted[hash({}) % 8] += 1"),

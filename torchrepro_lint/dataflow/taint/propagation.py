@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     is_membership_name,
     mapping_to,
 )
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -351,7 +352,7 @@ def _in_expression(
     match parent:
         case Call():
             yield from (
-                _run_in_order(tainted, parent)
+                _run_in_order(analysis, tainted, parent)
                 if parent.func is node
                 else analysis.arguments.steps(tainted, parent, spot)
             )
@@ -373,9 +374,12 @@ def _in_expression(
             yield TaintedValue(path, parent, taint, (word,))
 
 
-def _run_in_order(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
-    """The result of a sequence that is called: of modules that run one after the other."""
-    if tainted.taint.kind == "sequence":
+def _run_in_order(analysis: TaintContext, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+    """The result of a module that is called and runs modules one after the other."""
+    if (
+        tainted.taint.kind == "sequence"
+        and type_inference(analysis.project).of(tainted.path, tainted.node).kind == "module"
+    ):
         yield TaintedValue(tainted.path, call, SCALAR)
 
 

@@ -130,11 +130,15 @@ _ELSEWHERE = frozenset(
 
 
 class SetOrder(NamedTuple):
-    """An observation of a set's order, the type of its elements, and the sink that it reaches."""
+    """An observation of a set's order, the type of its elements, and the sink that it reaches.
+
+    ``in_table`` says that a table holds the set; other code may put other elements into it.
+    """
 
     order: OrderObservation
     elements: AbstractValue
     taken: Sink
+    in_table: bool
 
 
 def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
@@ -147,8 +151,8 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
             continue
         whole = _set_of(node)
         what = inference.of(path, whole)
-        if what.kind not in _SETS and (held := analysis.set_tables.elements(path, whole)) is not None:
-            what = AbstractValue("set", contents=held)
+        held = analysis.set_tables.elements(path, whole) if what.kind not in _SETS else None
+        what = what if held is None else AbstractValue("set", contents=held)
         if what.kind not in _SETS or has_repeated_hash(project, what.element):
             continue
         if has_stable_elements(project, path, whole) or becomes_tensor(project, path, spot):
@@ -157,7 +161,7 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
             continue
         for step in transfer(analysis, TaintedValue(path, node, SET, ("pop",) if whole is not node else ())):
             if isinstance(step, OrderObservation) and (taken := analysis.first_sink(step.continuations)) is not None:
-                yield SetOrder(step, what.element, taken)
+                yield SetOrder(step, what.element, taken, held is not None)
 
 
 def _set_of(node: Expression) -> Expression:
