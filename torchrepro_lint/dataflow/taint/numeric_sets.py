@@ -199,7 +199,7 @@ class _ElementSearch:
         returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
         if not returned or self._hops > _MOST_CALLS:
             return False
-        looks = {name: _ElementSearch(self._project, path_of(name), self._hops + 1) for name in names}
+        looks = {name: _ElementSearch(self._project, path_of(name), self._hops + 1) for name, _ in returned}
         return all(looks[name].at(each, places) for name, each in returned)
 
 

@@ -113,7 +113,7 @@ def member_returns(names: Names, path: str, value: Expression) -> Iterator[tuple
             return
     for owner in _classes_of(names, path, base):
         for method in names.methods(owner, word):
-            if is_call or names.is_property(method):
+            if ":" in method and (is_call or names.is_property(method)):
                 yield from ((path_of(method), each) for each in names.return_expressions(method))
                 if returns_set(names, method):
                     yield path_of(method), _SET
