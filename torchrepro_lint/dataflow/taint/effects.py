@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
+from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -256,6 +256,15 @@ class _LoopBody:
                         yield from self.analysis.reads(
                             self.path, whole, container_of(SCALAR), self._spot(statement), statement.end
                         )
+                    if self._orders_keys(whole, target):
+                        yield from self.analysis.reads(self.path, whole, MAPPING, self._spot(statement), statement.end)
+
+    def _orders_keys(self, whole: Ref, target: Subscript) -> bool:
+        """Whether a loop along a set puts new keys into a dictionary that was empty."""
+        if self.tainted.taint.kind not in ("set", "mapping") or not any(map(self._is_own, target.indices)):
+            return False
+        found = [value for _, value in self.analysis.names.values(self.path, whole)]
+        return bool(found) and all(map(_is_empty_dict, found))
 
     def _plain(self, statement: Assign, target: Ref, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         """An accumulated value is a list in the order of the rounds; of another the last round decides."""
@@ -416,6 +425,16 @@ def _is_extreme(value: Expression, target: Ref) -> bool:
 
 def _is_variable(expression: Expression, target: Ref) -> bool:
     return isinstance(expression, Ref) and expression.roots == target.roots and not expression.path
+
+
+def _is_empty_dict(value: Expression) -> bool:
+    match value:
+        case Collection(kind="dict", items=()):
+            return True
+        case Call(func=func, args=args):
+            word = last_identifier(func)
+            return word == "defaultdict" or (word in ("dict", "OrderedDict", "Counter") and not args)
+    return False
 
 
 def _counts(value: Expression, whole: Ref) -> bool:

@@ -112,6 +112,8 @@ class _ElementSearch:
         if not all("<locals>" in root for root in roots) or len(self._seen) > _MOST:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
+        if any(_is_given_unseen(self._project, self._path + root) for root in roots if root not in known):
+            return False  # its first value is read, which is unknown
         self._seen.update((root, places) for root in known)
         parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
         parts += [(value, rest) for root in known for value, rest in self._put_into(root, places)]
@@ -203,6 +205,12 @@ class _ElementSearch:
         return all(looks[name].at(each, places) for name, each in returned)
 
 
+def _is_given_unseen(project: ValueFlow, variable: str) -> bool:
+    """Whether a variable is a parameter that no call is seen to pass, so that its first value is unknown."""
+    resolver = project.resolver
+    return resolver.parameter(variable) is not None and not resolver.passed(variable)
+
+
 def _of_sets(call: Call) -> list[Expression] | None:
     """The sets whose elements a set method returns; None for another call."""
     match call.func:
@@ -292,10 +300,10 @@ _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 def _has_stable_elements(
     project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]
 ) -> bool:
-    """``seen`` breaks cycles: a reference that was seen is decided by the rest."""
+    """``seen`` breaks cycles: a reference that was seen is decided by the rest, but for the first value of a parameter."""
     key = (path, expression.start, expression.end)
     if isinstance(expression, Ref) and key in seen:
-        return True
+        return expression.path != () or not any(_is_given_unseen(project, path + root) for root in expression.roots)
     seen.add(key)
     match expression:
         case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Lambda, Operation, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Lambda, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _LOOKING_UP = frozenset({"get", "__getitem__"})
 _COUNTERS = re.compile(r"collections\.Counter(\(\))?(\.\w+\(\))?")
 # Tables of numbers that several keys share, by their names.
 _COUNTING_NAMES = re.compile(
-    r"(\w*_)?(counts?|counter|freqs?|frequency|frequencies|hist|histogram|votes|occurrences|n_\w+)(_\w+)?"
+    r"(\w*_)?(counts?|counter|df|freqs?|frequency|frequencies|hist|histogram|votes|occurrences|n_\w+)(_\w+)?"
 )
 
 
@@ -45,6 +45,34 @@ def breaks_ties_by_order(names: Names, path: str, call: Call, *, of_set: bool) -
 def has_tying_key(names: Names, path: str, call: Call) -> bool:
     """Whether the key of a call counts something."""
     return any(_ties(names, path, arg.value) for arg in _keys(call))
+
+
+def _ranks_counts(names: Names, path: str, call: Call) -> bool:
+    """Whether the items of a table of counts are ordered by their counts: ``sorted(counts.items(), key=lambda item: item[1])``."""
+    match call.args[0].value:
+        case Call(func=Ref(path=(*before, "items")) as func, args=()):
+            table = func._replace(path=tuple(before))
+            return _counts(names, path, table) and any(_takes_count(names, path, arg.value) for arg in _keys(call))
+    return False
+
+
+def _takes_count(names: Names, path: str, key: Expression) -> bool:
+    """Whether a key takes the second part of an item, and nothing else."""
+    match key:
+        case Lambda(function=function):
+            return any(_is_second(each) for each in names.return_expressions(path + function))
+        case Call(func=func, args=(Arg(value=Constant(value=1)),)):
+            return last_identifier(func) == "itemgetter"
+    return False
+
+
+def _is_second(value: Expression) -> bool:
+    match value:
+        case Operation(op="-", operands=(inner,)):
+            return _is_second(inner)
+        case Subscript(value=Ref(path=()), indices=(Constant(value=1 | -1),)):
+            return True
+    return False
 
 
 def _keys(call: Call) -> list[Arg]:
