@@ -37,9 +37,9 @@ def breaks_ties_by_order(names: Names, path: str, call: Call, *, of_set: bool) -
     """
     if not takes_key(call) or _KEYED.isdisjoint(names.names(path, call.func)):
         return False
-    return has_tying_key(names, path, call) or (
-        of_set and any(_is_length(names, path, arg.value) for arg in _keys(call))
-    )
+    if has_tying_key(names, path, call) or _ranks_counts(names, path, call):
+        return True
+    return of_set and any(_is_length(names, path, arg.value) for arg in _keys(call))
 
 
 def has_tying_key(names: Names, path: str, call: Call) -> bool:
