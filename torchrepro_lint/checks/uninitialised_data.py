@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled, flag_writes_in, programs_reaching
 from torchrepro_lint.domain.flags import is_off
-from torchrepro_lint.domain.gradients.modes import is_backward
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, FirstUses, Use, returns_empty
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Message, Reference

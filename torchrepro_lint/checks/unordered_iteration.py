@@ -25,6 +25,6 @@ def check(context: Context) -> Iterator[Finding]:
     for found in set_orders(context.project, context.path):
         of = _TYPE_WORDS.get(found.elements.kind, "")
         what = describe_sink(context.project, context.path, found.order.observer, found.taken)
-        remedy, cure = SortFixes(context).of_set(found.order, found.elements)
+        remedy, cure = SortFixes(context).of_set(found.order, found.elements, found.in_table)
         message = Message(f"a set {of}has another order in each run, which ", what, f"; {cure}")
         yield Finding("TRL502", span(found.order.observer), message, remedy)

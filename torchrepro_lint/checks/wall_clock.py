@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.gradients.modes import is_backward
+from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (

@@ -14,5 +14,6 @@
   `is_set_from_outside`: whether an attribute is assigned by code other than its class
 - `propagated_constant`, `DefaultValue` of `constants`: constant propagation; `describe`: short text; `DefaultValues` of
   `default_values`: the values of a run without options
+- `is_backward`, `CallEffects` of `training_steps`: what a call trains, draws and seeds
 - `types`: type inference; `taint`: taint analysis of arbitrary orders
 """

@@ -222,10 +222,10 @@ class DefUse:
             yield path, ref, ref.path
         yield from self._from_outside(f"{path}{function}", path)
 
-    def single(self, path: str, ref: Ref) -> bool:
-        """Whether the function around ensures that a variable holds one element."""
+    def single(self, path: str, ref: Ref, at: Expression | None = None) -> bool:
+        """Whether the function around ensures that a variable holds one element where it is read, or at an expression."""
         spots = self.spots(path)
-        here = spots.of(ref)
+        here = spots.of(ref if at is None else at)
         return here is not None and any(
             each.path[: len(ref.path)] == ref.path
             and (spot := spots.of(each)) is not None

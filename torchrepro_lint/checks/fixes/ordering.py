@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _ORDERED_KINDS = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
 _LISTING_TITLE, _SET_TITLE = "Sort the listing", "Sort the set"
 _NOWHERE = NoFix("the fix cannot edit the expression where it is written")
+_POP_CURE = "choose the element by an order of your own, such as min(...)"
 # Libraries whose functions tell sets, dictionaries and lists apart.
 _TELLING_APART = ("numpy.", "pandas.", "torch.")
 # Calls that only iterate an argument, whatever it is.
@@ -85,8 +86,11 @@ class SortFixes:
         by_name = ", key=lambda entry: entry.name" if listing.label == "os.scandir" else ""
         return Fix(_LISTING_TITLE, self._wrap_in_sorted(call, position, by_name), iterated)
 
-    def of_set(self, order: OrderObservation, elements: AbstractValue) -> SetRemedy:
-        """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they come in a fixed order."""
+    def of_set(self, order: OrderObservation, elements: AbstractValue, in_table: bool) -> SetRemedy:
+        """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they come in a fixed order.
+
+        ``in_table``: a table holds the set, and code that is not seen may put other elements into it.
+        """
         node = order.node
         position = self._spots.of(node)
         obstacle = sorting_obstacle(self._context.project, elements)
@@ -94,9 +98,10 @@ class SortFixes:
         if position is None:
             return SetRemedy(_NOWHERE, cure)
         if not _iterates_node(order.observer, node):
-            return SetRemedy(NoFix("pop takes an element out of the set, so it must stay a set"), cure)
+            return SetRemedy(NoFix("pop takes an element out of the set, so it must stay a set"), _POP_CURE)
         if obstacle is None:
-            return SetRemedy(self._sorted_set(node, position), cure)
+            found = self._sorted_set(node, position)
+            return SetRemedy(found._replace(safe=False) if in_table and isinstance(found, Fix) else found, cure)
         if (kept := self._kept_order(node, position)) is not None:
             return SetRemedy(kept, "write dict.fromkeys(...)" if isinstance(kept, Fix) else cure)
         return SetRemedy(NoFix(obstacle.reason), cure)

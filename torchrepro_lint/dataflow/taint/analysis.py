@@ -15,7 +15,9 @@ from torchrepro_lint.dataflow.taint.loops import LoopTaint, ReturnTaint
 from torchrepro_lint.dataflow.taint.methods import ORDER_KEEPING_METHODS, MethodTaint, is_sorted_anywhere
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
 from torchrepro_lint.dataflow.taint.propagation import consequences, transfer
+from torchrepro_lint.dataflow.taint.set_tables import SetTables
 from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
+from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.nodes import Ref
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
+_STEP = frozenset({"step"})
 # A value is followed through so many places and nested containers; after that no sink is reported.
 _MOST_VALUES = 600
 _DEEPEST = 4
@@ -36,11 +39,13 @@ class TaintAnalysis:
         self.names = project.resolver
         self.uses = project.uses
         self.non_sets = NonSets(self.names)
+        self.set_tables = SetTables(project)
         self.methods = MethodTaint(self)
         self.arguments = ArgumentTaint(self)
         self.loops = LoopTaint(self)
         self.returns = ReturnTaint(self)
         self.dynamic_calls = DynamicCalls(self.uses, self.names.call_graph)
+        self.call_effects = CallEffects(self.names)
 
     def first_sink(
         self, start: Iterable[TaintedValue | Sink], accepts: Callable[[Sink], bool] | None = None
@@ -62,6 +67,10 @@ class TaintAnalysis:
                 continue
             seen.add(key)
             queue += (_with_call_path(tainted, step) for step in consequences(transfer(self, tainted)))
+
+    def has_optimizer(self, path: str) -> bool:
+        """Whether a file has a step of an optimizer."""
+        return self.call_effects.has_optimizer(path, (site.call for site in self.project.calls_by(path, _STEP)))
 
     def leading_reads(
         self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int

@@ -5,12 +5,13 @@ A test such as ``x if isinstance(x, list) else [x]`` keeps a listing or a set fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import observe_order
+from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
@@ -25,6 +26,8 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     is_membership_name,
     is_regex,
+    makes_tensor,
+    mapping_of_pairs,
     mapping_to,
     sort_key,
 )
@@ -42,7 +45,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -157,6 +160,8 @@ def _leaves(body: tuple[Statement, ...]) -> bool:
 
 # Classes that sort the items of a plain dictionary by key (torch/nn/modules/container.py, 1.7 to 2.13).
 _SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
+# Calls that give numbers, or rows that stand for them.
+_NUMBERING = frozenset({"range", "count", "arange", "eye", "identity", "linspace"})
 # The call path of a tainted value is limited to so many calls.
 _MOST_CALLS = 3
 
@@ -180,12 +185,32 @@ class ArgumentTaint:
         what = argument_effect(names, word, receiver_of(call.func) is not None)
         if what == "project":
             yield from self._passed(tainted, call, names)
+        elif tainted.taint.is_unordered and (then := self._taken(tainted, call, spot, what)) is not None:
+            yield from observe_order(tainted, call, then)
         else:
             yield from self._known(tainted, call, spot, what)
+
+    def _taken(
+        self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str
+    ) -> Iterable[TaintStep] | None:
+        """What follows where a counter is made of an order, or ties are broken by it; None for another call."""
+        path, counter = tainted.path, receiver_of(call.func)
+        if what == "count":
+            return [TaintedValue(path, call, MAPPING)]
+        if what == "counted":
+            return self._analysis.reads(path, counter, MAPPING, spot, call.end) if isinstance(counter, Ref) else ()
+        if what in ("free", "sorted") and breaks_ties_by_order(
+            self._analysis.names, path, call, of_set=tainted.taint.kind == "set"
+        ):
+            result = SCALAR if last_identifier(call.func) in ("max", "min") else LISTING
+            return [TaintedValue(path, call, result)]
+        return None
 
     def _known(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:
         path, taint = tainted.path, tainted.taint
         match what:
+            case "keep" if taint.has_picked and makes_tensor(self._analysis.names.names(path, call.func)):
+                yield Sink(path, call, "passed on")
             case "same":
                 yield TaintedValue(path, call, taint)
             case "sorted":
@@ -232,14 +257,15 @@ class ArgumentTaint:
         element = taint.element()
         inner: OrderTaint
         if what == "mapping":
-            inner = MAPPING if taint.is_unordered else taint
+            inner = mapping_of_pairs(taint)
         elif what == "enumerate":
             pair = ((0, SCALAR),) if taint.is_unordered else ()
             inner = taint.as_sequence()._replace(
                 contents=((None, OrderTaint("plain", (*pair, *(((1, element),) if element else ())))),)
             )
         elif what == "zip":
-            inner = taint.as_sequence()._replace(contents=((None, container_of(element, position)),) if element else ())
+            pairs = self._paired(tainted, call, position, element)
+            inner = taint.as_sequence()._replace(contents=((None, OrderTaint("plain", pairs)),) if pairs else ())
         elif last_identifier(call.func) in ("map", "imap", "starmap"):
             inner = taint.as_sequence()._replace(contents=())
         else:
@@ -247,6 +273,36 @@ class ArgumentTaint:
         if inner.kind == "plain" and not inner.contents:
             return
         yield from observe_order(tainted, call, [TaintedValue(path, call, inner)])
+
+    def _paired(
+        self, tainted: TaintedValue, call: Call, position: int, element: OrderTaint | None
+    ) -> tuple[tuple[int | None, OrderTaint], ...]:
+        """The contents of the tuples that ``zip`` gives: what comes beside an arbitrary order belongs to no element of it."""
+        own = ((position, element),) if element else ()
+        if not tainted.taint.is_unordered:
+            return own
+        others = [(at, arg.value) for at, arg in enumerate(call.args) if at != position and arg.keyword is None]
+        return (*own, *((at, SCALAR) for at, value in others if self._is_independent(tainted, value)))
+
+    def _is_independent(self, tainted: TaintedValue, other: Expression) -> bool:
+        """Whether a value does not follow the order of a set: numbers, or what is made of something else."""
+        if isinstance(other, Call) and last_identifier(other.func) in _NUMBERING:
+            return True
+        if (
+            tainted.taint.kind != "set"
+            or not isinstance(other, Ref | Collection)
+            or self._may_be_in_order(tainted, other)
+        ):
+            return False
+        values = [value for _, value in self._analysis.names.values(tainted.path, other)]
+        return not any(
+            (isinstance(each, Collection) and not each.items) or self._may_be_in_order(tainted, each) for each in values
+        )
+
+    def _may_be_in_order(self, tainted: TaintedValue, value: Expression) -> bool:
+        """Whether a value mentions what a set is made of, or its variable."""
+        roots = {root for each in subexpressions(tainted.node) if isinstance(each, Ref) for root in each.roots}
+        return any(isinstance(each, Ref) and not roots.isdisjoint(each.roots) for each in subexpressions(value))
 
     def _makes_columns(self, path: str, call: Call) -> bool:
         """Whether a call takes a dictionary for its values, as ``pandas.DataFrame(columns)`` does."""
@@ -344,7 +400,7 @@ def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]
         yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, taint.as_sequence())])
     elif taint.kind == "set" and word in ("union", "symmetric_difference", "intersection"):
         yield TaintedValue(tainted.path, call, SET)
-    elif taint.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted"):
+    elif taint.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted", "index", "get"):
         yield TaintedValue(tainted.path, call, SCALAR)
 
 

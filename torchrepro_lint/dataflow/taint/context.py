@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchrepro_lint.dataflow.taint.transfer import DynamicCalls
+    from torchrepro_lint.dataflow.training_steps import CallEffects
     from torchrepro_lint.dataflow.uses import DefUse
     from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.names import Names
@@ -130,6 +131,11 @@ class TaintContext(Protocol):
     names: Names
     uses: DefUse
     dynamic_calls: DynamicCalls
+    call_effects: CallEffects
+
+    def has_optimizer(self, path: str) -> bool:
+        """Whether a file has a step of an optimizer."""
+        ...
 
     @property
     def methods(self) -> MethodTransfer:

@@ -7,13 +7,14 @@ order.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Container, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.dataflow.taint.callee_effects import callee_effects
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
+from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
+from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -23,7 +24,6 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     Expression,
-    Function,
     If,
     Loop,
     Operation,
@@ -33,115 +33,44 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.use_def import bound_references, targets
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-# A reference compared by value: its roots and its path.
-_RefKey: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
-
-
-def callee_effects(
-    analysis: TaintContext,
-    path: str,
-    call: Call,
-    names: tuple[str, ...],
-    spot: ExpressionPosition,
-    is_outside: Callable[[Ref], bool],
-) -> Iterator[TaintStep]:
-    """The side effects of a callee: reads of what it appends to its receiver, its arguments or module variables."""
-    for name in names:
-        file = path_of(name)
-        for function in analysis.names.functions(name) if ":" in name else ():
-            for ref, taint in _containers_filled(function):
-                yield from _read(analysis, path, file, call, function, ref, taint, spot, is_outside)
-
-
-def _read(
-    analysis: TaintContext,
-    path: str,
-    file: str,
-    call: Call,
-    function: Function,
-    ref: Ref,
-    taint: OrderTaint,
-    spot: ExpressionPosition,
-    is_outside: Callable[[Ref], bool],
-) -> Iterator[TaintStep]:
-    start = f"{function.name}.<locals>."
-    params = [param.name for param in function.params]
-    for root in ref.roots:
-        word = root[len(start) :] if root.startswith(start) else ""
-        if function.owner and params and word == params[0] and len(ref.path) == 1:
-            receiver = call.func
-            if isinstance(receiver, Ref) and is_outside(receiver):
-                inside = analysis.uses.spots(file).of(ref) or spot
-                yield from analysis.reads(file, ref, taint, inside, ref.end)
-        elif word in params and not ref.path and not function.owner:
-            position = params.index(word)
-            given = call.args[position].value if position < len(call.args) else None
-            if isinstance(given, Ref) and is_outside(given):
-                yield from analysis.reads(path, given, taint, spot, call.end)
-        elif not word and root.startswith(":"):
-            inside = analysis.uses.spots(file).of(ref) or spot
-            yield from analysis.reads(file, ref, taint, inside, ref.end)
-
-
-def _containers_filled(function: Function) -> Iterator[tuple[Ref, OrderTaint]]:
-    """The containers that a function appends to, or in which it numbers something, each with its taint."""
-    filled = {_ref_key(whole) for _, whole, _ in _element_assignments(function)}
-    numbers = set(_counters(function, filled))
-    for statement, whole, keys in _element_assignments(function):
-        said = [*subexpressions(statement.value), *keys] if statement.value is not None else []
-        if any(_is_length(each, filled) or _ref_key(each) in numbers for each in said):
-            yield whole, container_of(SCALAR)
-    for body in statements(function.body):
-        for expression in expressions(body):
-            for each in subexpressions(expression):
-                match each:
-                    case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
-                        yield func._replace(path=tuple(words)), LISTING
-
-
-def _element_assignments(function: Function) -> Iterator[tuple[Assign, Ref, tuple[Expression, ...]]]:
-    """The assignments ``whole[keys] = …`` of a function."""
-    for each in statements(function.body):
-        if isinstance(each, Assign):
-            for target in each.targets:
-                if isinstance(target, Subscript) and isinstance(target.value, Ref):
-                    yield each, target.value, target.indices
-
-
-def _counters(function: Function, filled: Container[_RefKey | None]) -> Iterator[_RefKey]:
-    """The counters of a function: ``number = len(self.ids)``, ``self.size += 1``."""
-    for statement in statements(function.body):
-        if isinstance(statement, Assign) and statement.value is not None:
-            counts = statement.op == "+=" and isinstance(statement.value, Constant) and statement.value.value == 1
-            if counts or (statement.op == "=" and _is_length(statement.value, filled)):
-                yield from (found for target in statement.targets if (found := _ref_key(target)) is not None)
-
-
-def _ref_key(expression: Expression) -> _RefKey | None:
-    return (expression.roots, expression.path) if isinstance(expression, Ref) else None
-
-
-def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> bool:
-    """Whether an expression is ``len(self.ids)`` of a container that the function fills."""
-    if not isinstance(expression, Call) or last_identifier(expression.func) != "len":
-        return False
-    return any(_ref_key(arg.value) in filled for arg in expression.args if isinstance(arg.value, Ref))
-
-
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
-_TRAINING = frozenset({"backward", "train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
-# The same of torch itself, where inference knows what the loss or the optimizer is.
-_TORCH_TRAINS = re.compile(r"torch\.(?:.*\.backward|optim\.(?!lr_scheduler\.).*\.step)$")
+# The larger and the smaller of two values.
+_EXTREMES = frozenset(
+    {("builtins.max", ()), ("builtins.min", ())}
+    | {("torch", (word,)) for word in ("max", "min", "maximum", "minimum", "fmax", "fmin")}
+    | {("numpy", (word,)) for word in ("maximum", "minimum", "fmax", "fmin")}
+)
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
+
+
+def round_effects(
+    analysis: TaintContext, path: str, calls: list[Call], is_outside: Callable[[Ref], bool]
+) -> Iterator[Sink]:
+    """The first of a round's calls that trains an older model or draws from an older generator, as a sink.
+
+    A round that seeds the generators draws the same in any order. One that makes its own optimizer trains a model of its own.
+    """
+    effects = [(call, analysis.call_effects.of(path, call, is_outside)) for call in calls]
+    done = frozenset(effect for _, each in effects for effect in each)
+    trains = {STEPS} if OPTIMIZER not in done else set()
+    if BACKWARD in done and trains and (STEPS in done or analysis.has_optimizer(path)):
+        trains.add(BACKWARD)
+    if SEEDS in done:
+        trains.discard(BACKWARD)
+    for call, each in effects:
+        if not trains.isdisjoint(each):
+            yield Sink(path, call, "trained with")
+            return
+    yield from (Sink(path, call, "drawn for") for call, each in effects if DRAWS in each and SEEDS not in done)
 
 
 def loop_effects(
@@ -201,6 +130,7 @@ class _LoopBody:
                         self.fresh.update(ref.roots)
 
     def effects(self) -> Iterator[TaintStep]:
+        yield from self._side_effects()
         for statement, tests in _guarded(self.loop.body, ()):
             if isinstance(statement, Assign) and statement.value is not None:
                 yield from self._assigned(statement, tests)
@@ -212,6 +142,17 @@ class _LoopBody:
                         yield from self._called(each)
                     elif isinstance(each, Operation) and each.op == "yield" and self._varies(each):
                         yield from self._given(LISTING)
+
+    def _side_effects(self) -> Iterator[Sink]:
+        """The first call that trains or draws, so that rounds depend on those before."""
+        calls = (
+            each
+            for statement in statements(self.loop.body)
+            for expression in expressions(statement)
+            for each in subexpressions(expression)
+            if isinstance(each, Call)
+        )
+        yield from round_effects(self.analysis, self.path, list(calls), self._is_outside)
 
     def _repeats(self, statement: Assign, ref: Ref) -> bool:
         """Whether an assignment reads the variable's previous value: ``x = x + y``, ``x += y``."""
@@ -269,6 +210,15 @@ class _LoopBody:
                         yield from self.analysis.reads(
                             self.path, whole, container_of(SCALAR), self._spot(statement), statement.end
                         )
+                    if self._orders_keys(whole, target):
+                        yield from self.analysis.reads(self.path, whole, MAPPING, self._spot(statement), statement.end)
+
+    def _orders_keys(self, whole: Ref, target: Subscript) -> bool:
+        """Whether a loop along a set puts new keys into a dictionary that was empty."""
+        if self.tainted.taint.kind not in ("set", "mapping") or not any(map(self._is_own, target.indices)):
+            return False
+        found = [value for _, value in self.analysis.names.values(self.path, whole)]
+        return bool(found) and all(map(_is_empty_dict, found))
 
     def _plain(self, statement: Assign, target: Ref, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         """An accumulated value is a list in the order of the rounds; of another the last round decides."""
@@ -367,23 +317,11 @@ class _LoopBody:
             yield from self._grown(call)
         elif word in _WRITING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
             yield Sink(self.path, call, "written")
-        elif (word in _TRAINING and not names) or any(map(_TORCH_TRAINS.match, names)):
-            yield Sink(self.path, call, "trained with")
-        elif self._draws(names):
-            yield Sink(self.path, call, "drawn for")
         elif varies:
             yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 
     def _spot_of(self, call: Call) -> ExpressionPosition:
         return self.spots.of(call) or self.inside
-
-    def _draws(self, names: tuple[str, ...]) -> bool:
-        for name in names:
-            if ":" not in name and name.startswith(("random.", "numpy.random.", "torch.rand", "torch.nn.init.")):
-                return not name.startswith(
-                    ("random.seed", "random.Random", "numpy.random.seed", "numpy.random.default")
-                )
-        return False
 
     def _grown(self, call: Call) -> Iterator[TaintStep]:
         """``items.append(x)``, ``groups[key].append(x)``, ``groups.setdefault(key, []).append(x)``."""
@@ -448,14 +386,30 @@ def _is_count(value: Expression) -> bool:
 def _is_extreme(value: Expression, target: Ref) -> bool:
     """Whether a value is a running extreme, ``last = max(last, step)``: the same in any order."""
     match value:
-        case Call(func=Ref(roots=("builtins.max" | "builtins.min",), path=()), args=args) if len(args) > 1:
+        case Operation(op="if", operands=(Operation(op="<" | ">" | "<=" | ">=", operands=compared), *sides)):
+            return any(_is_variable(each, target) for each in compared) and any(
+                _is_variable(each, target) for each in sides
+            )
+        case Call(func=Ref(roots=(root,), path=path), args=args) if (root, path) in _EXTREMES and len(args) > 1:
             given = [arg.value for arg in args if arg.keyword is None and not arg.star]
-            others = [
-                each for each in given if not (isinstance(each, Ref) and each.roots == target.roots and not each.path)
-            ]
+            others = [each for each in given if not _is_variable(each, target)]
             return len(others) < len(given) == len(args) and all(
                 _roots_in(each).isdisjoint(target.roots) for each in others
             )
+    return False
+
+
+def _is_variable(expression: Expression, target: Ref) -> bool:
+    return isinstance(expression, Ref) and expression.roots == target.roots and not expression.path
+
+
+def _is_empty_dict(value: Expression) -> bool:
+    match value:
+        case Collection(kind="dict", items=()):
+            return True
+        case Call(func=func, args=args):
+            word = last_identifier(func)
+            return word == "defaultdict" or (word in ("dict", "OrderedDict", "Counter") and not args)
     return False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.effects import loop_effects
+from torchrepro_lint.dataflow.taint.effects import loop_effects, round_effects
 from torchrepro_lint.dataflow.taint.propagation import assign_target, observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
@@ -90,7 +90,14 @@ class LoopTaint:
         names = {root for ref in bound_references(clause.target) for root in ref.roots}
         if tainted.taint.is_unordered and _mentions(parent, names):
             then += _result_of_comprehension(tainted, parent)
+        if tainted.taint.is_unordered:
+            then += self._rounds(tainted.path, parent, names)
         yield from observe_order(tainted, tainted.node, then)
+
+    def _rounds(self, path: str, parent: Comprehension, own: set[str]) -> Iterator[TaintStep]:
+        """The draws for the elements of a comprehension."""
+        calls = [each for one in parent.elements for each in subexpressions(one) if isinstance(each, Call)]
+        yield from round_effects(self._analysis, path, calls, lambda ref: own.isdisjoint(ref.roots))
 
 
 def _result_of_comprehension(tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
+from torchrepro_lint.dataflow.taint.ties import has_tying_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
@@ -21,12 +22,14 @@ from torchrepro_lint.dataflow.taint.transfer import (
     sort_key,
 )
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
+# Calls that apply a function to each of some elements.
+_MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})
 # Attributes that are alike for all elements.
 _UNIFORM_ATTRIBUTES = frozenset(
     {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
@@ -93,6 +96,8 @@ class MethodTaint:
             yield from self._called(tainted, word, spot.parent)
         elif spot.written:
             return
+        elif not rest and isinstance(spot.parent, Call) and (result := _by_method(tainted.taint, word)) is not None:
+            yield from self._handed_on(tainted, result, spot.parent)
         elif tainted.taint.kind in ("sequence", "ranked", "fresh"):
             yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
         elif tainted.taint.kind == "plain" and word in _FIELDS and (inner := tainted.taint.item(_FIELDS[word])):
@@ -108,7 +113,7 @@ class MethodTaint:
         path, taint = tainted.path, tainted.taint
         match taint.kind:
             case "set":
-                if word == "pop":
+                if word == "pop" and not self._is_single_receiver(path, call):
                     yield OrderObservation(path, call, tainted.node, (TaintedValue(path, call, SCALAR),))
                 elif returns_set(word):
                     yield TaintedValue(path, call, SET)
@@ -128,14 +133,30 @@ class MethodTaint:
             case _ if word not in ORDER_FREE_METHODS:
                 yield TaintedValue(path, call, taint)
 
+    def _handed_on(self, tainted: TaintedValue, result: OrderTaint, call: Call) -> Iterator[TaintStep]:
+        """A bound method as an argument: ``map(table.get, labels)``, ``sorted(labels, key=table.get)``."""
+        word = last_identifier(call.func)
+        keyed = any(arg.value is tainted.node and arg.keyword == "key" for arg in call.args)
+        if keyed and not (tainted.taint.kind == "sequence" and tainted.attributes == ("__getitem__",)):
+            # Sorting positions by what a list has there gives that in order.
+            yield TaintedValue(tainted.path, call, SCALAR if word in ("max", "min") else LISTING)
+        elif word in _MAPPING_WORDS and not keyed:
+            yield TaintedValue(tainted.path, call, container_of(result))
+        elif word == "vectorize":
+            spot = self._analysis.uses.spots(tainted.path).of(call)
+            if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is call:
+                yield TaintedValue(tainted.path, spot.parent, container_of(result))
+
     def _sorted_in_place(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """The reads of a list after ``files.sort(key=os.path.getmtime)``, which leaves its order arbitrary."""
         key, spot = sort_key(self._analysis.names, tainted.path, call), self._analysis.uses.spots(tainted.path).of(call)
-        if (key in TYING or tainted.taint == FRESH) and spot is not None and isinstance(call.func, Ref):
+        fresh = tainted.taint == FRESH
+        tied = not fresh and key not in TYING and has_tying_key(self._analysis.names, tainted.path, call)
+        if (tied or fresh or key in TYING) and spot is not None and isinstance(call.func, Ref):
             receiver = call.func._replace(path=call.func.path[:-1])
-            kept = FRESH if tainted.taint == FRESH else RANKED
+            kept = FRESH if fresh else LISTING if tied else RANKED
             for read in self._analysis.reads(tainted.path, receiver, kept, spot, call.end):
-                yield read._replace(sorted_by=key)
+                yield read if tied else read._replace(sorted_by=key)
 
     def _mapping(self, tainted: TaintedValue, word: str, call: Call) -> Iterator[TaintStep]:
         inner = tainted.taint.item(None)
@@ -147,6 +168,8 @@ class MethodTaint:
             )
         elif word in ("get", "pop", "setdefault") and inner:
             yield TaintedValue(tainted.path, call, inner)
+        elif word in ("most_common", "elements"):
+            yield TaintedValue(tainted.path, call, LISTING)
         elif word == "popitem":
             yield OrderObservation(tainted.path, call, tainted.node, (TaintedValue(tainted.path, call, SCALAR),))
 
@@ -177,6 +200,11 @@ class MethodTaint:
             result = (RANKED if taint.kind == "ranked" else LISTING) if _is_whole(subscript) else SCALAR
             yield from observe_order(tainted, subscript, [TaintedValue(path, subscript, result)])
 
+    def _is_single_receiver(self, path: str, call: Call) -> bool:
+        """Whether the program ensures that the set has one element of which a call runs a method."""
+        func = call.func
+        return isinstance(func, Ref) and self._analysis.uses.single(path, func._replace(path=func.path[:-1]), func)
+
     def is_single(self, tainted: TaintedValue) -> bool:
         """Whether the program ensures that there is one element."""
         node = tainted.node
@@ -186,7 +214,9 @@ class MethodTaint:
 
 
 def is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
-    """Whether a method of a class sorts the list in an attribute, or assigns a sorted one."""
+    """Whether a method of a class sorts the list in an attribute, or assigns a sorted one, as a property's setter may."""
+    if word in analysis.names.property_words and _is_set_sorted(analysis, owner, word):
+        return True
     for path, expression, rest in analysis.uses.of_attribute(owner, word):
         spot = analysis.uses.spots(path).of(expression)
         if spot is None or not isinstance(spot.parent, Call) or sort_key(analysis.names, path, spot.parent) in TYING:
@@ -200,6 +230,30 @@ def is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
     return False
 
 
+def _is_set_sorted(analysis: TaintContext, owner: str, word: str) -> bool:
+    """Whether the setter of a property sorts the value that it is given."""
+    path, name = path_of(owner), f"{owner[len(path_of(owner)) :]}.{word}"
+    setters = (
+        each
+        for each in analysis.uses.facts(path).functions
+        if each.name == name
+        and len(each.params) > 1
+        and any(last_identifier(one) == "setter" for one in each.decorators)
+    )
+    return any(
+        isinstance(call, Call)
+        and last_identifier(call.func) == "sorted"
+        and isinstance(arg.value, Ref)
+        and f"{name}.<locals>.{each.params[1].name}" in arg.value.roots
+        for each in setters
+        for statement in statements(each.body)
+        for expression in expressions(statement)
+        for call in subexpressions(expression)
+        if isinstance(call, Call)
+        for arg in call.args[:1]
+    )
+
+
 def _assigns(spot: ExpressionPosition, word: str) -> bool:
     targets = getattr(spot.statement, "targets", ())
     return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
@@ -209,6 +263,14 @@ def _is_literal(subscript: Subscript) -> bool:
     """Whether a subscript names a place or a range of places by constants."""
     inner = (each for index in subscript.indices for each in subexpressions(index))
     return all(isinstance(each, Constant | Operation) for each in inner)
+
+
+def _by_method(taint: OrderTaint, word: str) -> OrderTaint | None:
+    """The taint of what a bound method returns for one argument: of ``table.get``, ``classes.index``."""
+    if taint.kind in ("sequence", "ranked"):
+        return SCALAR if word in ("index", "__getitem__") else None
+    inner = taint.item(None) if taint.kind in ("plain", "table", "mapping") else None
+    return inner if word in ("get", "__getitem__", "pop") else None
 
 
 def _element_by_method(taint: OrderTaint, word: str) -> OrderTaint | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -24,7 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier, path_of
+from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, path_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
@@ -57,6 +58,11 @@ def elements_are_numbers(project: ValueFlow, path: str, expression: Expression) 
     could not be elements of a set.
     """
     return _ElementSearch(project, path).at(expression, (None,))
+
+
+def is_number(project: ValueFlow, path: str, expression: Expression) -> bool:
+    """Whether an expression is a number."""
+    return _ElementSearch(project, path).number(expression)
 
 
 def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
@@ -108,6 +114,8 @@ class _ElementSearch:
         if not all("<locals>" in root for root in roots) or len(self._seen) > _MOST:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
+        if any(_is_given_unseen(self._project, self._path + root) for root in roots if root not in known):
+            return False  # its first value is read, which is unknown
         self._seen.update((root, places) for root in known)
         parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
         parts += [(value, rest) for root in known for value, rest in self._put_into(root, places)]
@@ -127,6 +135,20 @@ class _ElementSearch:
             if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
                 rest = {**dict.fromkeys(_ADDING, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(read.path[0])
                 yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
+        written = self._project.of_file("element writes", self._path, self._element_writes)
+        yield from ((value, places[1:]) for value in written.get(root, ()))
+
+    def _element_writes(self, path: str) -> dict[str, tuple[Expression, ...]]:
+        """What is written under the keys of a file's variables: ``numbers[word] = len(numbers)``."""
+        found: dict[str, list[Expression]] = {}
+        for body in bodies(self._project.files[path]):
+            for each in statements(body):
+                match each:
+                    case Assign(targets=(Subscript(value=Ref(roots=(root,), path=())),), value=value) if (
+                        value is not None
+                    ):
+                        found.setdefault(root, []).append(value)
+        return with_tuples(found)
 
     def at(self, whole: Expression, places: _ElementPath) -> bool:
         """Whether there are numbers at a path into nested containers; None in the path stands for any element."""
@@ -181,8 +203,14 @@ class _ElementSearch:
         returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
         if not returned or self._hops > _MOST_CALLS:
             return False
-        looks = {name: _ElementSearch(self._project, path_of(name), self._hops + 1) for name in names}
+        looks = {name: _ElementSearch(self._project, path_of(name), self._hops + 1) for name, _ in returned}
         return all(looks[name].at(each, places) for name, each in returned)
+
+
+def _is_given_unseen(project: ValueFlow, variable: str) -> bool:
+    """Whether a variable is a parameter that no call is seen to pass, so that its first value is unknown."""
+    resolver = project.resolver
+    return resolver.parameter(variable) is not None and not resolver.passed(variable)
 
 
 def _of_sets(call: Call) -> list[Expression] | None:
@@ -198,8 +226,8 @@ def _of_sets(call: Call) -> list[Expression] | None:
 def _is_empty(value: Expression) -> bool:
     match value:
         case Call(func=func, args=()):
-            return last_identifier(func) in ("set", "frozenset", "list")
-        case Collection(kind="list", items=()):
+            return last_identifier(func) in ("set", "frozenset", "list", "dict")
+        case Collection(kind="list" | "dict", items=()):
             return True
     return False
 
@@ -216,6 +244,10 @@ def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | 
                 places.append(None)
             case (Constant(value=int(index)),):
                 places.append(index)
+            case (Operation(op=":"),):
+                return None
+            case (_,):
+                places.append(None)
             case _:
                 return None
         inner = inner.value
@@ -281,10 +313,10 @@ _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 def _has_stable_elements(
     project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]
 ) -> bool:
-    """``seen`` breaks cycles: a reference that was seen is decided by the rest."""
+    """``seen`` breaks cycles: a reference that was seen is decided by the rest, but for the first value of a parameter."""
     key = (path, expression.start, expression.end)
     if isinstance(expression, Ref) and key in seen:
-        return True
+        return expression.path != () or not any(_is_given_unseen(project, path + root) for root in expression.roots)
     seen.add(key)
     match expression:
         case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -47,10 +48,10 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
 
 
-_MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference"})
+_MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference", "WeakSet"})
 # Longer displays are tables of data; their first items are representative.
 MOST_ITEMS = 32
-_ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet"})
+_ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet", "WeakSet"})
 
 
 def makes_set(value: Expression) -> bool:
@@ -62,11 +63,18 @@ def makes_set(value: Expression) -> bool:
             return True
         case Call(func=func):
             return last_identifier(func) in _MAKERS
+        case Operation(op=op, operands=operands) if op in SET_ALGEBRA:
+            return any(map(is_view, operands))
         case Comprehension(elements=elements):
             return makes_set(elements[-1])
         case Collection(items=items):
             return any(makes_set(each) for each in items[:MOST_ITEMS] if each is not None)
     return False
+
+
+def is_view(value: Expression) -> bool:
+    """Whether an expression is written like the keys or items of a dictionary, whose algebra gives sets."""
+    return type(value) is Call and not value.args and last_identifier(value.func) in ("keys", "items")
 
 
 def mentions_set_type(annotation: Expression | None) -> bool:
@@ -94,10 +102,42 @@ def returns_set(names: Names, function: str) -> bool:
     return any(mentions_set_type(each.returns) for each in names.functions(function))
 
 
+def member_returns(names: Names, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+    """What a property returns that an expression reads, or a method that it calls on an object that calls pass on."""
+    match value:
+        case Ref(path=(*before, word)) as ref if word in names.property_words:
+            base, is_call = ref._replace(path=tuple(before)), False
+        case Call(func=Ref(path=(*before, word)) as ref) if not names.names(path, ref):
+            base, is_call = ref._replace(path=tuple(before)), True
+        case _:
+            return
+    for owner in _classes_of(names, path, base):
+        for method in names.methods(owner, word):
+            if ":" in method and (is_call or names.is_property(method)):
+                yield from ((path_of(method), each) for each in names.return_expressions(method))
+                if returns_set(names, method):
+                    yield path_of(method), _SET
+
+
+def _classes_of(names: Names, path: str, base: Ref) -> Iterator[str]:
+    """The classes of the project of which a variable holds an object."""
+    found = [name.removesuffix("()") for name in names.names_of(path, base) if ":" in name and name.endswith("()")]
+    if not found:
+        made = ((file, value) for file, value in names.values(path, base) if isinstance(value, Call))
+        found = [name for file, call in made for name in names.names(file, call.func) if ":" in name]
+    yield from (name for name in dict.fromkeys(found) if names.classes(name))
+
+
+# Stands for a set among values.
+_SET = Collection(0, 0, "set", ())
+
+
 def _word(ref: Ref) -> str:
     return ref.path[-1] if ref.path else ref.roots[-1].rpartition(".")[2]
 
 
+# Operators of sets that give a set.
+SET_ALGEBRA = frozenset({"-", "|", "&", "^"})
 # Operators that give one of their operands, or a set made of them.
 SET_OPERATORS = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})
 # Methods that return their receiver or an element of it; calls that return their argument.
@@ -159,14 +199,17 @@ class _SetSearch:
             case Call(func=func, args=args):
                 if last_identifier(func) in IDENTITY_CALLS or last_identifier(func) in ITERATING_CALLS:
                     return any(self.may_be(path, arg.value) or mentions_set_type(arg.value) for arg in args)
-                return any(returns_set(names, name) for name in names.names(path, func) if ":" in name)
+                if any(returns_set(names, name) for name in names.names(path, func) if ":" in name):
+                    return True
             case Operation(op=op, operands=operands) if op in SET_OPERATORS:
                 return any(self.may_be(path, each) for each in operands)
             case Subscript(value=inner) | Attribute(value=inner):
                 return self.may_be(path, inner)
             case Collection(kind="list" | "tuple", items=items):
                 return any(isinstance(each, Ref) and self.may_be(path, each) for each in items[:MOST_ITEMS])
-        return _is_annotated(names, path, value)
+        if _is_annotated(names, path, value):
+            return True
+        return any(self.may_be(file, each) for file, each in member_returns(names, path, value))
 
 
 def _is_annotated(names: Names, path: str, value: Expression) -> bool:
@@ -194,8 +237,6 @@ _MOST_VALUES = 1000
 _MOST_STEPS = 100_000
 # Stands for a value without a key.
 _UNNAMED = -1
-# Stands for a set among values.
-_SET = Collection(0, 0, "set", ())
 
 
 class NonSets:
@@ -256,6 +297,7 @@ class NonSets:
 
     def _sources_of(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
         """What a value may stand for, one step back."""
+        yield from member_returns(self._names, path, value)
         match value:
             case Ref(path=()):
                 for root in value.roots:
@@ -328,7 +370,7 @@ _ITERATING_WORDS = frozenset(
     | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
     | {"asarray", "fromiter", "tensor", "as_tensor", "stack", "cat", "concat", "concatenate", "Series", "Index"}
     | {"DataFrame", "tqdm", "track", "choice", "choices", "sample", "shuffle", "permutation", "fromkeys", "dict"}
-    | {"OrderedDict", "extend", "dumps", "ModuleList", "Sequential", "Parallel", "gather", "Subset"}
+    | {"OrderedDict", "extend", "dumps", "ModuleList", "Sequential", "Parallel", "gather", "Subset", "Counter"}
 )
 _BY_KEYWORDS = frozenset({"dict", "OrderedDict"})
 
@@ -358,7 +400,23 @@ def iterated_arguments(call: Call) -> list[Expression]:
         return [arg.value for arg in call.args if arg.keyword is None]
     if word == "iter" and len(call.args) > 1:
         return []  # it calls the first until it returns the second
+    if word in KEYED_WORDS:
+        return [arg.value for arg in call.args if arg.star == "*" or (arg.keyword is None and takes_key(call))]
+    if word == "update" and len(call.args) == 1:
+        return [call.args[0].value]  # of a counter
     return [arg.value for arg in call.args if word in _ITERATING_WORDS or arg.star == "*"]
+
+
+def popped(call: Call) -> Expression | None:
+    """The expression whose method ``pop`` a call without arguments runs; it stands for the method of the set."""
+    return call.func if not call.args and last_identifier(call.func) == "pop" else None
+
+
+def receiver(method: Expression) -> Expression:
+    """What a method is read of: ``names`` of ``names.pop``."""
+    if isinstance(method, Ref):
+        return method._replace(path=method.path[:-1])
+    return method.value if isinstance(method, Attribute) else method
 
 
 def iterates_value(statement: Assign) -> bool:
@@ -369,6 +427,8 @@ def iterates_value(statement: Assign) -> bool:
 def _of_call(it: Call, found: list[Expression]) -> Sequence[Expression]:
     func, args = it.func, it.args
     if not args:
+        if popped(it) is not None:
+            found.append(func)
         return () if type(func) is Ref else (func,)
     found += iterated_arguments(it)
     values = [arg.value for arg in args]

@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     is_membership_name,
     mapping_to,
 )
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -28,6 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    Lambda,
     Loop,
     Operation,
     Ref,
@@ -36,7 +38,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.use_def import bound_references
-from torchrepro_lint.syntax.visitor import last_identifier, statements
+from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -48,8 +50,83 @@ _ORDER_FREE_CALLS = frozenset({"enumerate", "len", "sorted", "min", "max", "any"
 _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">=", "not"})
 
 
+_RANKING = frozenset({"argsort", "lexsort", "sorted"})
+
+
 def is_index_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
-    """Whether a list built along a set is read at the index of the set's element."""
+    """Whether a list built along a set is read at the index of the set's element, or a list at the places that sort it."""
+    return _is_ranked(project, path, subscript) or _is_aligned(project, path, subscript)
+
+
+def _is_ranked(project: ValueFlow, path: str, subscript: Subscript) -> bool:
+    """Whether the index comes from a sort of the same list: ``names[i]`` for ``i in np.argsort(names)``."""
+    match subscript:
+        case Subscript(value=Ref(roots=(made,), path=()), indices=(Ref(roots=(index,), path=()),)):
+            return any(_sorts(project, path, each, made) for each in _index_values(project, path, index))
+    return False
+
+
+def _index_values(project: ValueFlow, path: str, index: str) -> Iterator[Expression]:
+    """What an index stands for, or what the loop iterates whose variable it is."""
+    known = project.value_sources.assignments(path)
+    for each in known.get(index, ()):
+        value = each.value.value if isinstance(each.value, Subscript) and not each.value.indices else each.value
+        if isinstance(value, Ref) and not value.path:
+            yield from (one.value for root in value.roots for one in known.get(root, ()) if one.value is not None)
+        elif value is not None:
+            yield value
+
+
+def _sorts(project: ValueFlow, path: str, value: Expression, made: str) -> bool:
+    """Whether a call gives the places of a list's elements in order."""
+    if not isinstance(value, Call) or last_identifier(value.func) not in _RANKING:
+        return False
+    inner = [*subexpressions(value)]
+    for each in subexpressions(value):
+        if isinstance(each, Lambda):
+            inner += (
+                one
+                for found in project.resolver.return_expressions(path + each.function)
+                for one in subexpressions(found)
+            )
+    return any(isinstance(each, Ref) and made in each.roots for each in inner)
+
+
+def cancels(project: ValueFlow, path: str, subscript: Subscript) -> bool:
+    """Whether the order of indices has no effect, since the same index stands on both sides: ``out[i] = x[i]``."""
+    spot = project.uses.spots(path).of(subscript)
+    match subscript.indices, spot.statement if spot is not None else None:
+        case (Ref() as index,), Assign(targets=(Subscript(indices=(Ref() as other,)),), value=value) if (
+            value is not None and _same_ref(index, other)
+        ):
+            assert spot is not None
+            own = [one for each in subexpressions(value) if _has_index(each, index) for one in subexpressions(each)]
+            rounds = {
+                root
+                for block in spot.blocks
+                if isinstance(block.owner, Loop) and block.owner.target is not None
+                for ref in bound_references(block.owner.target)
+                for root in ref.roots
+            }
+            left = [
+                each for each in subexpressions(value) if isinstance(each, Ref) and not any(each is one for one in own)
+            ]
+            return bool(own) and all(rounds.union(index.roots).isdisjoint(each.roots) for each in left)
+    return False
+
+
+def _has_index(value: Expression, index: Ref) -> bool:
+    match value:
+        case Subscript(indices=(Ref() as other,)):
+            return _same_ref(index, other)
+    return False
+
+
+def _same_ref(one: Ref, other: Ref) -> bool:
+    return (one.roots, one.path) == (other.roots, other.path)
+
+
+def _is_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
     spots = project.uses.spots(path)
     spot = spots.of(subscript)
     match subscript:
@@ -274,10 +351,14 @@ def _in_expression(
     path, node, taint = tainted.path, tainted.node, tainted.taint
     match parent:
         case Call():
-            yield from _in_call(analysis, tainted, spot, parent)
+            yield from (
+                _run_in_order(analysis, tainted, parent)
+                if parent.func is node
+                else analysis.arguments.steps(tainted, parent, spot)
+            )
         case Subscript(value=value) if value is node:
             yield from analysis.methods.picked(tainted, parent)
-        case Subscript():
+        case Subscript() if not cancels(analysis.project, path, parent):
             if spot.written or _is_stored(analysis, path, parent):
                 if taint.kind == "scalar":
                     yield Sink(path, parent, "stored")
@@ -293,13 +374,12 @@ def _in_expression(
             yield TaintedValue(path, parent, taint, (word,))
 
 
-def _in_call(
-    analysis: TaintContext, tainted: TaintedValue, spot: ExpressionPosition, call: Call
-) -> Iterator[TaintStep]:
-    """An argument of a call; or the callee, which only a module that is made of others can be."""
-    if call.func is not tainted.node:
-        yield from analysis.arguments.steps(tainted, call, spot)
-    elif tainted.taint.kind == "sequence":
+def _run_in_order(analysis: TaintContext, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+    """The result of a module that is called and runs modules one after the other."""
+    if (
+        tainted.taint.kind == "sequence"
+        and type_inference(analysis.project).of(tainted.path, tainted.node).kind == "module"
+    ):
         yield TaintedValue(tainted.path, call, SCALAR)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
-from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor, has_stable_elements, has_stable_hash
+from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor, has_stable_elements
 from torchrepro_lint.dataflow.taint.prefilter import (
     iterated_arguments,
     iterates_operand,
     iterates_value,
     iteration_sites,
     may_be_set,
+    popped,
+    receiver,
 )
 from torchrepro_lint.dataflow.taint.propagation import transfer
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
@@ -265,11 +268,15 @@ _ELSEWHERE = frozenset(
 
 
 class SetOrder(NamedTuple):
-    """An observation of a set's order, the type of its elements, and the sink that it reaches."""
+    """An observation of a set's order, the type of its elements, and the sink that it reaches.
+
+    ``in_table`` says that a table holds the set; other code may put other elements into it.
+    """
 
     order: OrderObservation
     elements: AbstractValue
     taken: Sink
+    in_table: bool
 
 
 def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
@@ -280,19 +287,27 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
     for node, spot in analysis.uses.spots(path).items() if likely else ():
         if id(node) not in likely or not may_iterate(node, spot):
             continue
-        what = inference.of(path, node)
-        if what.kind not in _SETS or has_stable_hash(what.element) or has_stable_elements(project, path, node):
+        whole = _set_of(node)
+        what = inference.of(path, whole)
+        held = analysis.set_tables.elements(path, whole) if what.kind not in _SETS else None
+        what = what if held is None else AbstractValue("set", contents=held)
+        if what.kind not in _SETS or has_repeated_hash(project, what.element):
             continue
-        if isinstance(node, Ref) and _is_passed_lists(project, path, node):
+        if has_stable_elements(project, path, whole) or becomes_tensor(project, path, spot):
             continue
-        if becomes_tensor(project, path, spot):
+        if isinstance(whole, Ref) and _is_passed_lists(project, path, whole):
             continue
-        for step in transfer(analysis, TaintedValue(path, node, SET)):
+        for step in transfer(analysis, TaintedValue(path, node, SET, ("pop",) if whole is not node else ())):
             if (
                 isinstance(step, OrderObservation)
                 and (taken := decisive_sink(project, path, step.continuations)) is not None
             ):
-                yield SetOrder(step, what.element, taken)
+                yield SetOrder(step, what.element, taken, held is not None)
+
+
+def _set_of(node: Expression) -> Expression:
+    """The set whose order an expression takes: that of which the method ``pop`` is read."""
+    return receiver(node) if isinstance(node, Ref | Attribute) and last_identifier(node) == "pop" else node
 
 
 def _candidates(project: TaintFlow, path: str) -> set[int]:
@@ -301,7 +316,12 @@ def _candidates(project: TaintFlow, path: str) -> set[int]:
     return {
         id(node)
         for node in iteration_sites(project.files[path])
-        if _may_give_set(node) and not non_sets.is_never_set(path, node) and may_be_set(project.resolver, path, node)
+        for whole in [_set_of(node)]
+        if _may_give_set(whole)
+        and (
+            (not non_sets.is_never_set(path, whole) and may_be_set(project.resolver, path, whole))
+            or project.taint.set_tables.elements(path, whole) is not None
+        )
     }
 
 
@@ -337,7 +357,7 @@ def may_iterate(node: Expression, spot: ExpressionPosition) -> bool:
         case None:
             return isinstance(spot.statement, Loop) or _is_unpacked(spot)
         case Call():
-            return any(each is node for each in iterated_arguments(spot.parent))
+            return popped(spot.parent) is node or any(each is node for each in iterated_arguments(spot.parent))
         case Comprehension(clauses=clauses):
             return any(clause.source is node for clause in clauses)
         case Operation():

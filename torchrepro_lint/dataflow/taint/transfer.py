@@ -65,6 +65,11 @@ class OrderTaint(NamedTuple):
         """Whether the value, or one that it contains, depends on an observed order; a set may still be sorted."""
         return self.kind not in ("set", "plain", "table") or any(inner.is_order_dependent for _, inner in self.contents)
 
+    @property
+    def has_picked(self) -> bool:
+        """Whether it is a value that an order picked, or an ordered container of such."""
+        return self.kind == "scalar" or (self.kind == "plain" and any(inner.has_picked for _, inner in self.contents))
+
     def item(self, index: int | None) -> OrderTaint | None:
         """The taint of the element at a position; None as the position means any element."""
         found = [taint for at, taint in self.contents if at is None or index is None or at == index]
@@ -112,6 +117,18 @@ def mapping_to(taint: OrderTaint) -> OrderTaint:
     return OrderTaint("table", ((None, taint),))
 
 
+def mapping_of_pairs(taint: OrderTaint) -> OrderTaint:
+    """The dict that is made of pairs, each of which may contain a position: ``dict(zip(names, range(9)))``."""
+    pair = taint.element()
+    values = (
+        [each for place in (1, 0) if (each := pair.item(place)) is not None] if pair and pair.kind == "plain" else []
+    )
+    inner = ((None, values[0]),) if values else ()
+    if taint.is_unordered:
+        return OrderTaint("mapping", inner)
+    return OrderTaint("table", inner) if inner else taint
+
+
 def nesting_depth(taint: OrderTaint) -> int:
     """How many containers are nested."""
     return 1 + max((nesting_depth(inner) for _, inner in taint.contents), default=0)
@@ -123,7 +140,7 @@ _SANITISERS = re.compile(
     r"hash|dir|vars|help|exit|quit|setattr|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
     r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape)|"
-    r"torch\.(unique|isin|numel|cuda\.\w+)|collections\.Counter|math\.(gcd|lcm)|"
+    r"torch\.(unique|isin|numel|cuda\.\w+)|math\.(gcd|lcm)|"
     r"gc\.\w+|(setuptools|distutils\.core|skbuild|torch\.utils\.cpp_extension)\.\w+|"  # building a package is no training run
     r"os\.(remove|unlink|rmdir|removedirs|makedirs|mkdir|chmod|stat|kill|utime|rename|renames|replace|symlink|link|system|truncate|"
     r"access|path\.(exists|isfile|isdir|islink|getsize|getmtime|getctime|samefile|commonpath|commonprefix))|"
@@ -177,6 +194,8 @@ _ORDER_KEEPING = re.compile(
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
     r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
 )
+# Calls that make a tensor of numbers.
+_TENSORS = re.compile(r"torch\.(tensor|as_tensor|asarray|(cuda\.)?(Long|Int|Short|Byte|Bool|Half|Float|Double)?Tensor)")
 # Calls that collate samples into a batch.
 _COLLATING = re.compile(r"torch\.utils\.data\.(dataloader\.|_utils\.collate\.)?default_(collate|convert)")
 # Calls that return the same value; of a set, a set.
@@ -203,7 +222,7 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     """What a call does to the order of an argument.
 
     ``free`` (a sanitiser), ``keep`` (the result is in that order), ``same``, ``sorted``, ``enumerate``, ``zip``, ``next``,
-    ``mapping``, ``collate`` (a batch of the samples), ``text`` (a value made of all elements), ``draw``, ``load`` (into a
+    ``mapping``, ``count`` and ``counted`` (of a counter, and into one), ``collate`` (a batch of the samples), ``text`` (a value made of all elements), ``draw``, ``load`` (into a
     dataset or loader), ``extend`` and ``append`` (to the receiver), ``project``, else ``unknown``. ``word`` is the last word
     of the callee's name; ``written`` says that the call has a receiver.
     """
@@ -228,6 +247,11 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     if (written and word in _SANITISING_METHODS) or _REPORTING_WORDS.fullmatch(word):
         return "free"
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
+
+
+def makes_tensor(names: tuple[str, ...]) -> bool:
+    """Whether a call makes a tensor of its argument: what was picked becomes data."""
+    return any(map(_TENSORS.fullmatch, names))
 
 
 # Keys of a sort by which elements have another order on another machine, tie, or change between runs.
@@ -327,6 +351,8 @@ _RECEIVER_EFFECTS = {
     "format": "text",
 }
 _PATTERNS = (
+    (re.compile(r"collections\.Counter"), "count"),
+    (re.compile(r"collections\.Counter\(\)\.update"), "counted"),
     (_SANITISERS, "free"),
     (_COLLATING, "collate"),
     (_DRAWS, "draw"),

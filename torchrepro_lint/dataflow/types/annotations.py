@@ -63,6 +63,7 @@ _CLASSES: dict[str, AbstractValue] = {
     **{f"typing.{word}": AbstractValue("set") for word in ("Set", "MutableSet", "AbstractSet")},
     **{f"collections.abc.{word}": AbstractValue("set") for word in ("Set", "MutableSet")},
     "typing.FrozenSet": AbstractValue("frozenset"),
+    "weakref.WeakSet": AbstractValue("set"),
     "typing.List": AbstractValue("list"),
     "typing.Tuple": AbstractValue("tuple"),
     "typing.Dict": AbstractValue("dict"),

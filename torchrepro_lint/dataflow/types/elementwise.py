@@ -24,7 +24,7 @@ from torchrepro_lint.dataflow.types.lattice import (
 from torchrepro_lint.dataflow.types.nullability import assume
 from torchrepro_lint.dataflow.types.reshaping import broadcast
 from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
-from torchrepro_lint.syntax.nodes import Expression, Operation, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import operands_of
 
 if TYPE_CHECKING:
@@ -267,9 +267,23 @@ def operation_value(inference: TypeInference, operation: Operation, point: Progr
             return inference.infer(value, point)
         case ("-" | "+" | "~") as op, (value,):
             return _unary(op, inference.infer(value, point))
+        case "&" | "-" | "|" | "^", (left, right) if any(_is_view(inference, each, point) for each in (left, right)):
+            return AbstractValue("set")
         case op, (left, right):
             return binary_value(op, inference.infer(left, point), inference.infer(right, point))
     return UNKNOWN
+
+
+def _is_view(inference: TypeInference, value: Expression, point: ProgramPoint) -> bool:
+    """Whether an expression is the keys or items of a dictionary, or may be: their algebra gives sets."""
+    match value:
+        case Call(func=Ref(path=(*before, "keys" | "items")) as func, args=()):
+            whole: Expression = func._replace(path=tuple(before))
+        case Call(func=Attribute(value=whole, name="keys" | "items"), args=()):
+            pass
+        case _:
+            return False
+    return inference.infer(whole, point).kind in ("dict", "loaded", "")
 
 
 def _where(

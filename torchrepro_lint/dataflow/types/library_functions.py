@@ -194,6 +194,8 @@ def constructor_value(inference: TypeInference, name: str, call: Call, point: Pr
         return _generator(name, call)
     if name == "torch.Tensor":
         return AbstractValue("tensor", family="floating", device=device_at(inference, point), grad=False)
+    if name in ("weakref.WeakSet", "_weakrefset.WeakSet"):
+        return _builtin(inference, "set", call, point)
     if name == "collections.OrderedDict":
         return _dictionary(inference, call, point)
     if name in ("collections.defaultdict", "collections.Counter"):

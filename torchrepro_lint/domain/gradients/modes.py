@@ -1,7 +1,6 @@
 """Grad modes: whether gradients are recorded at a call, by ``no_grad`` blocks, decorators and functions that wrap them.
 
-Also here: code that runs only in evaluation mode, code that trains nothing (data preparation, plotting, export), and
-the calls that run a backward pass.
+Also here: code that runs only in evaluation mode, and code that trains nothing (data preparation, plotting, export).
 """
 
 from __future__ import annotations
@@ -212,20 +211,3 @@ def _is_switched_off(each: Expression, made: Call) -> bool:
 
 def _last_name(name: str) -> str:
     return name.rpartition(".")[2].rpartition(":")[2]
-
-
-_BACKWARD = re.compile(
-    r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
-    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
-    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
-    r"(transformers|trl|sentence_transformers)\b.*\.training_step|"
-    r"timm\.utils\.(\w+\.)?(NativeScaler|ApexScaler)\(\)"
-)
-
-
-def is_backward(call: Call, names: tuple[str, ...]) -> bool:
-    """Whether a call, by its name or by its callee, runs a backward pass."""
-    match call.func:
-        case Ref(path=(*_, "backward")) | Attribute(name="backward"):
-            return True
-    return any(_BACKWARD.fullmatch(name) for name in names if ":" not in name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.gradients.modes import is_backward
+from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions

@@ -1,0 +1,125 @@
+"""Ties: keys that several elements share, so that a largest element or a sort takes them in the order in which they come.
+
+A key that counts ties: ``max(set(words), key=words.count)``. So does the length of a text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Lambda, Operation, Ref, Subscript
+from torchrepro_lint.syntax.visitor import last_identifier
+
+if TYPE_CHECKING:
+    from torchrepro_lint.resolve.names import Names
+
+# Calls that take a key.
+KEYED_WORDS = frozenset({"max", "min", "sorted", "nlargest", "nsmallest"})
+_KEYED = frozenset({"builtins.max", "builtins.min", "builtins.sorted", "heapq.nlargest", "heapq.nsmallest"})
+_LOOKING_UP = frozenset({"get", "__getitem__"})
+_COUNTERS = re.compile(r"collections\.Counter(\(\))?(\.\w+\(\))?")
+# Tables of numbers that several keys share, by their names.
+_COUNTING_NAMES = re.compile(
+    r"(\w*_)?(counts?|counter|df|freqs?|frequency|frequencies|hist|histogram|votes|occurrences|n_\w+)(_\w+)?"
+)
+
+
+def takes_key(call: Call) -> bool:
+    """Whether a call is written like a largest element or a sort by a key."""
+    return last_identifier(call.func) in KEYED_WORDS and any(arg.keyword == "key" for arg in call.args)
+
+
+def breaks_ties_by_order(names: Names, path: str, call: Call, *, of_set: bool) -> bool:
+    """Whether a call takes the largest or smallest elements, or sorts, by a key that elements share.
+
+    A length counts for a set: names of files that are listed are often numbered, and sorted by name before.
+    """
+    if not takes_key(call) or _KEYED.isdisjoint(names.names(path, call.func)):
+        return False
+    if has_tying_key(names, path, call) or _ranks_counts(names, path, call):
+        return True
+    return of_set and any(_is_length(names, path, arg.value) for arg in _keys(call))
+
+
+def has_tying_key(names: Names, path: str, call: Call) -> bool:
+    """Whether the key of a call counts something."""
+    return any(_ties(names, path, arg.value) for arg in _keys(call))
+
+
+def _ranks_counts(names: Names, path: str, call: Call) -> bool:
+    """Whether the items of a table of counts are ordered by their counts: ``sorted(counts.items(), key=lambda item: item[1])``."""
+    match call.args[0].value:
+        case Call(func=Ref(path=(*before, "items")) as func, args=()):
+            table = func._replace(path=tuple(before))
+            return _counts(names, path, table) and any(_takes_count(names, path, arg.value) for arg in _keys(call))
+    return False
+
+
+def _takes_count(names: Names, path: str, key: Expression) -> bool:
+    """Whether a key takes the second part of an item, and nothing else."""
+    match key:
+        case Lambda(function=function):
+            return any(_is_second(each) for each in names.return_expressions(path + function))
+        case Call(func=func, args=(Arg(value=Constant(value=1)),)):
+            return last_identifier(func) == "itemgetter"
+    return False
+
+
+def _is_second(value: Expression) -> bool:
+    match value:
+        case Operation(op="-", operands=(inner,)):
+            return _is_second(inner)
+        case Subscript(value=Ref(path=()), indices=(Constant(value=1 | -1),)):
+            return True
+    return False
+
+
+def _keys(call: Call) -> list[Arg]:
+    return [arg for arg in call.args if arg.keyword == "key"]
+
+
+def _is_length(names: Names, path: str, key: Expression) -> bool:
+    if isinstance(key, Lambda):
+        found = list(names.return_expressions(path + key.function))
+        return bool(found) and all(isinstance(each, Call) and _is_length(names, path, each.func) for each in found)
+    return "builtins.len" in names.names(path, key)
+
+
+def _ties(names: Names, path: str, key: Expression) -> bool:
+    match key:
+        case Ref(path=(*before, word)) if before or key.roots:
+            if word == "count":
+                return True
+            if word in _LOOKING_UP:
+                return _counts(names, path, key._replace(path=tuple(before)))
+        case Attribute(value=value, name=word):
+            return word == "count" or (word in _LOOKING_UP and _counts(names, path, value))
+        case Lambda(function=function):
+            found = list(names.return_expressions(path + function))
+            return bool(found) and all(_is_shared(names, path, each) for each in found)
+    return False
+
+
+def _is_shared(names: Names, path: str, value: Expression) -> bool:
+    """Whether elements share the value of a key: a count."""
+    match value:
+        case Operation(op="-" | "+", operands=(inner,)):
+            return _is_shared(names, path, inner)
+        case Subscript(value=table):
+            return _counts(names, path, table)
+        case Call(func=func):
+            return _ties(names, path, func)
+    return False
+
+
+def _counts(names: Names, path: str, table: Expression) -> bool:
+    """Whether a table counts something, by its values or by its name."""
+    if any(_COUNTERS.fullmatch(each) for each in names.names(path, table)):
+        return True
+    if isinstance(table, Ref) and _COUNTING_NAMES.fullmatch(last_identifier(table)):
+        return True
+    return any(
+        isinstance(value, Call) and any(_COUNTERS.fullmatch(each) for each in names.names(file, value.func))
+        for file, value in (names.values(path, table) if isinstance(table, Ref) else ())
+    )

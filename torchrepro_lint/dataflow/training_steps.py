@@ -1,0 +1,215 @@
+"""Effect summaries of calls, as far as the order of rounds matters: what trains a model, draws, or seeds a generator.
+
+A call has an effect itself, by its name, or through the functions of the project that it runs. Training is a step of an
+optimizer or a backward pass, however the loss is written; a draw and a seeder are what the catalogue says. A body that
+makes the optimizer for itself trains for itself: its rounds have only the draws in common.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
+from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Ref
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from torchrepro_lint.catalogue.rows import Consumer
+    from torchrepro_lint.resolve.names import Names
+
+# What a body does: a step of an optimizer, a backward pass, a draw, seeding, and the construction of an optimizer.
+STEPS, BACKWARD, DRAWS, SEEDS, OPTIMIZER = "steps", "backward", "draws", "seeds", "optimizer"
+_OF_TRAINING = frozenset({STEPS, BACKWARD})
+
+_BACKWARD = re.compile(
+    r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
+    r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
+    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
+    r"(transformers|trl|sentence_transformers)\b.*\.training_step|"
+    r"timm\.utils\.(\w+\.)?(NativeScaler|ApexScaler)\(\)"
+)
+
+
+def is_backward(call: Call, names: tuple[str, ...]) -> bool:
+    """Whether a call, by its name or by its callee, runs a backward pass."""
+    match call.func:
+        case Ref(path=(*_, "backward")) | Attribute(name="backward"):
+            return True
+    return any(_BACKWARD.fullmatch(name) for name in names if ":" not in name)
+
+
+# Gradients that are returned and change no model.
+_ONLY_GRADIENTS = re.compile(r"torch\.(autograd|func)\.\w+")
+# Methods that train where nothing is known of their object.
+_TRAINING_WORDS = frozenset({"train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
+_OPTIMIZER = re.compile(
+    r"(torch|timm|apex|bitsandbytes|transformers)\b(\.\w+)*\.(optim\w*\.)(\w+\.)*(create_optimizer\w*|(?!\w*LR\b)[A-Z]\w*)"
+)
+_STEPPING = re.compile(r"(torch\.optim\.(?!lr_scheduler\.)|deepspeed\.|torch\.(amp|cuda\.amp)\.).*\.step")
+_STEPPING_RECEIVER = re.compile(
+    r"(\w*_)?(opt|optim|optims|optimizer|optimizers|optimiser|engine)(_?[A-Za-z0-9]+)?", re.IGNORECASE
+)
+_SCALER = re.compile(r"\w*scaler", re.IGNORECASE)
+_GENERATORS = (
+    "random.Random()",
+    "numpy.random.default_rng()",
+    "numpy.random.RandomState()",
+    "numpy.random.Generator()",
+)
+# Functions of the project are followed through so many calls.
+_DEEPEST = 4
+
+
+class CallEffects:
+    """The effects of calls of a project; what each function does is remembered."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._summaries: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
+        self._known: dict[tuple[str, int], frozenset[str]] = {}
+
+    def of(self, path: str, call: Call, is_outside: Callable[[Ref], bool]) -> frozenset[str]:
+        """What a call does, itself or in the functions of the project that it runs.
+
+        ``is_outside`` says whether an object is older than the body that is summarised: a generator or an optimizer that a
+        body makes for itself is its own matter.
+        """
+        own, called = self._one(path, call, is_outside)
+        return own.union(*(self._reached(each, _DEEPEST) for each in called))
+
+    def has_optimizer(self, path: str, calls: Iterable[Call]) -> bool:
+        """Whether some of a file's calls is the step of an optimizer."""
+        return any(_steps(call, self._names.names(path, call.func), lambda _: True) for call in calls)
+
+    def _one(self, path: str, call: Call, is_outside: Callable[[Ref], bool]) -> tuple[frozenset[str], list[str]]:
+        """What a call does by its name, and the functions of the project that it runs."""
+        names = self._names.names(path, call.func)
+        called = [each for name in names if ":" in name for each in self._functions(name)]
+        return frozenset() if called else frozenset(_own_effects(call, names, is_outside)), called
+
+    def _functions(self, name: str) -> tuple[str, ...]:
+        """The functions that a call of a name of the project runs; instances of modules only compute."""
+        if self._names.classes(name):
+            return tuple(each for each in self._names.methods(name, "__init__") if self._names.functions(each))
+        return (name,) if self._names.functions(name) else ()
+
+    def _reached(self, name: str, depth: int) -> frozenset[str]:
+        """What a function does, with those that it calls."""
+        if (name, depth) not in self._known:
+            own, called = self._summary(name)
+            found = own.union(*(self._reached(each, depth - 1) for each in called if depth))
+            self._known[name, depth] = found - _OF_TRAINING if OPTIMIZER in found else found
+        return self._known[name, depth]
+
+    def _summary(self, name: str) -> tuple[frozenset[str], tuple[str, ...]]:
+        """What a function does by the names that it calls, and the functions of the project that it runs."""
+        if name not in self._summaries:
+            pairs = [
+                self._one(path_of(name), call, _OutsideFunction(function))
+                for function in self._names.functions(name)
+                for call in _calls(function)
+            ]
+            effects = frozenset(effect for own, _ in pairs for effect in own)
+            self._summaries[name] = effects, tuple(dict.fromkeys(each for _, called in pairs for each in called))
+        return self._summaries[name]
+
+
+class _OutsideFunction:
+    """Whether an object is older than a call of a function: a parameter, or no variable of the function."""
+
+    def __init__(self, function: Function) -> None:
+        self._local = f"{function.name}.<locals>."
+        self._given = {f"{self._local}{param.name}" for param in function.params}
+
+    def __call__(self, ref: Ref) -> bool:
+        return any(root in self._given or not root.startswith(self._local) for root in ref.roots)
+
+
+def _calls(function: Function) -> Iterator[Call]:
+    for statement in statements(function.body):
+        for expression in expressions(statement):
+            for each in subexpressions(expression):
+                if isinstance(each, Call):
+                    yield each
+
+
+def _own_effects(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]) -> Iterator[str]:
+    """What a call that no function of the project answers does."""
+    word = last_identifier(call.func)
+    if word in ("backward", "manual_backward"):
+        yield BACKWARD
+    elif (_steps if word == "step" else _fits)(call, names, is_outside):
+        yield STEPS
+    for name in names:
+        if (seeder := seeder_of(without_calls(name))) is not None and seeder.families and not seeder.holds:
+            yield SEEDS
+        elif _OPTIMIZER.fullmatch(name):
+            yield OPTIMIZER
+        elif _draws(call, name, is_outside):
+            yield DRAWS
+
+
+def _steps(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]) -> bool:
+    """``optimizer.step()``, ``scaler.step(optimizer)``, ``engine.step()``."""
+    receiver = receiver_of(call.func)
+    if receiver is not None and not is_outside(receiver):
+        return False
+    if any(map(_STEPPING.fullmatch, names)):
+        return True
+    word = _receiver_word(call.func)
+    return not any(":" in name for name in names) and bool(
+        _STEPPING_RECEIVER.fullmatch(word) or (_SCALER.fullmatch(word) and call.args)
+    )
+
+
+def _fits(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]) -> bool:
+    """Whether a call trains an older model by itself, as a trainer's ``fit`` does."""
+    if not is_backward(call, names) and (names or last_identifier(call.func) not in _TRAINING_WORDS):
+        return False
+    given = [receiver_of(call.func), *(arg.value for arg in call.args)]
+    older = any(isinstance(each, Ref) and is_outside(each) for each in given)
+    return older and not any(map(_ONLY_GRADIENTS.fullmatch, names))
+
+
+def _receiver_word(func: Expression) -> str:
+    """The last word of what a method is called on: ``optimizers`` of ``self.optimizers().step``."""
+    match func:
+        case Ref(path=(*_, _)):
+            return last_identifier(func._replace(path=func.path[:-1]))
+        case Attribute(value=Call(func=made)):
+            return last_identifier(made)
+        case Attribute(value=value):
+            return last_identifier(value)
+    return ""
+
+
+def receiver_of(func: Expression) -> Ref | None:
+    """The variable or attribute whose method is called."""
+    return func._replace(path=func.path[:-1]) if isinstance(func, Ref) and func.path else None
+
+
+def _draws(call: Call, name: str, is_outside: Callable[[Ref], bool]) -> bool:
+    """Whether a call draws from a global generator, or from one that is older than the body around it."""
+    if "()." in name and name.startswith(_GENERATORS):
+        receiver = receiver_of(call.func)
+        return receiver is not None and is_outside(receiver)
+    known = without_calls(name)
+    if "()" in name and known.startswith("torch.") and not known.startswith(("torch.optim.", "torch.utils.")):
+        known = f"torch.Tensor.{known.rpartition('.')[2]}"
+    return any(_draws_by(row, call, is_outside) for row in consumers().of(canonical(known)))
+
+
+def _draws_by(row: Consumer, call: Call, is_outside: Callable[[Ref], bool]) -> bool:
+    is_class = row.signature.name.rpartition(".")[2][:1].isupper()
+    if row.phase not in ("construct", "call") or (row.phase == "call" and is_class):
+        return False
+    argument = argument_reader(row.signature, call)
+    for value in (argument(word) for word in row.generators):
+        if value is not None and not (isinstance(value, Constant) and value.value is None):
+            return isinstance(value, Ref) and is_outside(value)
+    return evaluate(row.when, row.signature, argument) is Truth.HOLDS
