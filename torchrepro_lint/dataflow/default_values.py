@@ -35,7 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.visitor import blocks, expressions, path_of, split_name, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -100,9 +100,20 @@ class DefaultValues:
                     if known is not None and taken is not None and (taken not in inside if inside else _leaves(taken)):
                         yield Ruling(path, statement.test, known)
                         return
+            yield from self._by_choices(path, statement, offset, environment) if around else ()
             for block in blocks(statement) if around else ():
                 if _contains(block, offset):
                     yield from self._rulings(path, block, offset, environment)
+
+    def _by_choices(self, path: str, statement: Statement, offset: int, environment: Environment) -> Iterator[Ruling]:
+        """The tests of conditional expressions around a place: ``seed(x) if x else None``."""
+        for part in (each for one in expressions(statement) for each in subexpressions(one)):
+            if isinstance(part, Operation) and part.op == "if":
+                test, *ways = part.operands
+                inside = [each for each in ways if each.start <= offset < each.end]
+                known = self.of(Closure(path, test, environment)) if inside else None
+                if known is not None and inside[0] is not ways[not known.value]:
+                    yield Ruling(path, test, known)
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
