@@ -416,6 +416,12 @@ class ProgramEffects(Traces):
         reached = self._programs_reaching(function)
         return not reached or any(each.accelerated for each in reached)
 
+    def may_stay_on_cpu(self, path: str) -> bool:
+        """Whether some code of a file may run in programs without an accelerator alone, under the ``device`` setting."""
+        if self._settings.device != "auto":
+            return self._settings.device == "cpu"
+        return any(not each.accelerated for each in self._programs_reaching(f"{_IN}{path}"))
+
 
 def is_attributed_elsewhere(project: ProgramEffects, entry: Entry, trace_event: TraceEvent, family: str = "") -> bool:
     """Whether an event belongs to another entry point, whose function this one only launches.

@@ -14,7 +14,18 @@ from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Constant, Expression, Operation, Ref, Statement
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Statement,
+)
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 _UNUSUAL = ("sparse", "quantized", "nested")
@@ -26,6 +37,7 @@ class TensorFacts:
     def __init__(self, project: ValueFlow, path: str) -> None:
         self._inference = type_inference(project)
         self._path = path
+        self._assigned = project.files[path].assigned
         self._resolver = project.resolver
 
     def value(self, expression: Expression) -> AbstractValue:
@@ -57,10 +69,30 @@ class TensorFacts:
         """Whether it is contiguous in memory."""
         return self.value(expression).layout == "contiguous"
 
+    def may_be_tensor(self, expression: Expression) -> bool:
+        """Whether a variable may hold a tensor, by the syntax of what is assigned to it: a cheap test before ``value``."""
+        if not isinstance(expression, Ref) or expression.path or len(expression.roots) != 1:
+            return True
+        values = self._assigned.get(expression.roots[0], ())
+        return not values or any(_may_give_tensor(how, value) for how, value in values)
+
     def is_number_by_default(self, expression: Expression) -> bool:
         """Whether it is a parameter whose default is a number."""
         default = self._resolver.default(self._path, expression)
         return isinstance(default, Constant) and isinstance(default.value, int | float)
+
+
+# Functions that give containers; and iterations that give numbers and keys.
+_CONTAINERS = frozenset({"dict", "list", "set", "OrderedDict", "defaultdict", "Counter", "deque", "len", "int", "str"})
+_COUNTING = frozenset({"range", "keys"})
+
+
+def _may_give_tensor(how: str, value: Expression) -> bool:
+    if isinstance(value, Constant | Collection | Comprehension):
+        return how != "="
+    if not isinstance(value, Call):
+        return True
+    return last_identifier(value.func) not in (_CONTAINERS if how == "=" else _COUNTING)
 
 
 Variable: TypeAlias = tuple[str, tuple[str, ...]]

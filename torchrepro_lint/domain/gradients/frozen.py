@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.domain.gradients.modes import (
+    GRADIENT_MODES,
     grad_mode_at,
     in_no_grad_mode,
     is_evaluation_step,
@@ -30,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
+from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import (
     bound_arguments,
     expressions,
@@ -47,17 +49,15 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.events import TraceEvent
 
 _SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20
 
 
-def is_frozen(project: Project, run: Trace, trace_event: TraceEvent) -> bool:
-    """Whether the module that a call constructs is frozen, or gets no gradient at any place where it runs."""
-    value = trace_event.event.value
-    tracker = _ModuleTracker(project, run, () if value is None else (value,))
-    tracker.follow(trace_event.function)
+def is_frozen(project: Project, run: Trace, function: str, made: Expression | None) -> bool:
+    """Whether the module that a call in a function constructs is frozen, or gets no gradient at any place where it runs."""
+    tracker = _ModuleTracker(project, run, () if made is None else (made,))
+    tracker.follow(function)
     return tracker.is_frozen or _runs_only_without_gradient(project, run, tracker)
 
 
@@ -101,15 +101,24 @@ def _enters_without_gradient(project: ProgramIndex, run: Trace, caller: str, eve
     mode = grad_mode_at(project, caller, event.guards)
     if mode or trains_nothing(project, caller):
         return mode != "on"
-    if kept := _modules_kept(event):
-        tracker = _ModuleTracker(project, run, kept)
-        tracker.follow(caller)
-        if _runs_only_without_gradient(project, run, tracker):
-            return True
     # A layer that a module constructs for itself runs where the module does.
     owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
     runners = project.resolver.methods(owner, "forward") if owner else (caller,)
-    return any(entered_without_gradient(project, run, each) for each in runners)
+    if any(entered_without_gradient(project, run, each) for each in runners):
+        return True
+    return _is_kept_for_no_gradient(project, run, caller, event)
+
+
+def _is_kept_for_no_gradient(project: ProgramIndex, run: Trace, caller: str, event: Event) -> bool:
+    """Whether an event keeps modules that run without gradient only, by calls in the file that keeps them."""
+    called = project.files[path_of(caller)].summary.calls
+    if not any(has_word(called, word) for word in GRADIENT_MODES):
+        return False
+    kept = _modules_kept(event)
+    tracker = _ModuleTracker(project, run, kept)
+    if kept:
+        tracker.follow(caller)
+    return bool(kept) and _runs_only_without_gradient(project, run, tracker)
 
 
 def _modules_kept(event: Event) -> tuple[Expression, ...]:
@@ -201,13 +210,12 @@ class _ModuleTracker:
 
     def _add_loop_variables(self, owner: str) -> None:
         """The variables of loops over modules that a class stores: ``for block in self.blocks``."""
-        path = path_of(owner)
-        for method in self._project.files[path].functions:
-            if method.owner and f"{path}{method.owner}" == owner:
-                for statement in statements(method.body):
-                    for target, source in _iterations(statement):
-                        if any(self._is_module(path + method.name, each) for each in subexpressions(source)):
-                            self._add_variables(path + method.name, target)
+        known: dict[str, tuple[_Iteration, ...]] = self._project.revision_cache.setdefault("loops over attributes", {})
+        if owner not in known:
+            known[owner] = tuple(_iterations_of(self._project, owner))
+        for each in known[owner]:
+            if any(self._is_module(each.function, part) for part in each.attributes):
+                self._add_variables(each.function, each.target)
 
     def _add_variables(self, function: str, target: Expression) -> None:
         for each in subexpressions(target):
@@ -338,6 +346,26 @@ class _ModuleTracker:
         if _is_self(reference) and reference.path:
             return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
         return f"{path_of(function)}{reference.roots[0]}"
+
+
+class _Iteration(NamedTuple):
+    """A loop in a method: its target, and the attributes of ``self`` that its source mentions."""
+
+    function: str
+    target: Expression
+    attributes: tuple[Ref, ...]
+
+
+def _iterations_of(project: ProgramIndex, owner: str) -> Iterator[_Iteration]:
+    """The loops over attributes in the methods of a class."""
+    path = path_of(owner)
+    for method in project.files[path].functions:
+        if method.owner and f"{path}{method.owner}" == owner:
+            for statement in statements(method.body):
+                for target, source in _iterations(statement):
+                    parts = [each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)]
+                    if parts:
+                        yield _Iteration(path + method.name, target, tuple(parts))
 
 
 def _iterations(statement: Statement) -> Iterator[tuple[Expression, Expression]]:

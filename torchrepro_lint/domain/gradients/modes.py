@@ -119,6 +119,8 @@ def _is_evaluating(test: Expression) -> bool:
     return False
 
 
+# The names by which a file turns gradients off.
+GRADIENT_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 _GRADIENT_STEPS = (".forward", ".backward")
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.operations.cases import Case
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context, Project
+    from torchrepro_lint.syntax.nodes import Expression
     from torchrepro_lint.trace.events import TraceEvent
 
 # The typical operation of models of other libraries.
@@ -131,30 +132,37 @@ def _runs_phase(context: Context, program: Program, operation: ReachedOperation,
 
 def _gets_no_gradient(context: Context, program: Program, operation: ReachedOperation) -> bool:
     """Whether no gradient reaches an operation in this program, where it or its module runs."""
-    project, trace_event = context.project, operation.trace_event
-    if not operation.row.signature.name.rpartition(".")[2][:1].isupper():
-        return entered_without_gradient(project, program.run, trace_event.function)
-    owner = project.resolver.owner(trace_event.function)
+    function, value = operation.trace_event.function, operation.trace_event.event.value
+    if not _is_layer(operation.row):
+        return entered_without_gradient(context.project, program.run, function)
+    return _trains_no_layer(context, program, function, value)
+
+
+def _is_layer(row: OperationRow) -> bool:
+    return row.signature.name.rpartition(".")[2][:1].isupper()
+
+
+def _trains_no_layer(context: Context, program: Program, function: str, made: Expression | None) -> bool:
+    """Whether a program gives no gradient to the layer that an expression of a function constructs."""
+    project = context.project
+    owner = project.resolver.owner(function)
     runners = project.resolver.methods(owner, "forward") if owner else ()
     return any(entered_without_gradient(project, program.run, each) for each in runners) or is_frozen(
-        project, program.run, trace_event
+        project, program.run, function, made
     )
 
 
 def runs_only_without_gradient(context: Context, case: Case) -> bool:
     """Whether programs construct a layer, and each runs it without gradient, however it keeps it.
 
-    Silent for functions and methods, whose callers ``cases`` looks at.
+    Functions and methods are not asked: ``cases`` looks at their callers.
     """
-    if case.row.phase != "backward" or not case.row.signature.name.rpartition(".")[2][:1].isupper():
+    if case.row.phase != "backward" or not _is_layer(case.row):
         return False
-    reached = [
-        (program, ReachedOperation("", case.row, trace_event, order))
-        for program in context.project.reaching(case.site.function)
-        for part in _calls_of(context, program)
-        for order, trace_event in part.by_value.get(id(case.expression), ())
-    ]
-    return bool(reached) and all(_gets_no_gradient(context, program, each) for program, each in reached)
+    programs = context.project.reaching(case.site.function)
+    return bool(programs) and all(
+        _trains_no_layer(context, program, case.site.function, case.expression) for program in programs
+    )
 
 
 def _all_operations(context: Context, program: Program) -> Iterator[ReachedOperation]:

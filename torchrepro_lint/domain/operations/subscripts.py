@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Subscript,
 )
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,18 +49,35 @@ def implicit_calls(context: Context) -> Iterator[ImplicitCall]:
     tree = context.project.files[context.path]
     if not any(name.partition(".")[0] == "torch" for name in tree.summary.imports):
         return
-    tensors = TensorFacts(context.project, context.path)
+    tensors, on_cpu = TensorFacts(context.project, context.path), context.project.may_stay_on_cpu(context.path)
+    kinds = _KINDS if on_cpu else _KINDS - {"index"}
     for name, body in (("", tree.body), *((each.name, each.body) for each in tree.functions)):
         function = f"{context.path}{name or ':'}"
         for event in context.project.resolver.events.of_body(body):
-            if event.kind == "set" and isinstance(event.value, Subscript):
-                yield from _written(tensors, function, event, event.value)
-            elif event.kind == "index" and isinstance(event.given, Subscript):
-                if not _may_add_on_cpu(context, function, event.given):
-                    continue
-                if indices := _integer_indices(tensors, event.given):
-                    site = _site(event, function, event.given, "__getitem__", (indices,))
-                    yield ImplicitCall(site, *_READ, event.given)
+            if event.kind in kinds:
+                yield from _of_event(context, tensors, function, event)
+
+
+_KINDS = frozenset({"set", "index"})
+
+
+def _of_event(context: Context, tensors: TensorFacts, function: str, event: Event) -> Iterator[ImplicitCall]:
+    subscript = event.value if event.kind == "set" else event.given
+    if not isinstance(subscript, Subscript) or _is_other(tensors, subscript):
+        return
+    if event.kind == "set":
+        yield from _written(tensors, function, event, subscript)
+    elif not context.project.may_use_accelerator(function) and (indices := _integer_indices(tensors, subscript)):
+        site = _site(event, function, subscript, "__getitem__", (indices,))
+        yield ImplicitCall(site, *_READ, subscript)
+
+
+def _is_other(tensors: TensorFacts, subscript: Subscript) -> bool:
+    """Whether a subscript is one of no tensor, or by none: a test by syntax, which spares type inference."""
+    indices = _items(subscript.indices)
+    if not any(map(_may_be_tensor, indices)) or not tensors.may_be_tensor(subscript.value):
+        return True
+    return not any(_may_be_tensor(each) and tensors.may_be_tensor(each) for each in indices)
 
 
 def _written(tensors: TensorFacts, function: str, event: Event, target: Subscript) -> Iterator[ImplicitCall]:
@@ -69,18 +87,9 @@ def _written(tensors: TensorFacts, function: str, event: Event, target: Subscrip
         yield ImplicitCall(_site(event, function, target, "index_put_", (indices, *values)), *_WRITE, target)
 
 
-def _may_add_on_cpu(context: Context, function: str, read: Subscript) -> bool:
-    """Whether a subscript may be one whose backward is nondeterministic: that is so on the CPU alone."""
-    if context.settings.device != "auto":
-        return context.settings.device == "cpu"
-    return any(map(_may_be_tensor, read.indices)) and not context.project.may_use_accelerator(function)
-
-
 def _integer_indices(tensors: TensorFacts, subscript: Subscript) -> Collection | None:
     """The index tensors of a subscript of a tensor, as a tuple; None unless all that are no slices are of integers."""
     indices = [each for each in _items(subscript.indices) if not _is_slice(each)]
-    if not indices or not any(map(_may_be_tensor, indices)):
-        return None
     found = [(each, tensors.value(each)) for each in indices]
     wide = [each for each, what in found if what.is_tensor and what.family == "integer" and what.max_ndim != 0]
     others = [what for each, what in found if each not in wide]
@@ -108,7 +117,10 @@ def _is_slice(index: Expression) -> bool:
 def _may_be_tensor(index: Expression) -> bool:
     """Whether an index may be a tensor, by its syntax."""
     if isinstance(index, Operation):
-        return index.op not in _NO_TENSORS and any(map(_may_be_tensor, index.operands))
+        text = any(isinstance(each, Constant) and isinstance(each.value, str) for each in index.operands)
+        return not text and index.op not in _NO_TENSORS and any(map(_may_be_tensor, index.operands))
+    if isinstance(index, Call) and last_identifier(index.func) in _OF_TEXT:
+        return False
     return not isinstance(index, Constant | Comprehension | Lambda) and not (
         isinstance(index, Collection) and index.kind != "tuple"
     )
@@ -116,6 +128,10 @@ def _may_be_tensor(index: Expression) -> bool:
 
 # Operators whose result is a mask, a string or a slice.
 _NO_TENSORS = frozenset({":", "...", "==", "!=", "<", "<=", ">", ">=", "not", "in", "not in", "is", "is not", "f"})
+
+
+# Methods of strings, and functions that give numbers or strings.
+_OF_TEXT = frozenset({"replace", "format", "join", "strip", "lower", "upper", "split", "removeprefix", "str", "len"})
 
 
 def _site(event: Event, function: str, subscript: Subscript, word: str, values: tuple[Expression, ...]) -> CallSite:
