@@ -80,8 +80,8 @@ SUBSCRIPTS = [
     ),
     ("z = x.index_select(0, i)\n    return y.view(-1)", "z = x[i]\n    return y.view(-1)"),
     # what is known of the index
-    ("x.index_select(0, torch.tensor(3))", "x[torch.tensor(3).reshape(-1)]"),
-    ("x.index_select(1, i.argmax())", "x[:, i.argmax().reshape(-1)]"),
+    ("x.index_select(0, torch.tensor(3) if c else j)", "x[(torch.tensor(3) if c else j).reshape(-1)]"),
+    ("x.index_select(1, i.argmax() if c else j)", "x[:, (i.argmax() if c else j).reshape(-1)]"),
     ("x.index_select(0, i.int())", "x[i.int()]"),
 ]
 
@@ -110,7 +110,10 @@ HELPED = [
         "deterministic_index_select(deterministic_index_select(x, d, i), c, j)",
     ),
     ("x.index_select(d, i).view(-1)", "deterministic_index_select(x, d, i).contiguous().view(-1)"),
-    ("x.index_select(d, i.argmax())", "deterministic_index_select(x, d, i.argmax().reshape(-1))"),
+    (
+        "x.index_select(d, i.argmax() if c else j)",
+        "deterministic_index_select(x, d, (i.argmax() if c else j).reshape(-1))",
+    ),
 ]
 
 
@@ -127,7 +130,6 @@ UNFIXED = [
     "x.index_select(0, [1, 2])",
     "x.index_select(0, (1, 2))",
     "x.index_select(0, (k for k in i))",
-    "x.index_select(0, 1)",
     "torch.index_select(x, 0, i, **c)",
     "torch.index_select(x, 0, i, out=None)",
     "x.index_select((0  # c\n        ), i)",
@@ -160,7 +162,7 @@ def test_an_int32_index_is_widened_for_a_torch_that_refuses_it(torch: str, after
             "import torch\n\n\ndef f(x, i):\n    return x.index_select(0, i)\n\n\nf(a.cuda(), b).sum().backward()\n",
             True,
         ),
-        ("import torch\n\n\nf = x.index_select(0, torch.tensor(1, device='cuda'))\n", False),
+        ("import torch\n\n\nf = x.index_select(0, torch.tensor([1, 1], device='cuda'))\n", False),
     ],
 )
 def test_a_fix_is_safe_where_the_program_names_cuda(source: str, safe: bool) -> None:

@@ -83,8 +83,8 @@ def test_a_keyword_in_fewer_letters_than_python_reads_is_not_rewritten(
     program = (
         "import torch\n\nw = torch.nn.Parameter(torch.zeros(3, 4, device='cuda'))\n\n\n"
         f"def pick(rows, d, i):\n    return rows.index_select({keyword}=d, index=i)\n\n\n"
-        "pick(w, -2, torch.tensor([0, 1], device='cuda')).sum().backward()\n"
-        "pick(w, 1, torch.tensor([0, 1], device='cuda')).sum().backward()\n"
+        "pick(w, -2, torch.tensor([0, 0], device='cuda')).sum().backward()\n"
+        "pick(w, 1, torch.tensor([0, 0], device='cuda')).sum().backward()\n"
     )
     project({"a.py": program})
     select = ("--select", "TRL401")

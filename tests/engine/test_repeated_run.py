@@ -113,7 +113,7 @@ def test_which_programs_reach_a_function_is_compared_after_a_change(watched: Wat
     """Whether an operation counts depends on the programs that reach it: here one of another file, which is edited."""
     helper = "import torch\n\n\ndef pick(x, i):\n    return x.index_select(0, i)\n\n\nLIMIT = 3\n"
     start = "import torch\nfrom helper import pick\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
-    step = "    x = torch.ones(3, requires_grad=True)\n    pick(x, torch.tensor([0])).sum().backward()\n"
+    step = "    x = torch.ones(3, requires_grad=True)\n    pick(x, torch.tensor([0, 0])).sum().backward()\n"
     on_cpu = f"{start}{step}"
     on_cuda = f"{start}    device = torch.device('cuda')\n{step}"
     assert "helper.py:5 TRL401" not in watched.outcome(helper=helper, start=on_cpu)

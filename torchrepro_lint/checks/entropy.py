@@ -18,7 +18,7 @@ from torchrepro_lint.checks.fixes.outdated_comments import ENTROPY, without_outd
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.effects import display_name
-from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use, only_makes_identifiers
+from torchrepro_lint.domain.rng.identifiers import only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
     SEEDABLE_GENERATORS,
@@ -28,6 +28,7 @@ from torchrepro_lint.domain.rng.seeders import (
     passed_seed,
     seeds_from_entropy,
 )
+from torchrepro_lint.domain.rng.system_draws import SYSTEM_DRAWS, data_use
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Assign, Ref, span
 from torchrepro_lint.syntax.visitor import is_none

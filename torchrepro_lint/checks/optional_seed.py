@@ -12,23 +12,45 @@ from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.source.text import Message, Reference, Span
-from torchrepro_lint.syntax.nodes import Operation
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Operation
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.rng.seeders import OptionalSeed
-    from torchrepro_lint.syntax.nodes import Expression
+    from torchrepro_lint.syntax.nodes import Expression, SyntaxTree
 
 
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point and family, at the declaration of the default."""
+    if not _may_declare(context.project.files[context.path]):
+        return
     for program in context.project.programs_in(context.path):
         for optional in program.effects.optional:
             family = next(each for each in FAMILIES if each.key == optional.family)
             if optional.declared.path == context.path and _is_drawn(context, program, family):
                 place = Span(optional.declared.start, optional.declared.end)
                 yield Finding("TRL107", place, _message(context, optional, family))
+
+
+def _may_declare(tree: SyntaxTree) -> bool:
+    """Whether a file may declare a default: of an option, a parameter, a field or a literal configuration."""
+    return (
+        bool(tree.summary.options)
+        or any(param.default is not None for function in tree.functions for param in function.params)
+        or any(_is_literal(value) for values in tree.assigned.values() for _, value in values)
+    )
+
+
+def _is_literal(value: Expression) -> bool:
+    if isinstance(value, Call):
+        return last_identifier(value.func) in _DECLARING
+    return isinstance(value, Constant | Collection)
+
+
+# Functions whose results are fields or options.
+_DECLARING = frozenset({"field", "Field", "ib", "attrib", "Option", "Argument"})
 
 
 def _is_drawn(context: Context, program: Program, family: Family) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.training_steps import is_backward
+from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
+from torchrepro_lint.domain.rng.seeders import RESTORING
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
@@ -18,14 +19,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
 
 _LOADS = "load_state_dict"
-_OPTIMIZER = re.compile(r"(?i)(?!\w*sched)(\w*optim\w*|opt(_?\w{1,2})?|\w*_opt)")
-# Methods and functions that restore a generator, whatever they belong to.
-_RESTORING = frozenset(
-    {"set_rng_state", "set_rng_state_all", "set_rng_states", "load_rng_state", "restore_rng_state", "setstate"}
-    | {"set_state"}
-)
 # What has a generator's state in its own, by name.
-_HOLDERS = re.compile(r"(?i)\w*(loader|sampler|data_?set|data_?module|rng|generator|random)\w*")
+_HOLDERS = re.compile(r"(?i)loader|sampler|data_?set|data_?module|rng|generator|random")
 _READERS = re.compile(r"(?i)_?(load|restore|resume|read)\w*")
 # The packages with such calls in the catalogue, and the last words of those.
 _FRAMEWORKS = frozenset(
@@ -34,7 +29,7 @@ _FRAMEWORKS = frozenset(
 _STEPS = frozenset({"fit", "train", "load_state"})
 # The last words of the calls that a trace is searched for, and the functions that are imported by name.
 _TRAINING = frozenset({"backward", "grad", "fit", "train", "run", "learn", "fit_one_cycle", "training_step"})
-_WORDS = _RESTORING | _STEPS | {_LOADS}
+_WORDS = RESTORING | _STEPS | {_LOADS}
 _FUNCTIONS = frozenset(
     {"torch.set_rng_state", "torch.random.set_rng_state", "torch.cuda.set_rng_state", "torch.cuda.set_rng_state_all"}
     | {"random.setstate", "numpy.random.set_state", "torch.autograd.grad", "torch.autograd.backward"}
@@ -79,7 +74,7 @@ def _loads(context: Context, path: str) -> _Loads:
 
 
 def _is_holder(call: Call) -> bool:
-    return _HOLDERS.fullmatch(_receiver_word(call)) is not None
+    return _HOLDERS.search(_receiver_word(call)) is not None
 
 
 def _resuming(context: Context, program: Program) -> Call | None:
@@ -125,22 +120,20 @@ def _may_restore(context: Context, files: list[str]) -> bool:
     """Whether a file of a program may restore a generator: a test before its events are read."""
     summaries = [context.project.resolver.modules.summary(path) for path in files]
     return any(_loads(context, path).restores for path in files) or any(
-        not _RESTORING.isdisjoint(each.calls) or any(name.partition(".")[0] in _FRAMEWORKS for name in each.imports)
+        not RESTORING.isdisjoint(each.calls) or any(name.partition(".")[0] in _FRAMEWORKS for name in each.imports)
         for each in summaries
     )
 
 
 def _restores(call: Call, names: tuple[str, ...]) -> bool:
     word = last_identifier(call.func)
-    return (
-        word in _RESTORING or (word in _STEPS and restores_generators(names)) or (word == _LOADS and _is_holder(call))
-    )
+    return word in RESTORING or (word in _STEPS and restores_generators(names)) or (word == _LOADS and _is_holder(call))
 
 
 def _is_optimizer(names: tuple[str, ...], call: Call) -> bool:
     if any(name.startswith("torch.optim.lr_scheduler.") for name in names):
         return False
-    return any(name.startswith("torch.optim.") for name in names) or bool(_OPTIMIZER.fullmatch(_receiver_word(call)))
+    return any(name.startswith("torch.optim.") for name in names) or names_optimizer(_receiver_word(call))
 
 
 def _receiver_word(call: Call) -> str:

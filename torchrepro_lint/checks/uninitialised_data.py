@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.training_steps import is_backward
+from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled, flag_writes_in, programs_reaching
 from torchrepro_lint.domain.flags import is_off
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, FirstUses, Use, returns_empty
@@ -27,7 +27,7 @@ LOADING = frozenset(
     {"load_state_dict", "from_pretrained", "load_model", "load_checkpoint", "load_weights", "load_from_checkpoint"}
     | {"init_empty_weights", "to_empty", "skip_init", "load_checkpoint_and_dispatch", "deferred_init"}
 )
-_NO_MODEL = re.compile(r"(?i)\w*(optim|sched|scaler|lr)\w*|opt(_?\w{1,2})?|\w*_opt")
+_NO_MODEL = re.compile(r"(?i)sched|scaler|lr")
 
 
 def reads_of_empty(context: Context) -> Iterator[tuple[CallSite, str]]:
@@ -95,7 +95,8 @@ def _is_of_optimizer(call: Call) -> bool:
     receiver = receiver_of(call.func)
     while isinstance(receiver, Subscript):
         receiver = receiver.value
-    return receiver is not None and _NO_MODEL.fullmatch(last_identifier(receiver)) is not None
+    word = last_identifier(receiver) if receiver is not None else ""
+    return names_optimizer(word) or _NO_MODEL.search(word) is not None
 
 
 def _message(context: Context, site: CallSite, path: str, place: Expression) -> str:

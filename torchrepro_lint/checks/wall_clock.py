@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.training_steps import is_backward
+from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
@@ -57,7 +57,6 @@ _WAITS = frozenset(
     | {"communicate", "check_output", "recv_bytes", "readlines", "exists"}
 )
 _APPENDING = frozenset({"append", "extend", "insert", "add", "update"})
-_OPTIMIZER = re.compile(r"(?i)(\w*_)?(optim\w*|opt|scaler)")
 
 
 # Methods of tensors and environments that nothing else has, and those that give a count.
@@ -211,7 +210,7 @@ class _Body:
     def _of_call(self, call: Call) -> Iterator[Work]:
         names = self.project.names(self.path, call.func)
         word, receiver = method_and_receiver(call.func)
-        if is_backward(call, names) or (word == "step" and _OPTIMIZER.fullmatch(receiver)):
+        if is_backward(call, names) or (word == "step" and _is_stepped(receiver)):
             yield _TRAINS
         elif word in _APPENDING and call.args and self._is_result(call.args[-1].value, _DEEPEST):
             yield _FILLS
@@ -263,7 +262,11 @@ def _is_step(call: Expression | None, names: tuple[str, ...]) -> bool:
     if not isinstance(call, Call):
         return False
     word, receiver = method_and_receiver(call.func)
-    return is_backward(call, names) or (word == "step" and _OPTIMIZER.fullmatch(receiver) is not None)
+    return is_backward(call, names) or (word == "step" and _is_stepped(receiver))
+
+
+def _is_stepped(receiver: str) -> bool:
+    return names_optimizer(receiver) or receiver.lower().endswith("scaler")
 
 
 def _sets_flag(statement: Statement, loop: Loop) -> bool:

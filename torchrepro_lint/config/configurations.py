@@ -28,7 +28,7 @@ _NAMES_A_CLASS = re.compile(rb"\b(?:_target_|class_path|target|type|class|defaul
 _LINE = re.compile(
     r"(?P<indent> *(?:- +)*)(?:(?P<quote>[\"']?)(?P<key>[\w./@-]+(?: /?[\w/@-]+)?)(?P=quote):(?: +|$))?(?P<value>.*)"
 )
-_INLINE = re.compile(r"([\"']?)([\w.]+)\1\s*:\s*([\"']?)([\w.]+)\3\s*(?=[,}])")
+_INLINE = re.compile(r"(?<![\w.])([\"']?)([\w.]+)\1\s*:\s*([\"']?)([\w.]+)\3\s*(?=[,}])")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 
 

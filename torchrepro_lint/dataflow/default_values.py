@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.constants import (
     describe,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.place_values import PlaceRun, all_statements, contains, leaves
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -27,13 +28,10 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     If,
-    Loop,
     Operation,
     Ref,
-    SimpleStatement,
     Statement,
     Subscript,
-    With,
 )
 from torchrepro_lint.syntax.visitor import blocks, expressions, path_of, split_name, subexpressions, takes_receiver
 
@@ -46,9 +44,8 @@ _CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "bui
 _FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
 _TYPER = frozenset({"typer.Option", "typer.Argument"})
 _DEEPEST = 12
-
-
-_Place = tuple[tuple[str, ...], tuple[str, ...]]
+# One object, since answers are kept by its identity.
+_NO_ARGUMENTS = Environment()
 
 
 class DefaultValues:
@@ -66,20 +63,32 @@ class DefaultValues:
         self._paths = sorted(paths)
         self._changes = changes
         self._depth = 0
+        # The answers, by file, expression and environment, whose identities the question keeps.
+        self._known: dict[tuple[object, ...], tuple[Closure, DefaultValue | None]] = {}
 
     @property
     def _sources(self) -> ValueSources:
         return self._project.value_sources
 
+    def forget(self) -> None:
+        """Ask anew whether calls return a new value in each run."""
+        self._known.clear()
+
     def of(self, closure: Closure) -> DefaultValue | None:
         """The value of an expression without options; None if it is unknown."""
-        if self._depth >= _DEEPEST:
-            return None
-        self._depth += 1
-        try:
-            return self._of(closure)
-        finally:
-            self._depth -= 1
+        if isinstance(closure.value, Constant) or self._depth >= _DEEPEST:
+            return DefaultValue(closure.value.value) if isinstance(closure.value, Constant) else None
+        value = closure.value
+        what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
+        key = (closure.path, what, id(closure.environment))
+        if key not in self._known:
+            self._known[key] = closure, None  # while it is asked for, as of itself
+            self._depth += 1
+            try:
+                self._known[key] = closure, self._of(closure)
+            finally:
+                self._depth -= 1
+        return self._known[key][1]
 
     def ruled_out(self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment) -> list[Ruling]:
         """The tests that keep a place of a body from running: those around it, and those before it that leave the body."""
@@ -93,16 +102,16 @@ class DefaultValues:
                 return
             around = statement.start <= offset < statement.end
             if isinstance(statement, If):
-                inside = [each for each in (statement.body, statement.orelse) if _contains(each, offset)]
-                if inside or (not around and (_leaves(statement.body) or _leaves(statement.orelse))):
+                inside = [each for each in (statement.body, statement.orelse) if contains(each, offset)]
+                if inside or (not around and (leaves(statement.body) or leaves(statement.orelse))):
                     known = self.of(Closure(path, statement.test, environment))
                     taken = None if known is None else statement.body if known.value else statement.orelse
-                    if known is not None and taken is not None and (taken not in inside if inside else _leaves(taken)):
+                    if known is not None and taken is not None and (taken not in inside if inside else leaves(taken)):
                         yield Ruling(path, statement.test, known)
                         return
             yield from self._by_choices(path, statement, offset, environment) if around else ()
             for block in blocks(statement) if around else ():
-                if _contains(block, offset):
+                if contains(block, offset):
                     yield from self._rulings(path, block, offset, environment)
 
     def _by_choices(self, path: str, statement: Statement, offset: int, environment: Environment) -> Iterator[Ruling]:
@@ -188,7 +197,7 @@ class DefaultValues:
         for name in self._project.names(closure.path, call.func):
             for function in self._project.resolver.functions(name):
                 path = path_of(name)
-                outer = Environment() if takes_receiver(function) else closure.environment
+                outer = _NO_ARGUMENTS if takes_receiver(function) else closure.environment
                 scope = self._project.environment_of(closure.path, call, name, function)
                 scope = scope._replace(arguments={**outer.arguments, **_located(scope, closure)})
                 rulings = {
@@ -261,7 +270,7 @@ class DefaultValues:
             return None
         if any(self._is_inside_function(path, home, each) for each in self._assigned(path, root)):
             return None
-        run = _Run(self, path, closure.environment if inside else Environment(), ((root,), ()))
+        run = PlaceRun(self.of, path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()))
         found = run.through(body, offset, start)
         if home is None and found is not None and found.declared is None and run.literal is not None:
             text = root.lstrip(":")
@@ -321,10 +330,10 @@ class DefaultValues:
         for path in self._paths:
             stores = self._sources.set_attributes(path, (ref.path[-1],))
             for body in self._bodies_with(path, [each.value for each in stores]):
-                if start is not None and not (path == closure.path and _contains(body, ref.start)):
+                if start is not None and not (path == closure.path and contains(body, ref.start)):
                     start = self._stored_in(path, body, ref, start)
         home = self._body_around(closure.path, ref)
-        return start and _Run(self, closure.path, closure.environment, (ref.roots, ref.path)).through(
+        return start and PlaceRun(self.of, closure.path, closure.environment, (ref.roots, ref.path)).through(
             home, ref.start, start
         )
 
@@ -377,14 +386,14 @@ class DefaultValues:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""
         places = {
             (target.roots, target.path)
-            for statement in _all(body)
+            for statement in all_statements(body)
             if isinstance(statement, Assign)
             for target in statement.targets
             if isinstance(target, Ref) and target.path[-1:] == ref.path[-1:]
         }
         found: DefaultValue | None = start
         for place in sorted(places):
-            found = found and _Run(self, path, Environment(), place).through(body, -1, found)
+            found = found and PlaceRun(self.of, path, _NO_ARGUMENTS, place).through(body, -1, found)
         return found
 
     def _is_inside_function(self, path: str, home: Function | None, statement: Statement) -> bool:
@@ -403,65 +412,6 @@ class Ruling(NamedTuple):
     value: DefaultValue
 
 
-class _Run:
-    """A run through a body, which follows the value of one place: a variable, or an attribute of one."""
-
-    def __init__(self, values: DefaultValues, path: str, environment: Environment, place: _Place) -> None:
-        self._values, self._path, self._environment, self._place = values, path, environment, place
-        # The literal that was assigned last.
-        self.literal: Constant | None = None
-
-    def through(self, body: tuple[Statement, ...], offset: int, value: DefaultValue | None) -> DefaultValue | None:
-        """The value of the place at an offset, or behind the body for -1; ``value`` is that in front of it."""
-        for statement in body:
-            if 0 <= offset < statement.start:
-                return value
-            if offset < 0 or statement.end <= offset:
-                value = self._after(statement, value)
-                continue
-            for block in blocks(statement):
-                if _contains(block, offset):
-                    value = None if isinstance(statement, Loop) and self._assigns(block) else value
-                    return self.through(block, offset, value)
-            return value
-        return value
-
-    def _after(self, statement: Statement, value: DefaultValue | None) -> DefaultValue | None:
-        match statement:
-            case Assign(targets=targets) if any(map(self._is_place, targets)):
-                if statement.op not in ("=", ":") or statement.value is None:
-                    return None if statement.value is not None else value
-                self.literal = statement.value if isinstance(statement.value, Constant) else None
-                return self._values.of(Closure(self._path, statement.value, self._environment))
-            case Assign(targets=targets):
-                unpacked = any(
-                    isinstance(each, Collection) and any(map(self._is_place, each.items)) for each in targets
-                )
-                return None if unpacked else value
-            case If(test=test, body=body, orelse=orelse) if self._assigns(body) or self._assigns(orelse):
-                known = self._values.of(Closure(self._path, test, self._environment))
-                if known is not None:
-                    after = self.through(body if known.value else orelse, -1, value)
-                    taken = self._assigns(body if known.value else orelse)
-                    return after and (after._replace(declared=after.declared or known.declared) if taken else after)
-                ends = [self.through(each, -1, value) for each in (body, orelse) if not _leaves(each)]
-                return agreed(ends)
-            case With(body=body):
-                return self.through(body, -1, value)
-        return None if any(map(self._assigns, blocks(statement))) else value
-
-    def _assigns(self, body: tuple[Statement, ...]) -> bool:
-        return any(
-            self._is_place(each) or (isinstance(each, Collection) and any(map(self._is_place, each.items)))
-            for statement in _all(body)
-            if isinstance(statement, Assign)
-            for each in statement.targets
-        )
-
-    def _is_place(self, target: Expression | None) -> bool:
-        return isinstance(target, Ref) and (target.roots, target.path) == self._place
-
-
 def _located(scope: Environment, closure: Closure) -> dict[str, tuple[Closure, ...]]:
     """The arguments of a call, evaluated where the call stands; defaults keep their own place."""
     return {
@@ -470,21 +420,3 @@ def _located(scope: Environment, closure: Closure) -> dict[str, tuple[Closure, .
         )
         for name, values in scope.arguments.items()
     }
-
-
-def _all(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for statement in body:
-        yield statement
-        for block in blocks(statement):
-            yield from _all(block)
-
-
-def _contains(body: tuple[Statement, ...], offset: int) -> bool:
-    return bool(body) and body[0].start <= offset < body[-1].end
-
-
-def _leaves(body: tuple[Statement, ...]) -> bool:
-    """Whether a block ends with a jump out of it."""
-    return isinstance(body[-1] if body else None, SimpleStatement) and body[-1].kind in (  # type: ignore[union-attr]
-        "return", "raise", "continue", "break",
-    )  # fmt: skip

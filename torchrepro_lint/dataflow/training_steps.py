@@ -47,13 +47,9 @@ def is_backward(call: Call, names: tuple[str, ...]) -> bool:
 _ONLY_GRADIENTS = re.compile(r"torch\.(autograd|func)\.\w+")
 # Methods that train where nothing is known of their object.
 _TRAINING_WORDS = frozenset({"train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
-_OPTIMIZER = re.compile(
-    r"(torch|timm|apex|bitsandbytes|transformers)\b(\.\w+)*\.(optim\w*\.)(\w+\.)*(create_optimizer\w*|(?!\w*LR\b)[A-Z]\w*)"
-)
+_OPTIMIZING_PACKAGES = frozenset({"torch", "timm", "apex", "bitsandbytes", "transformers"})
+_SHORT_OPTIMIZER = re.compile(r"opt(_?[a-z0-9]{1,2})?")
 _STEPPING = re.compile(r"(torch\.optim\.(?!lr_scheduler\.)|deepspeed\.|torch\.(amp|cuda\.amp)\.).*\.step")
-_STEPPING_RECEIVER = re.compile(
-    r"(\w*_)?(opt|optim|optims|optimizer|optimizers|optimiser|engine)(_?[A-Za-z0-9]+)?", re.IGNORECASE
-)
 _SCALER = re.compile(r"\w*scaler", re.IGNORECASE)
 _GENERATORS = (
     "random.Random()",
@@ -148,7 +144,7 @@ def _own_effects(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref],
     for name in names:
         if (seeder := seeder_of(without_calls(name))) is not None and seeder.families and not seeder.holds:
             yield SEEDS
-        elif _OPTIMIZER.fullmatch(name):
+        elif _makes_optimizer(name):
             yield OPTIMIZER
         elif _draws(call, name, is_outside):
             yield DRAWS
@@ -163,8 +159,23 @@ def _steps(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]
         return True
     word = _receiver_word(call.func)
     return not any(":" in name for name in names) and bool(
-        _STEPPING_RECEIVER.fullmatch(word) or (_SCALER.fullmatch(word) and call.args)
+        names_optimizer(word) or "engine" in word.lower() or (_SCALER.fullmatch(word) and call.args)
     )
+
+
+def names_optimizer(word: str) -> bool:
+    """Whether a variable is named for an optimizer: ``optimizer``, ``opt_g``, ``critic_opt``."""
+    word = word.lower()
+    named = "optim" in word or word.endswith("_opt") or _SHORT_OPTIMIZER.fullmatch(word) is not None
+    return named and "sched" not in word
+
+
+def _makes_optimizer(name: str) -> bool:
+    """Whether a name is that of an optimizer's class, or of timm's function that makes one."""
+    package, *modules, word = name.split(".")
+    inside = any(each.startswith("optim") for each in modules)
+    made = word.startswith("create_optimizer") or (word[:1].isupper() and not word.endswith("LR"))
+    return package in _OPTIMIZING_PACKAGES and inside and made and word.isidentifier()
 
 
 def _fits(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]) -> bool:

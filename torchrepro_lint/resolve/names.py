@@ -15,7 +15,7 @@ from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORD
 from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
-from torchrepro_lint.resolve.search_path import places_of
+from torchrepro_lint.resolve.search_path import imports_torch, places_of
 from torchrepro_lint.resolve.values import reads_namespaces
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -441,6 +441,16 @@ class Names(ObjectSources):
             if all(part.isidentifier() for part in word.lstrip(".").split(".")):
                 yield from self.modules.resolve(path, word)
 
+    def _loaded(self, path: str, key: Expression) -> Iterator[str]:
+        """The modules that ``sys.modules`` has under a key: ``__name__``, ``network.__name__``, a text."""
+        match key:
+            case Ref(path=(*holder, "__name__")):
+                yield from self.names_of(path, key._replace(path=tuple(holder)))
+            case Ref() if last_identifier(key) == "__name__":
+                yield f"{path}:"
+            case _:
+                yield from self._imported(path, key)
+
     def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
         """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
         if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
@@ -464,7 +474,7 @@ class Names(ObjectSources):
             yield from found_in
             return
         if key is not None and isinstance(value, Ref) and (value.roots, value.path) == _LOADED_MODULES:
-            yield from (f"{path}:",) if last_identifier(key) == "__name__" else self._imported(path, key)
+            yield from self._loaded(path, key)
             return
         for file, found in self.values(path, value):
             if isinstance(found, Collection):
@@ -478,9 +488,13 @@ class Names(ObjectSources):
 
 
 def _is_local_change(path: str, before: SyntaxTree, after: SyntaxTree) -> bool:
-    """Whether a change of a file leaves alone what is computed from all files together: the search path, the words of options
-    and properties, and the registries.
+    """Whether a change of a file leaves alone what is computed from all files together: the search path, whether torch is used,
+    the words of options and properties, and the registries.
     """
     fields = ("options", "properties", "tables")
     same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
-    return same and places_of(path, before) == places_of(path, after)
+    return (
+        same
+        and imports_torch(before.summary) == imports_torch(after.summary)
+        and places_of(path, before) == places_of(path, after)
+    )

@@ -124,14 +124,16 @@ def test_a_later_run_prints_what_a_first_one_prints(project: Maker, lint: Lint, 
         ("sub/b.ipynb", True),
         ("pyproject.toml", True),
         ("uv.lock", True),
+        ("configs/model.json", True),
         ("report.json", False),
+        ("page.html", False),
         (".git/x.py", False),
         ("sub/.ipynb_checkpoints/b.ipynb", False),
         ("../other/a.py", True),
     ],
 )
 def test_what_concerns_a_run(path: str, answer: bool) -> None:
-    assert _may_change_report(None, os.path.abspath(path)) is answer
+    assert _may_change_report(Path("report.json"), None, os.path.abspath(path)) is answer
 
 
 def test_without_watchfiles_the_extra_is_named(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,11 +45,7 @@ _MAKING_POOLS = frozenset({"ThreadPoolExecutor", "ProcessPoolExecutor", "Pool", 
 # Without an import of any of these a project has no workers, without a call of any of those no queues.
 _WORKER_MODULES = frozenset({"threading", "multiprocessing", "concurrent"})
 _MAKING_QUEUES = frozenset({"Queue", "SimpleQueue", "LifoQueue", "JoinableQueue"})
-_POOLS = re.compile(
-    r"(concurrent\.futures(\.\w+)*\.(Thread|Process)PoolExecutor|(\w+\.)*multiprocessing(\.\w+)*(\(\))?(\.\w+)*\.(Thread)?Pool)\(\)\.\w+"
-)
 _THREADS = re.compile(r".*(ThreadPoolExecutor|ThreadPool|multiprocessing\.dummy\.Pool|threading\.Thread)\b.*")
-_WORKER_CLASSES = re.compile(r"threading\.Thread|(\w+\.)*multiprocessing(\.\w+)*\.Process")
 _QUEUES = re.compile(
     r"(queue|asyncio(\.queues)?|(\w+\.)*multiprocessing(\.\w+(\(\))?)*)\.(Simple|Lifo|Joinable)?Queue\(\)\.(get|get_nowait)"
 )
@@ -136,7 +132,7 @@ def _launched(project: TaintFlow, path: str, site: CallSite, word: str) -> tuple
         return first, repeated, True
     if "callback" in keywords and word == "apply_async":
         return keywords["callback"], repeated, True
-    if not any(map(_POOLS.fullmatch, site.names)) or _has_one_worker(project, path, call):
+    if not any(map(_is_of_pool, site.names)) or _has_one_worker(project, path, call):
         return None, False, False
     return first, repeated or word in _MAPPING, any(map(_THREADS.fullmatch, site.names))
 
@@ -415,3 +411,11 @@ def _is_dict(project: TaintFlow, path: str, function: Function, kept: Ref, start
                 case Call(func=func, args=()) if last_identifier(func) in ("dict", "OrderedDict"):
                     return True
     return False
+
+
+def _is_of_pool(name: str) -> bool:
+    """Whether a name is that of a method of a pool: ``multiprocessing.Pool().map``, also of a context's."""
+    made, called, method = name.rpartition("().")
+    words = made.replace("()", "").split(".")
+    modules = words[:2] == ["concurrent", "futures"] or "multiprocessing" in words[:-1]
+    return bool(called) and modules and words[-1] in _MAKING_POOLS and method.isidentifier()

@@ -20,9 +20,10 @@ _KEYED = frozenset({"builtins.max", "builtins.min", "builtins.sorted", "heapq.nl
 _LOOKING_UP = frozenset({"get", "__getitem__"})
 _COUNTERS = re.compile(r"collections\.Counter(\(\))?(\.\w+\(\))?")
 # Tables of numbers that several keys share, by their names.
-_COUNTING_NAMES = re.compile(
-    r"(\w*_)?(counts?|counter|df|freqs?|frequency|frequencies|hist|histogram|votes|occurrences|n_\w+)(_\w+)?"
+_COUNTING_WORDS = frozenset(
+    {"count", "counts", "counter", "df", "freq", "freqs", "frequency", "frequencies", "hist", "histogram"}
 )
+_COUNTING_WORDS |= {"votes", "occurrences"}
 
 
 def takes_key(call: Call) -> bool:
@@ -117,9 +118,15 @@ def _counts(names: Names, path: str, table: Expression) -> bool:
     """Whether a table counts something, by its values or by its name."""
     if any(_COUNTERS.fullmatch(each) for each in names.names(path, table)):
         return True
-    if isinstance(table, Ref) and _COUNTING_NAMES.fullmatch(last_identifier(table)):
+    if isinstance(table, Ref) and _is_counting(last_identifier(table)):
         return True
     return any(
         isinstance(value, Call) and any(_COUNTERS.fullmatch(each) for each in names.names(file, value.func))
         for file, value in (names.values(path, table) if isinstance(table, Ref) else ())
     )
+
+
+def _is_counting(name: str) -> bool:
+    """Whether a table is named for numbers: ``word_counts``, ``n_words``."""
+    words = name.split("_")
+    return not _COUNTING_WORDS.isdisjoint(words) or "n" in words[:-1]

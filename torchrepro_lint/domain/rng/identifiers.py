@@ -1,7 +1,6 @@
 """Identifier draws: random numbers that only become a port, a URL, a temporary name or another identifier.
 
-They change no result, and a fixed one would make two jobs collide, so they count as no draws. Also the opposite: whether
-what the operating system draws (``secrets``, ``os.urandom``, ``uuid``), mostly for identifiers, becomes data.
+They change no result, and a fixed one would make two jobs collide, so they count as no draws.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -37,14 +36,14 @@ _SCALAR_DRAWS = re.compile(
     r"numpy\.random\.(randint|choice|random|rand|uniform|bytes)|torch\.(randint|rand)"
 )
 # Names that say what a value is for.
-_IDENTIFIERS = re.compile(
+IDENTIFIERS = re.compile(
     r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|job|session|group|sweep)_?id|nonce|"
     r"token|salt|(tmp|temp)\w*|suffix|file_?name|dir_?name|(run|exp|experiment|job|group|project)_?name|(run|exp)_?dir|"
     r"(save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
 )
 _MACHINES = re.compile(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
-_MAKERS = re.compile(r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)")
+MAKERS = re.compile(r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)")
 # Calls whose result still is the number or its text.
 _PASSES_ON = re.compile(
     r"builtins\.(str|int|hex|oct|repr|format|bytes|chr|round|abs|iter)|os\.path\.\w+|os\.fspath|pathlib\.\w+|posixpath\.\w+|"
@@ -119,7 +118,7 @@ class _IdentifierUses:
                 return self.only(path, whole, depth - 1)
             case Collection(kind="dict", items=items):
                 keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item is value]
-                return all(isinstance(key, Constant) and _IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
+                return all(isinstance(key, Constant) and IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
             case Collection(kind="tuple") as whole if "<lambda>" in here.function:
                 return self.only(path, whole, depth - 1)
         return False
@@ -152,7 +151,7 @@ class _IdentifierUses:
         arg = next((each for each in call.args if each.value is value), None)
         if arg is None or arg.star:
             return False
-        if arg.keyword is not None and _IDENTIFIERS.fullmatch(arg.keyword):
+        if arg.keyword is not None and IDENTIFIERS.fullmatch(arg.keyword):
             return True
         names = self._project.names(path, call.func)
         if names and all(map(_USES.fullmatch, names)):
@@ -168,7 +167,7 @@ class _IdentifierUses:
         positions = [number for number, each in enumerate(call.args) if each.value is value and not each.keyword]
         for function in self._project.resolver.functions(name):
             params = function.params[bool(function.owner) :]
-            if positions and positions[0] < len(params) and _IDENTIFIERS.fullmatch(params[positions[0]].name):
+            if positions and positions[0] < len(params) and IDENTIFIERS.fullmatch(params[positions[0]].name):
                 return True
         return False
 
@@ -179,15 +178,15 @@ class _IdentifierUses:
             case SimpleStatement(kind="return"):
                 return self._returned(path, here.function, depth)
             case Loop(target=target) if target is not None:
-                return isinstance(target, Ref) and _IDENTIFIERS.fullmatch(last_identifier(target)) is not None
+                return isinstance(target, Ref) and IDENTIFIERS.fullmatch(last_identifier(target)) is not None
         return False
 
     def _target(self, path: str, target: Expression, here: ExpressionPosition, depth: int) -> bool:
         match target:
-            case Ref() | Attribute() if _IDENTIFIERS.fullmatch(last_identifier(target)):
+            case Ref() | Attribute() if IDENTIFIERS.fullmatch(last_identifier(target)):
                 return True
             case Subscript(indices=(Constant(value=str(key)),)):
-                return _IDENTIFIERS.fullmatch(key) is not None
+                return IDENTIFIERS.fullmatch(key) is not None
             case Ref(path=()):
                 reads = list(self._project.uses.of_variable(path, target, here, here.statement.end))
                 return bool(reads) and all(
@@ -197,7 +196,7 @@ class _IdentifierUses:
 
     def _returned(self, path: str, function: str, depth: int) -> bool:
         word = function.rpartition(".")[2].lstrip(":")
-        if _MAKERS.fullmatch(word) or (word.startswith("<lambda>") and self._orders_machines(path, function)):
+        if MAKERS.fullmatch(word) or (word.startswith("<lambda>") and self._orders_machines(path, function)):
             return True
         calls = self._project.uses.of_result(f"{path}{function}") if function != ":" else []
         return bool(calls) and all(self.only(file, call, depth - 1) for file, call in calls)
@@ -223,119 +222,3 @@ def _is_machines(call: Call) -> bool:
         case Call(args=(first, *_)):
             return _MACHINES.fullmatch(last_identifier(first.value)) is not None
     return False
-
-
-# Calls that no seed reaches: they ask the operating system.
-SYSTEM_DRAWS = frozenset(
-    {"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.choice", "secrets.randbelow", "secrets.randbits"}
-    | {"secrets.token_bytes", "secrets.token_hex"}
-)
-_COMPARISONS = frozenset({"<", "<=", ">", ">="})
-_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "&", ">>", "<<", "^", "|", "**"})
-_NUMBERS = re.compile(
-    r"builtins\.(int|float|abs|round|min|max)(\.from_bytes)?|int\.from_bytes|struct\.unpack|builtins\.(list|bytes|bytearray)"
-)
-_PARTS = frozenset({"int", "hex", "bytes", "time_low", "node"})
-_ARRAYS = re.compile(
-    r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
-)
-_MOST_USES = 40
-
-
-def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
-    """What a number of the operating system decides, in words such as ``is an index``; empty where that is not seen."""
-    left: list[tuple[str, Expression]] = [(path, drawn)]
-    seen: set[int] = set()
-    if _chooses_data(project, path, drawn):
-        return "is data"
-    while left and len(seen) < _MOST_USES:
-        file, value = left.pop(0)
-        here = project.uses.spots(file).of(value)
-        if here is None or id(value) in seen:
-            continue
-        seen.add(id(value))
-        said, further = _data_step(project, file, value, here)
-        if said:
-            return said
-        left += further
-    return ""
-
-
-def _chooses_data(project: ValueFlow, path: str, drawn: Call) -> bool:
-    """``secrets.choice`` of anything but characters, unless it only becomes an identifier."""
-    if "secrets.choice" not in project.names(path, drawn.func) or not drawn.args:
-        return False
-    return not any(
-        _is_text(project, file, each) for file, each in project.values(path, drawn.args[0].value)
-    ) and not only_identifies(project, path, drawn)
-
-
-def _is_text(project: ValueFlow, path: str, value: Expression) -> bool:
-    return any(
-        (isinstance(each, Constant) and isinstance(each.value, str))
-        or (isinstance(each, Ref) and any(name.startswith("string.") for name in project.names(path, each)))
-        for each in subexpressions(value)
-    )
-
-
-def _data_step(
-    project: ValueFlow, path: str, value: Expression, here: ExpressionPosition
-) -> tuple[str, list[tuple[str, Expression]]]:
-    """What a value decides where it stands, and where it goes on to."""
-    match here.parent:
-        case Subscript(indices=indices) if any(each is value for each in indices):
-            return "is an index", []
-        case Operation(op=op) if op in _COMPARISONS:
-            return "decides a comparison", []
-        case Operation(op=op) as whole if op in _ARITHMETIC or op in ("if", "or"):
-            return "", [(path, whole)]
-        case Attribute(name=name) as part if name in _PARTS:
-            return "", [(path, part)]
-        case Subscript() | Comprehension() as whole:
-            return "", [(path, whole)]
-        case Call(func=func) as call if func is not value:
-            return _data_argument(project, path, call)
-        case None:
-            return _data_statement(project, path, here)
-    return "", []
-
-
-def _data_argument(project: ValueFlow, path: str, call: Call) -> tuple[str, list[tuple[str, Expression]]]:
-    names = project.names(path, call.func)
-    if any(map(_ARRAYS.fullmatch, names)):
-        return "becomes an array", []
-    if "builtins.range" in names:
-        return "is a number of steps", []
-    if any(map(_NUMBERS.fullmatch, names)):
-        return "", [(path, call)]
-    return "", []
-
-
-def _data_statement(
-    project: ValueFlow, path: str, here: ExpressionPosition
-) -> tuple[str, list[tuple[str, Expression]]]:
-    match here.statement:
-        case Assign(op="=" | ":" | "+=", targets=targets):
-            found: list[tuple[str, Expression]] = []
-            for target in targets:
-                if isinstance(target, Ref) and not target.path and not _IDENTIFIERS.fullmatch(last_identifier(target)):
-                    uses = project.uses.of_variable(path, target, here, here.statement.end)
-                    found += [(file, ref) for file, ref, words in uses if set(words) <= _PARTS]
-            return "", found
-        case SimpleStatement(kind="return") if _is_sort_key(project, path, here.function):
-            return "decides an order", []
-        case SimpleStatement(kind="return") if here.function != ":":
-            word = here.function.rpartition(".")[2].lstrip(":")
-            return "", [] if _MAKERS.fullmatch(word) else list(project.uses.of_result(f"{path}{here.function}"))
-    return "", []
-
-
-def _is_sort_key(project: ValueFlow, path: str, function: str) -> bool:
-    """Whether a function is a lambda that a call gets as its ``key``."""
-    return any(
-        isinstance(each, Lambda)
-        and each.function == function
-        and isinstance(here.parent, Call)
-        and any(arg.keyword == "key" and arg.value is each for arg in here.parent.args)
-        for each, here in project.uses.spots(path).items()
-    )

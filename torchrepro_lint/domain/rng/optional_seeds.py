@@ -13,10 +13,10 @@ from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.dataflow.constants import ENTROPY, Declaration
 from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.domain.rng.feasibility import PathFeasibility
-from torchrepro_lint.domain.rng.seeders import OptionalSeed, is_nondeterministic_name, passed_seed
+from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
+from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
-from torchrepro_lint.syntax.visitor import is_none, path_of
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.syntax.nodes import Statement
     from torchrepro_lint.trace.builder import Trace
+    from torchrepro_lint.trace.events import TraceEvent
 
 # Scalar draws, by the family whose generator they draw from.
 _SCALAR_DRAWS = {
@@ -92,8 +93,10 @@ class _Cause(NamedTuple):
 
 
 def _may_be_off(seed: Seed) -> bool:
-    """A cheap test: a seed that is no literal, or one in a function or under a test."""
+    """A cheap test: a seed that is no literal, or one in a function or under a test. A state that is put back is no option."""
     call = seed.trace_event.event.value
+    if isinstance(call, Call) and last_identifier(call.func) in RESTORING:
+        return False
     literal = isinstance(call, Call) and all(isinstance(arg.value, Constant) for arg in call.args)
     return not literal or bool(seed.trace_event.call_path) or bool(seed.trace_event.event.guards)
 
@@ -118,18 +121,24 @@ class _Shipping:
         """What keeps a seeder from seeding without options; None if nothing does."""
         event = seed.trace_event.event
         if id(event) not in self._known:
-            self._draws = set()
-            looking = _DefaultFeasibility(self._project, self._run, self._values, self._catalogue)
-            answer: _Cause | str | None = None
-            if not looking.is_feasible(seed.trace_event.function, event, 0):
-                if looking.causes:
-                    answer = looking.causes[0]._replace(draws=frozenset(self._draws))
-                elif not PathFeasibility(
-                    self._project, self._run, "", likely=False, calls=_MOST_CALLS, depth=_MOST_DEPTH
-                ).is_feasible(seed.trace_event.function, event, 0):
-                    answer = _RULED_OUT
-            self._known[id(event)] = answer
+            self._known[id(event)] = self._find_cause(seed.trace_event)
         return self._known[id(event)]
+
+    def _find_cause(self, trace_event: TraceEvent) -> _Cause | str | None:
+        function, event = trace_event.function, trace_event.event
+        tested = is_tested(self._project, trace_event)
+        for arguments in (False, True) if tested else (False,):
+            self._draws = set()
+            self._values.forget()
+            looking = _DefaultFeasibility(self._project, self._run, self._values, self._catalogue, arguments=arguments)
+            if not looking.is_feasible(function, event, 0):
+                if looking.causes:
+                    return looking.causes[0]._replace(draws=frozenset(self._draws))
+                break
+        else:
+            return None
+        by_arguments = PathFeasibility(self._project, self._run, "", likely=False, calls=_MOST_CALLS, depth=_MOST_DEPTH)
+        return None if by_arguments.is_feasible(function, event, 0) else _RULED_OUT
 
     def _changes(self, path: str, call: Call) -> bool:
         for name in self._project.names(path, call.func):
@@ -163,11 +172,16 @@ def _is_command_line(project: ValueFlow, caller: str, event: Event) -> bool:
 
 
 class _DefaultFeasibility(PathFeasibility):
-    """Path feasibility in a run without options; it collects the defaults that rule a path out."""
+    """Path feasibility in a run without options; it collects the defaults that rule a path out.
 
-    def __init__(self, project: ValueFlow, run: Trace, values: DefaultValues, catalogue: Catalogue) -> None:
+    With ``arguments`` also literal arguments rule a path out, which takes longer.
+    """
+
+    def __init__(
+        self, project: ValueFlow, run: Trace, values: DefaultValues, catalogue: Catalogue, *, arguments: bool
+    ) -> None:
         super().__init__(project, run, "", likely=False, calls=_MOST_CALLS, depth=_MOST_DEPTH)
-        self._values, self._catalogue = values, catalogue
+        self._values, self._catalogue, self._arguments = values, catalogue, arguments
         self.causes: list[_Cause] = []
 
     def _runs(self, function: str, event: Event, environment: Environment) -> bool:
@@ -181,7 +195,7 @@ class _DefaultFeasibility(PathFeasibility):
                     self.causes.append(_Cause(ruling.value.declared, ruling, changes=False, draws=frozenset()))
             if rulings:
                 return False
-        return super()._runs(function, event, environment)
+        return not self._arguments or super()._runs(function, event, environment)
 
     def _bodies(self, function: str) -> list[tuple[Statement, ...]]:
         if function.endswith(":"):

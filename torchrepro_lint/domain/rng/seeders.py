@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.program_index import ProgramIndex
 
+# Methods and functions that restore a generator, whatever they belong to.
+RESTORING = frozenset(
+    {"set_rng_state", "set_rng_state_all", "set_rng_states", "load_rng_state", "restore_rng_state", "setstate"}
+    | {"set_state"}
+)
+
 
 class OptionalSeed(NamedTuple):
     """A family that a run without options does not seed: the declaration of the default that is to blame, the test that it

@@ -11,6 +11,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +54,7 @@ def run_check(arguments: Arguments) -> int:
         lambda: _run(arguments, repeated.outcome),
         lambda: watched((repeated.planned or _plan(arguments)).trees),
         idle=repeated.prepare,
+        written=arguments.output_file,
     )
 
 
@@ -328,12 +330,13 @@ def watch(
     folders: Callable[[], Watched],
     batches: Callable[..., Batches] | None = None,
     idle: Callable[[], None] = lambda: None,
+    written: Path | None = None,
 ) -> int:
     """Run, then again after each batch of changes in the folders, until ``KeyboardInterrupt``, which is not caught.
 
-    ``idle`` is called again and again while nothing changes. A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
+    ``idle`` is called again and again while nothing changes; ``written`` is the report, whose change is none. A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
     """
-    changes = batches or _watchfiles()
+    changes = partial(batches or _watchfiles(), watch_filter=partial(_may_change_report, written))
     status = _run_once(run)
     for batch in _batches(changes, folders):
         settings_table.cache_clear()
@@ -384,14 +387,17 @@ def _folders(folders: Callable[[], Watched]) -> Watched:
     return found if found.folders else Watched((os.getcwd(),))
 
 
-def _may_change_report(_change: object, path: str) -> bool:
-    """Whether a changed file may change the report: it has a relevant suffix and lies in no hidden folder."""
+def _may_change_report(written: Path | None, _change: object, path: str) -> bool:
+    """Whether a changed file may change the report: it has a relevant suffix, lies in no hidden folder, and is not the report that
+    a run has written.
+    """
+    if written is not None and os.path.realpath(path) == os.path.realpath(written):
+        return False
     hidden = any(part.startswith(".") and part not in (".", "..") for part in os.path.relpath(path).split(os.sep))
     return path.endswith(_SUFFIXES) and not hidden
 
 
 _OPTIONS: dict[str, Any] = {
-    "watch_filter": _may_change_report,
     "raise_interrupt": True,
     "step": _STEP,
     "rust_timeout": _IDLE,
