@@ -21,10 +21,13 @@ def test_loader(dataset, workers):
 
 
 # Something for each operator to change.
-_RICH = """import glob
+_RICH = """import argparse
+import glob
 import os
+import random
 from multiprocessing import Pool
 
+import gymnasium
 import torch
 from optuna.samplers import TPESampler
 from torch.utils.data import DataLoader, Dataset, SequentialSampler, random_split
@@ -39,6 +42,15 @@ class Images(Dataset):
 
     def __getitem__(self, index):
         return self.names[index]
+
+
+def parse():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=3)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    state, _ = gymnasium.make("Pong").reset(seed=args.seed)
+    return torch.nn.Linear(len(state), 1)
 
 
 def load(dataset, root, names, name):
