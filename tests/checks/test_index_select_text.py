@@ -162,7 +162,7 @@ def test_an_int32_index_is_widened_for_a_torch_that_refuses_it(torch: str, after
             "import torch\n\n\ndef f(x, i):\n    return x.index_select(0, i)\n\n\nf(a.cuda(), b).sum().backward()\n",
             True,
         ),
-        ("import torch\n\n\nf = x.index_select(0, torch.tensor([1, 1], device='cuda'))\n", False),
+        ("import torch\n\n\nf = x.index_select(0, torch.tensor(1, device='cuda') if c else j)\n", False),
     ],
 )
 def test_a_fix_is_safe_where_the_program_names_cuda(source: str, safe: bool) -> None:

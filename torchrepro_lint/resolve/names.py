@@ -74,6 +74,8 @@ class Names(ObjectSources):
             return None
         if reads_namespaces(old.summary) is not reads_namespaces(facts.summary):
             return None
+        if imports_torch(old.summary) is not imports_torch(facts.summary) and not self._imports_torch_beside(path):
+            return None
         subclasses, decorated = vars(self).pop("_subclasses", None), self.registry.put_aside()
         changed = self._forget(path, old, facts)
         with self.modules.reads.untracked():
@@ -81,6 +83,10 @@ class Names(ObjectSources):
                 decorated is None or self.registry.is_still(decorated)
             )
             return self._reconsidered(changed) if same else None
+
+    def _imports_torch_beside(self, path: str) -> bool:
+        """Whether another file than this one imports torch, so that the project uses it either way."""
+        return any(imports_torch(each.summary) for other, each in self.modules.files.items() if other != path)
 
     def _reconsidered(self, changed: int) -> int | None:
         """The changed bits, with those of early-cutoff results that came out different; None where that does not converge."""
@@ -488,13 +494,9 @@ class Names(ObjectSources):
 
 
 def _is_local_change(path: str, before: SyntaxTree, after: SyntaxTree) -> bool:
-    """Whether a change of a file leaves alone what is computed from all files together: the search path, whether torch is used,
-    the words of options and properties, and the registries.
+    """Whether a change of a file leaves alone what is computed from all files together: the search path, the words of options
+    and properties, and the registries.
     """
     fields = ("options", "properties", "tables")
     same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
-    return (
-        same
-        and imports_torch(before.summary) == imports_torch(after.summary)
-        and places_of(path, before) == places_of(path, after)
-    )
+    return same and places_of(path, before) == places_of(path, after)
