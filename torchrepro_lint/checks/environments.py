@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.environment_draws import is_environment, may_draw
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CODE = "TRL108"
 # Prefilter: a file with a finding calls one of these, or names it as a value.
 _WORDS = frozenset({"reset", "sample"})
-_MOST_WRAPPERS = 6
+_MOST_WRAPPERS = 40
 _METHODS = frozenset({"reset", "seed"})
 # Attributes and functions that look at a value's form alone, and functions that only convert it.
 _INSPECTING = frozenset({"shape", "dtype", "ndim", "size", "nbytes"})
@@ -174,22 +174,28 @@ def _is_seeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> b
             return not (isinstance(arg.value, Constant) and arg.value.value is None)
     receiver = receiver_of(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
-    return any(_seeded_when_made(context, path, value) for path, value in made if isinstance(value, Call))
+    return _is_made_with_seed(context, made)
 
 
-def _seeded_when_made(context: Context, path: str, call: Call, depth: int = 0) -> bool:
-    """By the catalogue, or by a ``seed`` argument of an unknown callee; through wrappers."""
+def _is_made_with_seed(context: Context, made: Iterable[tuple[str, Expression]]) -> bool:
+    """Whether an environment, or one that it wraps, is made with a seed: by the catalogue, or by a ``seed`` argument of an unknown
+    callee.
+    """
+    queue, seen = list(made), set[int]()
+    while queue and len(seen) < _MOST_WRAPPERS:
+        path, call = queue.pop()
+        if id(call) in seen or not isinstance(call, Call):
+            continue
+        seen.add(id(call))
+        if _takes_seed(context, path, call):
+            return True
+        if call.args:
+            queue += context.project.resolver.values_through_calls(path, call.args[0].value)
+    return False
+
+
+def _takes_seed(context: Context, path: str, call: Call) -> bool:
     if any(arg.keyword and arg.keyword.endswith("seed") for arg in call.args):
         return True
-    inside = (
-        context.project.resolver.values_through_calls(path, call.args[0].value)
-        if call.args and depth < _MOST_WRAPPERS
-        else ()
-    )
-    if any(_seeded_when_made(context, file, each, depth + 1) for file, each in inside if isinstance(each, Call)):
-        return True
-    for name in context.project.names(path, call.func):
-        seeder = context.catalogue.seeder(name) if ":" not in name else None
-        if seeder is not None and "environment" in families_of_call(seeder, call):
-            return True
-    return False
+    seeders = (context.catalogue.seeder(name) for name in context.project.names(path, call.func) if ":" not in name)
+    return any(each is not None and "environment" in families_of_call(each, call) for each in seeders)
