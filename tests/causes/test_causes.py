@@ -57,6 +57,11 @@ def cases_of(page: Path) -> list[Case]:
     return [Case(page.stem, title, *pair) for (_, title), pair in zip(titles, below, strict=True)]
 
 
+def test_the_table_is_large() -> None:
+    assert len(cases()) >= LEAST
+    assert sum(case.runs for case in cases()) >= LEAST
+
+
 def test_each_program_has_a_cause_and_each_twin_has_none() -> None:
     assert [case.title for case in cases() if not case.cause.expected] == []
     assert [case.title for case in cases() if case.twin.expected] == []

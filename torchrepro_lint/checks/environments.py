@@ -23,6 +23,7 @@ _CODE = "TRL108"
 _WORDS = frozenset({"reset", "sample"})
 _MOST_WRAPPERS = 40
 _METHODS = frozenset({"reset", "seed"})
+_CALLED = _WORDS | _METHODS
 # Attributes and functions that look at a value's form alone, and functions that only convert it.
 _INSPECTING = frozenset({"shape", "dtype", "ndim", "size", "nbytes"})
 _INSPECTORS = frozenset({"len", "type", "zeros_like", "empty_like", "ones_like", "isinstance", "shape", "ndim"})
@@ -34,19 +35,31 @@ def check(context: Context) -> Iterator[Finding]:
     """The first reset of each environment in a trace, and the first sample of its spaces, without a seed before."""
     mentioned = {*context.tree.summary.calls, *context.tree.summary.values}
     for program in context.project.programs_in(context.path) if not mentioned.isdisjoint(_WORDS) else ():
-        for trace_event, message in _unseeded(context, program):
+        for trace_event, message in _found_in(context, program):
             if trace_event.path == context.path and trace_event.event.value is not None:
                 yield Finding(_CODE, span(trace_event.event.value), message)
 
 
+def _found_in(context: Context, program: Program) -> tuple[tuple[TraceEvent, str], ...]:
+    """What is found in one program, in whichever file; asked once for all files."""
+    known: dict[int, tuple[tuple[TraceEvent, str], ...]] = context.project.revision_cache.setdefault(_CODE, {})
+    if id(program.run) not in known:
+        known[id(program.run)] = tuple(_unseeded(context, program))
+    return known[id(program.run)]
+
+
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:
     seen: set[object] = set()
+    found = [
+        (trace_event, trace_event.event.value)
+        for trace_event in program.run.trace_events
+        if trace_event.event.kind == "call"
+        and isinstance(trace_event.event.value, Call)
+        and not _CALLED.isdisjoint(_words(trace_event, trace_event.event.value))
+    ]
     # Vector environments create spaces late, and a copy keeps the seed: one seed anywhere counts.
-    spaces_seeded = any(_seeds_space(trace_event) for trace_event in program.run.trace_events)
-    for trace_event in program.run.trace_events:
-        call = trace_event.event.value
-        if trace_event.event.kind != "call" or not isinstance(call, Call):
-            continue
+    spaces_seeded = any(_seeds_space(trace_event) for trace_event, _ in found)
+    for trace_event, call in found:
         match call.func:
             case Ref(path=(*_, "sample")) as func if _SPACES.intersection(func.path):
                 if (
@@ -65,6 +78,12 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
                 if key not in seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
                     yield trace_event, _message(trace_event.names)
                 seen.add(key)
+
+
+def _words(trace_event: TraceEvent, call: Call) -> Iterator[str]:
+    """The last words by which something is called: as it is written, and as it is resolved."""
+    yield last_identifier(call.func)
+    yield from (name.rpartition(".")[2] for name in trace_event.names)
 
 
 def _seeds_space(trace_event: TraceEvent) -> bool:
