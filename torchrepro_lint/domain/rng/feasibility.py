@@ -31,6 +31,9 @@ _SAMPLER_METHODS = frozenset({"__iter__", "__next__", "__len__"})
 # Limits on the length of call paths and on the number of calls; beyond, anything may be passed.
 _MOST_DEPTH = 10
 _MOST_CALLS = 60
+# The limits where an answer decides what a message names, and not whether there is one.
+_FEW_LEVELS = 2
+_FEW_CALLS = 10
 # A switch that more calls lead to is taken to run.
 _MOST_TESTED_DEPTH = 4
 # The limit of draws that are compared.
@@ -62,7 +65,11 @@ def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> boo
 
     Only a test of a parameter of the event's own function is asked: it is what such arguments decide.
     """
-    return not _hangs_on_parameter(project, trace_event) or is_feasible(project, run, trace_event, likely=False)
+    if not _hangs_on_parameter(project, trace_event):
+        return True
+    return _analysis(project, run, trace_event, calls=_FEW_CALLS, depth=_FEW_LEVELS).is_feasible(
+        trace_event.function, trace_event.event, 0
+    )
 
 
 def _hangs_on_parameter(project: ValueFlow, trace_event: TraceEvent) -> bool:
@@ -77,17 +84,30 @@ def _hangs_on_parameter(project: ValueFlow, trace_event: TraceEvent) -> bool:
 
 def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
     """Whether some call path reaches an event; with ``likely`` a parameter whose argument is unknown has its default."""
-    # Several rules ask about one trace, and about many draws of one function.
+    found = _analysis(project, run, trace_event, likely=likely)
+    return found.is_feasible(trace_event.function, trace_event.event, 0)
+
+
+def _analysis(
+    project: ValueFlow,
+    run: Trace,
+    trace_event: TraceEvent,
+    *,
+    likely: bool = False,
+    calls: int = _MOST_CALLS,
+    depth: int = _MOST_DEPTH,
+) -> PathFeasibility:
+    """The analysis of an event's function: several rules ask about one trace, and about many draws of one function."""
     caches: dict[int, _FeasibilityCache] = project.revision_cache.setdefault("looks", {})
     cache = caches.get(id(run))
     if cache is None:
         if len(caches) >= _MOST_TRACES:
             caches.clear()
         cache = caches[id(run)] = _FeasibilityCache(run, {})
-    key = trace_event.function, trace_event.mode, likely
+    key = trace_event.function, trace_event.mode, likely, calls
     if key not in cache.known:
-        cache.known[key] = PathFeasibility(project, run, trace_event.mode, likely=likely)
-    return cache.known[key].is_feasible(trace_event.function, trace_event.event, 0)
+        cache.known[key] = PathFeasibility(project, run, trace_event.mode, likely=likely, calls=calls, depth=depth)
+    return cache.known[key]
 
 
 def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
@@ -114,10 +134,10 @@ def _tests_parameter(function: Function) -> bool:
 
 
 class _FeasibilityCache(NamedTuple):
-    """The analyses of one trace, by function, mode and likeliness: several rules ask about one trace."""
+    """The analyses of one trace, by function, mode, likeliness and limit."""
 
     run: Trace
-    known: dict[tuple[str, str, bool], PathFeasibility]
+    known: dict[tuple[str, str, bool, int], PathFeasibility]
 
 
 class PathFeasibility:
