@@ -192,7 +192,7 @@ class Configurations:
         """The expressions that a part of a configuration comes from, one step back, with the keys below which it is there."""
         if isinstance(value, Collection) or _is_dict_call(value):
             yield from ((path, item, rest) for item, rest in _picked(value, keys))
-        elif (read := _read_part(value)) is not None:
+        elif (read := read_part(value)) is not None:
             inner, word = read
             yield path, inner, (word, *keys)
         elif (same := _same_parts(value)) is not None:
@@ -339,7 +339,7 @@ def _picked(value: Expression, keys: _Keys) -> Iterator[tuple[Expression, _Keys]
             yield item, keys if key is None else keys[1:]
 
 
-def _read_part(value: Expression) -> tuple[Expression, str] | None:
+def read_part(value: Expression) -> tuple[Expression, str] | None:
     """What an expression reads a part of, and the key: ``config["model"]``, ``config.get("model")``, ``build().model``."""
     match value:
         case Subscript(value=inner, indices=(Constant(value=str() | int() as word),)):

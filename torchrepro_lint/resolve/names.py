@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
-from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS, Configurations
+from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS, Configurations, read_part
 from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
@@ -364,9 +364,13 @@ class Names(ObjectSources):
         return self.configurations.arguments(f"{path}{function.owner}", param.name)
 
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        if isinstance(value, Subscript | Attribute | Call) or (isinstance(value, Ref) and value.path):
-            return self.configurations.texts(path, value)
+        if read_part(value) is not None or (isinstance(value, Ref) and value.path):
+            return self._memo.solve(("parts", path, id(value)), lambda: self._find_configured_texts(path, value))
         return ()
+
+    def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
+        self.modules.reads.record_read(path)  # the value is an identity in this file
+        return self.configurations.texts(path, value)
 
     @cached_property
     def configurations(self) -> Configurations:
