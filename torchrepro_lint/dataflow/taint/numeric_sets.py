@@ -320,7 +320,7 @@ def _has_stable_elements(
     seen.add(key)
     match expression:
         case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):
-            return _has_stable_elements(project, path, one, seen)
+            return _is_beside_integers(expression) or _has_stable_elements(project, path, one, seen)
         case Operation(op="|", operands=(one, other)):
             return all(_has_stable_elements(project, path, each, seen) for each in (one, other))
         case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):
@@ -342,6 +342,14 @@ def _has_stable_elements(
         case Ref():
             found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
             return bool(found) and all(_has_stable_elements(project, file, each, seen) for file, each in found)
+    return False
+
+
+def _is_beside_integers(expression: Expression) -> bool:
+    """``set(np.unique(ids)) - {0}``: who takes numbers out of a set has numbers in it."""
+    match expression:
+        case Operation(operands=(_, Collection(kind="set", items=items))):
+            return all(isinstance(each, Constant) and type(each.value) is int for each in items)
     return False
 
 

@@ -128,6 +128,12 @@ def _has_one_element(project: Project, path: str, index: Expression) -> bool:
     return not any(_is_of_variable_list(project, file, value) for file, value in local_values(project, path, index))
 
 
+def _is_tensor(project: Project, path: str, index: Expression) -> bool:
+    """Whether an index is a tensor of integers: a distinct tensor by a distinct one has some of its elements, each once."""
+    what = type_inference(project).of(path, index)
+    return what.is_tensor and what.family != "bool" and what.max_ndim != 0
+
+
 def _is_of_variable_list(project: Project, path: str, value: Expression) -> bool:
     """Whether a tensor is made of a list in a variable: something else may have appended to it."""
     match value:
@@ -164,6 +170,8 @@ def _value_is_distinct(project: Project, path: str, value: Expression, depth: in
     match value:
         case Subscript(value=inner, indices=(Operation(op=":"),)):
             return has_distinct_indices(project, path, inner, depth)
+        case Subscript(value=inner, indices=(Ref() | Call() | Subscript() as other,)) if _is_tensor(project, path, other):
+            return all(has_distinct_indices(project, path, each, depth) for each in (inner, other))
         case Subscript(value=Call() as pair, indices=(Constant(value=int(place)),)):
             flat = type_inference(project).of(path, value).min_ndim <= 1
             return (flat and _part_is_distinct(pair, place, 1)) or _has_one_element(project, path, value)
