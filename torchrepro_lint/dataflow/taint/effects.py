@@ -214,11 +214,13 @@ class _LoopBody:
                         yield from self.analysis.reads(self.path, whole, MAPPING, self._spot(statement), statement.end)
 
     def _orders_keys(self, whole: Ref, target: Subscript) -> bool:
-        """Whether a loop along a set puts new keys into a dictionary that was empty."""
+        """Whether a loop along a set puts new keys into a dictionary that was empty, and that nothing else fills."""
         if self.tainted.taint.kind not in ("set", "mapping") or not any(map(self._is_own, target.indices)):
             return False
         found = [value for _, value in self.analysis.names.values(self.path, whole)]
-        return bool(found) and all(map(_is_empty_dict, found))
+        stored = self.analysis.names.events.stored(self.path, whole)
+        alone = all(self.loop.start <= each.start < self.loop.end for each in stored)
+        return bool(found) and all(map(_is_empty_dict, found)) and alone
 
     def _plain(self, statement: Assign, target: Ref, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         """An accumulated value is a list in the order of the rounds; of another the last round decides."""
