@@ -15,7 +15,7 @@ from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORD
 from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
-from torchrepro_lint.resolve.search_path import imports_torch, places_of
+from torchrepro_lint.resolve.search_path import imports_torch, is_local_change
 from torchrepro_lint.resolve.values import reads_namespaces
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -66,7 +66,7 @@ class Names(ObjectSources):
         It needs tables that record dependencies. Results that do not depend on the change stay.
         """
         old = self.modules.files[path]
-        if not _is_local_change(path, old, facts):
+        if not is_local_change(path, old, facts):
             return None
         if old.summary.decorators != facts.summary.decorators and (
             self._has_registries or registers_by_method(facts.summary)
@@ -495,12 +495,3 @@ class Names(ObjectSources):
         yield from self._registered(path, value, key)
         for name in self.names(path, value):
             yield f"{name}[]"
-
-
-def _is_local_change(path: str, before: SyntaxTree, after: SyntaxTree) -> bool:
-    """Whether a change of a file leaves alone what is computed from all files together: the search path, the words of options
-    and properties, and the registries.
-    """
-    fields = ("options", "properties", "tables")
-    same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
-    return same and places_of(path, before) == places_of(path, after)

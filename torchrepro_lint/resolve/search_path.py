@@ -387,3 +387,12 @@ def stems_of(files: Iterable[str]) -> dict[str, str]:
     found |= {path.removesuffix(".py"): path for path in files}
     found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}
     return found
+
+
+def is_local_change(path: str, before: SyntaxTree, after: SyntaxTree) -> bool:
+    """Whether a change of a file leaves alone what is computed from all files together: the search path, the words of options
+    and properties, and the registries.
+    """
+    fields = ("options", "properties", "tables")
+    same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
+    return same and places_of(path, before) == places_of(path, after)

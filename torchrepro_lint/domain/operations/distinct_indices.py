@@ -170,7 +170,9 @@ def _value_is_distinct(project: Project, path: str, value: Expression, depth: in
     match value:
         case Subscript(value=inner, indices=(Operation(op=":"),)):
             return has_distinct_indices(project, path, inner, depth)
-        case Subscript(value=inner, indices=(Ref() | Call() | Subscript() as other,)) if _is_tensor(project, path, other):
+        case Subscript(value=inner, indices=(Ref() | Call() | Subscript() as other,)) if _is_tensor(
+            project, path, other
+        ):
             return all(has_distinct_indices(project, path, each, depth) for each in (inner, other))
         case Subscript(value=Call() as pair, indices=(Constant(value=int(place)),)):
             flat = type_inference(project).of(path, value).min_ndim <= 1
