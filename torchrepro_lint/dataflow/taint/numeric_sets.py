@@ -341,8 +341,14 @@ def _has_stable_elements(
             return True
         case Ref():
             found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
-            return bool(found) and all(_has_stable_elements(project, file, each, seen) for file, each in found)
+            known = bool(found) and not _is_of_loop(project, path, expression)
+            return known and all(_has_stable_elements(project, file, each, seen) for file, each in found)
     return False
+
+
+def _is_of_loop(project: ValueFlow, path: str, ref: Ref) -> bool:
+    """Whether a variable is one of what a loop iterates over, besides what is assigned to it: ``names = list(names)``."""
+    return not ref.path and any(how == "[]" for root in ref.roots for how, _ in project.resolver.assigned(path + root))
 
 
 def _is_beside_integers(expression: Expression) -> bool:
