@@ -26,7 +26,7 @@ _NO_CURE = "no setting makes it deterministic"
 
 def documented(context: Context) -> Iterator[Finding]:
     """TRL402: calls, and constructors whose arguments suffice, of what raises as torch's documentation says."""
-    for verdict in verdicts(context):
+    for verdict in verdicts(context, code="TRL402"):
         if verdict.code == "TRL402" and not runs_only_without_gradient(context, verdict.case):
             yield Finding(
                 "TRL402",
@@ -38,7 +38,7 @@ def documented(context: Context) -> Iterator[Finding]:
 
 def undocumented(context: Context) -> Iterator[Finding]:
     """TRL404: what raises or is silently nondeterministic, and is not documented to."""
-    for code, case in verdicts(context):
+    for code, case in verdicts(context, code="TRL404"):
         if code != "TRL404" or runs_only_without_gradient(context, case):
             continue
         if case.row.behaviour != "warns":

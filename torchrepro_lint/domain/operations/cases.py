@@ -37,7 +37,7 @@ from torchrepro_lint.domain.operations.condition_variables import (
     tensor_argument,
 )
 from torchrepro_lint.domain.operations.order_free import is_order_free
-from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls
+from torchrepro_lint.domain.operations.subscripts import SUBSCRIPTED, ImplicitCall, implicit_calls
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.visitor import last_identifier
@@ -150,6 +150,14 @@ def cases(
     Operations without a ``spoken`` row are skipped. ``known`` is assumed of every call, whatever the code says. A
     module whose input decides is a case where it is called, with the arguments of its constructor.
     """
+    yield from call_cases(context, known, spoken)
+    yield from subscript_cases(context, known, spoken)
+
+
+def call_cases(
+    context: Context, known: Subjects = NO_SUBJECTS, spoken: Callable[[OperationRow], bool] = _any_row
+) -> Iterator[Case]:
+    """The cases of the calls."""
     operation = context.catalogue.operation
     for site in context.project.calls(context.path):
         if is_uncatalogued(site, operation) or not _may_be_reported(site, operation, spoken):
@@ -163,8 +171,15 @@ def cases(
             for module in (each[:-2] for each in names if each.endswith("()") and ":" not in each):
                 if _accepts(module, site.call):
                     yield from _module_cases(context, site, module, known)
-    for each in implicit_calls(context):
-        if any(map(spoken, operation(each.name))):
+
+
+def subscript_cases(
+    context: Context, known: Subjects = NO_SUBJECTS, spoken: Callable[[OperationRow], bool] = _any_row
+) -> Iterator[Case]:
+    """The cases of the subscripts, of which the types of all variables must be inferred."""
+    rows = (row for name in SUBSCRIPTED for row in context.catalogue.operation(name))
+    for each in implicit_calls(context) if any(map(spoken, rows)) else ():
+        if any(map(spoken, context.catalogue.operation(each.name))):
             yield from _subscript_cases(context, each, known)
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _READ = "torch.Tensor.__getitem__", "x[i]"
 _WRITE = "torch.Tensor.index_put_", "x[i] = v"
+# The methods that subscripts run.
+SUBSCRIPTED = (_READ[0], _WRITE[0])
 
 
 class ImplicitCall(NamedTuple):

@@ -5,7 +5,7 @@ Also here: the calls that switch deterministic mode, and whether strict mode wou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.flags import DEBUG_MODE
-from torchrepro_lint.domain.operations.cases import Case, cases
+from torchrepro_lint.domain.operations.cases import Case, call_cases, subscript_cases
+from torchrepro_lint.domain.operations.subscripts import SUBSCRIPTED
 from torchrepro_lint.syntax.nodes import Arg, Constant
 from torchrepro_lint.syntax.visitor import path_of
 
@@ -36,19 +37,28 @@ class Verdict(NamedTuple):
     case: Case
 
 
-def verdicts(context: Context, *, ties: bool = False) -> tuple[Verdict, ...]:
-    """The verdicts on the calls of the module under check, in the order of the text; at most one for each call.
+def verdicts(context: Context, *, ties: bool = False, code: str = "") -> tuple[Verdict, ...]:
+    """The verdicts on the calls of the module under check, in the order of the text; at most one for each call. Those on subscripts
+    follow; they take longer, and are left out where none of them can be for ``code``.
 
     TRL406 gets verdicts only with ``ties``; the verdicts of other rules are the same either way.
     """
+    found = _known(context, call_cases, ties)
+    rows = (row for name in SUBSCRIPTED for row in context.catalogue.operation(name))
+    if not code or any(_reporting_rule(row) == code for row in rows):
+        found += _known(context, subscript_cases, ties)
+    return found
+
+
+def _known(context: Context, part: Callable[..., Iterator[Case]], ties: bool) -> tuple[Verdict, ...]:
     known = _KNOWN.setdefault(context.project, {})
-    if (context.path, ties) not in known:
-        found = cases(context, spoken=_has_rule if ties else _has_rule_but_ties)
-        known[context.path, ties] = tuple(_verdicts(found))
-    return known[context.path, ties]
+    key = context.path, part.__name__, ties
+    if key not in known:
+        known[key] = tuple(_verdicts(part(context, spoken=_has_rule if ties else _has_rule_but_ties)))
+    return known[key]
 
 
-_KNOWN: WeakKeyDictionary[Project, dict[tuple[str, bool], tuple[Verdict, ...]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Project, dict[tuple[str, str, bool], tuple[Verdict, ...]]] = WeakKeyDictionary()
 
 
 def verdicts_of(context: Context, paths: Iterable[str]) -> Iterator[tuple[str, Verdict]]:
