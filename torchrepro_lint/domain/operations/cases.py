@@ -37,7 +37,7 @@ from torchrepro_lint.domain.operations.condition_variables import (
     tensor_argument,
 )
 from torchrepro_lint.domain.operations.order_free import is_order_free
-from torchrepro_lint.domain.operations.subscripts import SUBSCRIPTED, ImplicitCall, implicit_calls
+from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls, subscript_rows
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.visitor import last_identifier
@@ -177,8 +177,7 @@ def subscript_cases(
     context: Context, known: Subjects = NO_SUBJECTS, spoken: Callable[[OperationRow], bool] = _any_row
 ) -> Iterator[Case]:
     """The cases of the subscripts, of which the types of all variables must be inferred."""
-    rows = (row for name in SUBSCRIPTED for row in context.catalogue.operation(name))
-    for each in implicit_calls(context) if any(map(spoken, rows)) else ():
+    for each in implicit_calls(context) if any(map(spoken, subscript_rows(context))) else ():
         if any(map(spoken, context.catalogue.operation(each.name))):
             yield from _subscript_cases(context, each, known)
 

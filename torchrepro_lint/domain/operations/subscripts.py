@@ -28,13 +28,12 @@ from torchrepro_lint.syntax.visitor import last_identifier
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchrepro_lint.catalogue.rows import OperationRow
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.control_flow import Event
 
 _READ = "torch.Tensor.__getitem__", "x[i]"
 _WRITE = "torch.Tensor.index_put_", "x[i] = v"
-# The methods that subscripts run.
-SUBSCRIPTED = (_READ[0], _WRITE[0])
 
 
 class ImplicitCall(NamedTuple):
@@ -44,6 +43,14 @@ class ImplicitCall(NamedTuple):
     name: str
     written: str
     subscript: Subscript
+
+
+def subscript_rows(context: Context) -> Iterator[OperationRow]:
+    """The rows of the methods that subscripts run; ``x[i] = v`` does not accumulate."""
+    for name, _ in (_READ, _WRITE):
+        for row in context.catalogue.operation(name):
+            if not any(each.of == "accumulate" and each.values == (True,) for each in row.when):
+                yield row
 
 
 def implicit_calls(context: Context) -> Iterator[ImplicitCall]:

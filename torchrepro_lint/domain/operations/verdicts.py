@@ -14,7 +14,7 @@ from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.cases import Case, call_cases, subscript_cases
-from torchrepro_lint.domain.operations.subscripts import SUBSCRIPTED
+from torchrepro_lint.domain.operations.subscripts import subscript_rows
 from torchrepro_lint.syntax.nodes import Arg, Constant
 from torchrepro_lint.syntax.visitor import path_of
 
@@ -44,8 +44,7 @@ def verdicts(context: Context, *, ties: bool = False, code: str = "") -> tuple[V
     TRL406 gets verdicts only with ``ties``; the verdicts of other rules are the same either way.
     """
     found = _known(context, call_cases, ties)
-    rows = (row for name in SUBSCRIPTED for row in context.catalogue.operation(name))
-    if not code or any(_reporting_rule(row) == code for row in rows):
+    if not code or any(_reporting_rule(row) == code for row in subscript_rows(context)):
         found += _known(context, subscript_cases, ties)
     return found
 
