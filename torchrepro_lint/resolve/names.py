@@ -364,7 +364,9 @@ class Names(ObjectSources):
         return self.configurations.arguments(f"{path}{function.owner}", param.name)
 
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        if read_part(value) is not None or (isinstance(value, Ref) and value.path):
+        if read_part(value) is not None or (
+            isinstance(value, Ref) and value.path and not self._is_own_attribute(path, value)
+        ):
             return self._memo.solve(("parts", path, id(value)), lambda: self._find_configured_texts(path, value))
         return ()
 

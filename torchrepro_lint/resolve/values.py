@@ -205,6 +205,8 @@ class Values(ClassHierarchy):
                 items = [items[key]]
         else:
             pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
+            if all(isinstance(value, Constant) for _, value in pairs):
+                return  # literals have no names, so the key need not be followed
             known = () if index is None or key is not None else self._texts(home, index)
             keys = known if key is None else (key,)
             picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
@@ -316,6 +318,13 @@ class Values(ClassHierarchy):
     @abstractmethod
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         """The texts that an expression has from a configuration."""
+
+    def _is_own_attribute(self, path: str, value: Ref) -> bool:
+        """Whether a reference is an attribute of the receiver, ``self.name``: no part of a configuration, which ``self`` is not."""
+        if len(value.path) > 1:
+            return False
+        parameters = [self._definitions.parameter(f"{path}{root}") for root in value.roots]
+        return any(each is not None and each.position == 0 and takes_receiver(each.function) for each in parameters)
 
     def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
         """The strings that an expression may be, from literals and from the literals of options."""
