@@ -15,7 +15,7 @@ from torchrepro_lint.trace.library_models import receiver_of, rows_of
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Expression
+    from torchrepro_lint.syntax.nodes import Expression, ModuleSummary
     from torchrepro_lint.trace.events import TraceEvent
 
 _CODE = "TRL108"
@@ -50,10 +50,12 @@ def _found_in(context: Context, program: Program) -> tuple[tuple[TraceEvent, str
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:
     seen: set[object] = set()
+    files = {path for path in program.run.paths if _may_call(context.project.files[path].summary)}
     found = [
         (trace_event, trace_event.event.value)
         for trace_event in program.run.trace_events
         if trace_event.event.kind == "call"
+        and trace_event.path in files
         and isinstance(trace_event.event.value, Call)
         and not _CALLED.isdisjoint(_words(trace_event, trace_event.event.value))
     ]
@@ -78,6 +80,14 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
                 if key not in seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
                     yield trace_event, _message(trace_event.names)
                 seen.add(key)
+
+
+def _may_call(summary: ModuleSummary) -> bool:
+    """Whether a file mentions what resets, seeds or samples, under whatever name it calls it."""
+    imported = (name.rpartition(".")[2] for name in summary.imports)
+    return not (
+        _CALLED.isdisjoint(summary.calls) and _CALLED.isdisjoint(summary.values) and _CALLED.isdisjoint(imported)
+    )
 
 
 def _words(trace_event: TraceEvent, call: Call) -> Iterator[str]:

@@ -17,6 +17,7 @@ from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
 from torchrepro_lint.source.text import Fix, Message, NoFix, Reference
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, span
+from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _counts(context: Context) -> bool:
 def _sorts(context: Context) -> Iterator[Finding]:
     """Sorts whose key is the address or the hash of each object."""
     project, path = context.project, context.path
-    for site in project.calls(path):
+    for site in project.calls(path) if has_word(context.tree.summary.keywords, "key") else ():
         if last_identifier(site.call.func) not in _SORTING or any(":" in name for name in site.names):
             continue
         key = sort_key(project.resolver, path, site.call)

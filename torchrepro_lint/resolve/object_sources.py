@@ -263,7 +263,8 @@ class ObjectSources(Values):
     def factories(self, path: str, called: Expression) -> tuple[str, ...]:
         """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""
         found: set[str] = set()
-        for file, each in self.values_through_calls(path, called) if not isinstance(called, Attribute) else ():
+        looks_up = self.has_namespaces and not isinstance(called, Attribute)
+        for file, each in self.values_through_calls(path, called) if looks_up else ():
             match each:
                 case Subscript(value=table, indices=(_,)) | Call(func=Attribute(value=table, name="get"), args=(_, *_)):
                     if any(map(_is_globals, self.held_calls(file, table))):

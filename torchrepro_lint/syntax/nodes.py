@@ -17,7 +17,7 @@ Offsets
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -408,14 +408,32 @@ class DefinitionTable(Mapping[str, "AssignedValues"]):
         row = self._rows[at]
         return tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)
 
+    def items(self) -> ItemsView[str, AssignedValues]:
+        """The variables with their values, without a search for each."""
+        return _DefinitionItems(self)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
     def __len__(self) -> int:
         return len(self._names)
 
+    def rows(self) -> Iterator[tuple[str, AssignedValues]]:
+        """What ``items`` iterates over."""
+        for name, row in zip(self._names, self._rows, strict=True):
+            yield name, tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({dict(self)!r})"
+
+
+class _DefinitionItems(ItemsView[str, "AssignedValues"]):
+    def __init__(self, table: DefinitionTable) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def __iter__(self) -> Iterator[tuple[str, AssignedValues]]:
+        return self._table.rows()
 
 
 def _row(values: Sequence[tuple[str, Expression]]) -> Any:

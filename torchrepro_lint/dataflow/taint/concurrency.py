@@ -221,7 +221,8 @@ def _starts_of(project: TaintFlow, function: str, depth: int = 0) -> Iterator[La
 
 def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
     """What is taken from queues that several workers fill."""
-    for site in project.calls(path):
+    summary = project.resolver.modules.summary(path)
+    for site in project.calls(path) if not _TAKING.isdisjoint(summary.calls) else ():
         got = site.call.func
         if last_identifier(got) not in _TAKING:
             continue
@@ -325,7 +326,8 @@ def _grown(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
         if len(starts) > 1 or starts[0].several:
             for definition in project.resolver.functions(function):
                 yield from _filled(project, path, definition, starts)
-    for site in project.calls(path):
+    calls_back = not _CALLING_BACK.isdisjoint(project.resolver.modules.summary(path).calls)
+    for site in project.calls(path) if calls_back else ():
         if last_identifier(site.call.func) in _CALLING_BACK:
             yield from _callback(project, path, site)
 

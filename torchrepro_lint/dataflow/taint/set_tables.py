@@ -6,6 +6,7 @@ of which type their elements are.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.taint.numeric_sets import is_number
@@ -59,7 +60,7 @@ class SetTables:
 
     def elements(self, path: str, expression: Expression) -> AbstractValue | None:
         """The type of the elements, if an expression is a set that a table holds; None for anything else."""
-        table = self._read_table(path, expression)
+        table = self._read_table(path, expression) if self._is_anywhere else None
         if table is None:
             return None
         found = sorted(self._tables_of(path, table))
@@ -72,11 +73,18 @@ class SetTables:
                 return table
             case Call(func=Ref(path=(*before, word)) as func, args=(_, *_)) if word in _READING:
                 return func._replace(path=tuple(before))
-            case Ref(roots=(root,), path=()):
+            case Ref(roots=(root,), path=()) if self._is_iterated(f"{path}{root}"):
                 for each in self._project.value_sources.assignments(path).get(root, ()):
                     if (iterated := _iterated_table(each.value)) is not None:
                         return iterated
         return None
+
+    def _is_iterated(self, name: str) -> bool:
+        """Whether a variable gets elements of what ``.items()`` or ``.values()`` gives."""
+        return any(
+            how == "[]" and isinstance(value, Call) and last_identifier(value.func) in _ANY
+            for how, value in self._names.assigned(name)
+        )
 
     def _tables_of(self, path: str, table: Ref) -> set[tuple[str, _Key]]:
         """The tables of sets that a variable or an attribute may hold."""
@@ -91,16 +99,15 @@ class SetTables:
             direct = {(file, key) for file, key in places if key in self._of_file(file).tables}
             if direct:
                 return direct
-        if not self._is_anywhere:
-            return set()
         return {
             (file, key)
             for file, value in self._names.values_through_calls(path, table)
             if (key := self._of_file(file).created.get((value.start, value.end))) is not None
         }
 
-    @property
+    @cached_property
     def _is_anywhere(self) -> bool:
+        """Whether any file may have such a table."""
         return any(_may_have(facts.summary) for facts in self._names.modules.files.values())
 
     def _added(self, path: str, key: _Key) -> AbstractValue:

@@ -9,6 +9,7 @@ from torchrepro_lint.syntax.nodes import Call, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
+    from torchrepro_lint.syntax.nodes import ModuleSummary
 
 # Functions of torch.nn.init that also exist under their old names, without the underscore.
 _OLD = (
@@ -23,12 +24,20 @@ def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
     found: set[str] = set()
     filling = call_candidates(project.resolver, _WORDS)
     for path in filling.paths:
+        if not _may_call_init(project.resolver.modules.summary(path), filling.words):
+            continue
         for site in project.calls_by(path, filling.words):
             if any(name.startswith("torch.nn.init.") for name in site.names):
                 for arg in site.call.args[:1]:
                     if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
                         found.add(_initialised_attribute(project, path, arg.value))
     return frozenset(found)
+
+
+def _may_call_init(summary: ModuleSummary, words: frozenset[str]) -> bool:
+    """Whether a file may call functions of ``torch.nn.init``: it reads from ``init``, or imports it or one of its functions."""
+    imported = {part for name in summary.imports for part in name.split(".")}
+    return bool(summary.stars) or "init" in summary.inner or "init" in imported or not words.isdisjoint(imported)
 
 
 def _initialised_attribute(project: ProgramIndex, path: str, value: Ref) -> str:
