@@ -109,7 +109,7 @@ def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None
 
 
 # The use-def indexes of so many files are kept: a thousand of them take as much memory as the syntax trees.
-_MOST_FILES = 8
+_MOST_FILES = 32
 
 
 class DefUse:

@@ -6,7 +6,7 @@ The prefilter reads summaries and looks into few files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.memo_tables import InvertedIndex
@@ -128,13 +128,22 @@ def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
     return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
-def identifiers_in(facts: SyntaxTree, words: frozenset[str]) -> frozenset[str]:
+def hold_edges(facts: SyntaxTree) -> list[tuple[str, frozenset[str]]]:
+    """The edges of what may hold what in a file: see ``identifiers_in``."""
+    return [(word, inside) for word, inside in _may_hold_edges(facts) if inside]
+
+
+def identifiers_in(
+    facts: SyntaxTree,
+    words: frozenset[str],
+    edges: Callable[[SyntaxTree], Sequence[tuple[str, Collection[str]]]] = hold_edges,
+) -> frozenset[str]:
     """The words by which a file may call such a function, including its variables and attributes that may hold one."""
     summary = facts.summary
     imported = (name.rpartition(".")[2] for name in summary.imports)
     if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
         return words
-    return frozenset(_transitive_words(list(_may_hold_edges(facts)), words))
+    return frozenset(_transitive_words(edges(facts), words))
 
 
 def _transitive_words(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) -> set[str]:

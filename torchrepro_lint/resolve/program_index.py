@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, with_tuples
+from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, SingleEntryMemo, with_tuples
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
     CallPlace,
@@ -21,6 +21,7 @@ from torchrepro_lint.resolve.call_sites import (
     FileCalls,
     call_candidates,
     changed_identifiers,
+    hold_edges,
     identifiers_in,
     may_hold_identifiers,
 )
@@ -247,6 +248,7 @@ class ProgramIndex:
         self.database = database
         self.files = self.database.files
         self.resolver = self.database.names
+        self._hold_edges = SingleEntryMemo(hold_edges)
         self._called_by_place: dict[str, dict[tuple[int, int], UnresolvedCall]] = {}
 
     def names(self, path: str, expression: Expression) -> tuple[str, ...]:
@@ -265,7 +267,7 @@ class ProgramIndex:
 
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
         """The ``calls`` that may call a function with one of these last words."""
-        meant = identifiers_in(self.files[path], words)
+        meant = identifiers_in(self.files[path], words, self._hold_edges.of)
         for each in self._called(path):
             if not meant.isdisjoint(value_identifiers(each.call.func)):
                 yield self.site(path, each)

@@ -169,6 +169,9 @@ class UseDefIndex:
     def _expression(self, expression: Expression, position: ExpressionPosition) -> None:
         self._positions[id(expression)] = position
         self._all += (expression, position)
+        kind = type(expression)
+        if kind is Constant:
+            return
         if type(expression) is Ref:
             for root in expression.roots:
                 self._refs.setdefault(root, []).append(expression)
@@ -176,28 +179,29 @@ class UseDefIndex:
         if type(expression) is Lambda:
             self.lambdas[expression.function] = expression
             return
+        # What most of the time goes into: each expression of a file comes by here.
         read = ExpressionPosition(expression, position.statement, position.function, position.blocks, False)
         below = (
             ExpressionPosition(expression, position.statement, position.function, position.blocks, True)
             if position.written
             else read
         )
-        if isinstance(expression, Comprehension):
+        if type(expression) is Comprehension:
             for clause in expression.clauses:
                 self._expression(
                     clause.target,
                     ExpressionPosition(expression, position.statement, position.function, position.blocks, True),
                 )
-        if isinstance(expression, Operation) and expression.op == ":=":
+        if type(expression) is Operation and expression.op == ":=":
             self._expression(
                 expression.operands[0],
                 ExpressionPosition(expression, position.statement, position.function, position.blocks, True),
             )
             self._expression(expression.operands[1], read)
             return
-        display = isinstance(expression, (Collection, Operation))
+        inside = below if kind is Collection or kind is Operation else read
         for part in operands_of(expression):
-            self._expression(part, below if display else read)
+            self._expression(part, inside)
 
 
 def targets(statement: Statement) -> Iterator[Expression]:
