@@ -73,13 +73,15 @@ class ProgramState(NamedTuple):
 
 class CheckResult(NamedTuple):
     """The findings in one file, by position and code; ``errors`` are faults of the tool, ``hidden`` counts the findings that
-    comments suppress, ``programs`` are those that start in the file.
+    comments suppress, ``programs`` are those that start in the file. A result that is not ``is_final`` may come out otherwise in
+    another run: a rule failed, or the check took too long.
     """
 
     findings: tuple[Finding, ...]
     errors: tuple[str, ...] = ()
     hidden: int = 0
     programs: tuple[ProgramState, ...] = ()
+    is_final: bool = True
 
 
 def make_checker(tree: ProjectTree, rules: Sequence[Rule], catalogue: Catalogue, honour_comments: bool) -> Checker:
@@ -163,7 +165,8 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     findings = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
     states = guarded(lambda: _program_states(project, path)) if checker.finds_gaps and parsed.facts is not None else ()
     programs = () if isinstance(states, Fault) else states  # the rules that ask the same say what failed
-    return CheckResult(_sorted_unique(findings), ran.errors, len(severe) - len(findings), programs)
+    hidden, is_final = len(severe) - len(findings), not ran.errors and not isinstance(states, Fault)
+    return CheckResult(_sorted_unique(findings), ran.errors, hidden, programs, is_final)
 
 
 def _program_states(project: Project, path: str) -> tuple[ProgramState, ...]:

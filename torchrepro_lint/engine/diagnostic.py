@@ -56,7 +56,7 @@ class RunOutcome(NamedTuple):
 
     ``changes`` are the files that fixes changed, not yet written, ``settled`` the codes of the findings that they fix;
     ``notes`` are for the user to know, ``errors`` make the run fail. ``programs`` start in the linted files; of
-    ``unfollowed`` ones nothing is clean.
+    ``unfollowed`` ones nothing is clean. An outcome that is not ``is_final`` may come out otherwise in another run on the same files.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -67,3 +67,4 @@ class RunOutcome(NamedTuple):
     errors: tuple[str, ...]
     programs: int = 0
     unfollowed: tuple[UnfollowedProgram, ...] = ()
+    is_final: bool = True

@@ -12,6 +12,7 @@ import gc
 import re
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint.config.discovery import source_roots
@@ -286,23 +287,28 @@ _WORTH_PROCESSES = 48
 _BATCH_SIZE = 12
 # After so many timeouts in one process, the cause is most likely another file of the component.
 _MAX_TIMEOUTS = 2
+_NOTHING_KNOWN: Mapping[str, CheckResult] = MappingProxyType({})
 # Seconds for a whole bundle: each process limits the time of a file itself.
 _NO_DEADLINE = 86_400.0
 
 
-def check_tree(checker: Checker, partition: Partition, jobs: int = 1) -> dict[str, CheckResult]:
+def check_tree(
+    checker: Checker, partition: Partition, jobs: int = 1, known: Mapping[str, CheckResult] = _NOTHING_KNOWN
+) -> dict[str, CheckResult]:
     """Check each given file that was read; ``partition`` is the partition of all files. The result is the same for any ``jobs``.
 
+    Files with a ``known`` result are not checked again.
     A file that ends the process which checks it, or takes too long, gets a ``TRL001`` that says so.
     """
     paths = [path for path, _ in checker.tree.given if path in partition.files]
+    left = [path for path in paths if path not in known]
     file_checker = _PartitionChecker(checker, partition)
-    components = list(partition.by_component(paths))
-    if jobs < 2 or not FORKS or len(paths) < _WORTH_PROCESSES:
+    components = list(partition.by_component(left))
+    if jobs < 2 or not FORKS or len(left) < _WORTH_PROCESSES:
         found = dict(file_checker.components(components))
     else:
         found = dict(_in_processes(checker, file_checker, partition, components, jobs))
-    return {path: found[path] for path in paths}
+    return {path: found[path] if path in found else known[path] for path in paths}
 
 
 def _in_processes(
@@ -421,4 +427,5 @@ def unchecked(checker: Checker, failure: WorkerFailure) -> CheckResult:
     from torchrepro_lint.checks.rule import Finding
 
     found = Finding(SYNTAX_ERROR, Span(0, 0), f"cannot be checked: {failure.reason}")
-    return CheckResult((found,) if any(rule.code == SYNTAX_ERROR for rule in checker.rules) else ())
+    shown = any(rule.code == SYNTAX_ERROR for rule in checker.rules)
+    return CheckResult((found,) if shown else (), is_final=False)

@@ -24,6 +24,7 @@ from torchrepro_lint.source.files import FileSignature
 from torchrepro_lint.source.text import Lines, Position
 
 if TYPE_CHECKING:
+    from torchrepro_lint.engine.store.finding_store import FindingStore
     from torchrepro_lint.engine.store.query_store import QueryStore
 
 
@@ -69,6 +70,7 @@ def merged_outcome(plan: Plan, outcomes: Sequence[RunOutcome], targets: Sequence
         (*plan.errors, *(error for outcome in outcomes for error in outcome.errors)),
         sum(outcome.programs for outcome in outcomes),
         tuple(sorted(one for outcome in outcomes for one in outcome.unfollowed)),
+        all(outcome.is_final for outcome in outcomes),
     )
 
 
@@ -93,10 +95,15 @@ def _run_tree(
     store = None if fix else _query_store(checker, project_files, options)
     if fix:
         unsafe = checker.tree.root.settings.unsafe_fixes
-        reported = _not_in_baseline(checker, baseline) if baseline else None
-        fixed = fix_tree(checker, project_files.files, unsafe, reported, options.jobs)
+        wanted = _not_in_baseline(checker, baseline) if baseline else None
+        fixed = fix_tree(checker, project_files.files, unsafe, wanted, options.jobs)
     partition = fixed.partition or Partition(checker, fixed.files, store)
-    found = report_on(checker, partition, options.jobs)
+    findings = _finding_store(checker, partition, project_files, options) if store else None
+    checks = check_tree(checker, partition, options.jobs, findings.known() if findings else {})
+    found = reported(checker, partition.files, checks)
+    if findings:
+        findings.update(checks)
+        findings.forget_others()
     if store:
         store.forget_others(partition.paths)
     else:
@@ -104,7 +111,10 @@ def _run_tree(
     changes = tuple(fixed.changes[path] for path in sorted(fixed.changes))
     errors = (*project_files.errors, *fixed.errors, *found.faults)
     count = len(checker.tree.given) - len(project_files.errors)
-    return RunOutcome(found.diagnostics, count, changes, fixed.settled, (), errors, found.programs, found.unfollowed)
+    is_final = all(each.is_final for each in checks.values())
+    return RunOutcome(
+        found.diagnostics, count, changes, fixed.settled, (), errors, found.programs, found.unfollowed, is_final
+    )
 
 
 def _query_store(checker: Checker, project_files: ParsedProject, options: ReadOptions) -> QueryStore | None:
@@ -115,6 +125,18 @@ def _query_store(checker: Checker, project_files: ParsedProject, options: ReadOp
     from torchrepro_lint.engine.store.query_store import QueryStore
 
     return QueryStore(checker, project_files, cache)
+
+
+def _finding_store(
+    checker: Checker, partition: Partition, project_files: ParsedProject, options: ReadOptions
+) -> FindingStore | None:
+    """The finding store of a project, if a cache is used and all texts are on disk."""
+    cache = options.cache(checker.tree.root.path)
+    if cache is None or any(given.data is not None for _, given in checker.tree.given):
+        return None
+    from torchrepro_lint.engine.store.finding_store import FindingStore
+
+    return FindingStore(checker, partition, project_files.digests, cache)
 
 
 def _not_in_baseline(checker: Checker, baseline: Baseline) -> ReportFilter:

@@ -165,7 +165,7 @@ class QueryStore:
         paths = tuple(facts)
         own = self._project_files._replace(digests={path: self._project_files.digests[path] for path in paths})
         component = self._components[paths] = _ComponentStore(
-            self._checker, own, self._cache, tree, _component_key(paths), facts
+            self._checker, own, self._cache, tree, component_key(paths), facts
         )
         return component.link
 
@@ -176,7 +176,7 @@ class QueryStore:
 
     def forget_others(self, components: Collection[Sequence[str]]) -> None:
         """Remove the files of components that no longer exist."""
-        known = {_component_key(paths) for paths in components}
+        known = {component_key(paths) for paths in components}
         for path in self._cache.place.glob("*-*"):
             name, _, key = path.name.rpartition("-")
             if name in (_NAME, *TABLES) and key not in known:
@@ -277,7 +277,8 @@ class _ComponentStore:
         return f"{name}-{self._key}"
 
 
-def _component_key(paths: Sequence[str]) -> str:
+def component_key(paths: Sequence[str]) -> str:
+    """A key of a component that names its files in the cache."""
     return blake2b("\0".join(paths).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 

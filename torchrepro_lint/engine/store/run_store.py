@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -37,44 +38,43 @@ _TYPES: dict[str, Any] = {
 
 def outcome_to_json(outcome: RunOutcome) -> str:
     """An outcome without changes as JSON."""
-    return json.dumps([_encoded(each) for each in outcome._replace(changes=())], separators=(",", ":"))
+    return json.dumps([encode_record(each) for each in outcome._replace(changes=())], separators=(",", ":"))
 
 
 def outcome_from_json(text: str) -> RunOutcome:
     """The outcome from JSON; raises ``ValueError`` for text that ``outcome_to_json`` did not make."""
     try:
-        return RunOutcome(*map(_decoded, json.loads(text)))
+        outcome = RunOutcome(*(decode_record(each, _TYPES) for each in json.loads(text)))
+        return outcome._replace(diagnostics=tuple(map(_with_texts, outcome.diagnostics)))
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(f"no outcome: {error}") from error
 
 
-def _encoded(value: Any) -> Any:
+def encode_record(value: Any) -> Any:
+    """A record as a JSON value: a list that begins with the name of its type, empty for a plain tuple; the texts of files become None."""
     if isinstance(value, Lines):
         return None
     if isinstance(value, Message):
-        return ["Message", *map(_encoded, value.parts)]
+        return ["Message", *map(encode_record, value.parts)]
     if isinstance(value, tuple):
         kind = type(value).__name__ if hasattr(value, "_fields") else ""
-        return [kind, *map(_encoded, value)]
+        return [kind, *map(encode_record, value)]
     return value
 
 
-def _decoded(value: Any) -> Any:
+def decode_record(value: Any, types: Mapping[str, Any]) -> Any:
+    """The record that ``encode_record`` encoded; raises ``KeyError`` or ``TypeError`` for a value of other ``types``."""
     if not isinstance(value, list):
         return value
     kind, *fields = value
-    items = tuple(map(_decoded, fields))
-    if not kind:
-        return items
-    found = _TYPES[kind](*items)
-    return _with_texts(found) if kind == "Diagnostic" else found
+    items = tuple([decode_record(each, types) for each in fields])
+    return types[kind](*items) if kind else items
 
 
-def _with_texts(diagnostic: Any) -> Diagnostic:
+def _with_texts(diagnostic: Diagnostic) -> Diagnostic:
     others = tuple((path, place, _FileLines(place)) for path, place, _ in diagnostic.others)
     lines, written = _FileLines(diagnostic.filename), _FileLines(diagnostic.filename, written=True)
-    found: Diagnostic = diagnostic._replace(lines=lines, written=written, others=others)
-    return found
+    return diagnostic._replace(lines=lines, written=written, others=others)
 
 
 class _FileLines(Lines):
@@ -141,9 +141,9 @@ def load_outcome(record: RunRecord) -> RunOutcome | None:
 
 
 def save_outcome(record: RunRecord, seen: dict[str, tuple[FileSignature, str]], outcome: RunOutcome) -> None:
-    """Record the outcome of a run over files in the states ``seen``, unless it has errors or changes, or missed a file."""
+    """Record the outcome of a run over files in the states ``seen``, unless it has errors or changes, is not final, or missed a file."""
     paths = {tree.place(path) for tree in record.plan.trees for path in tree.files}
-    if outcome.errors or outcome.changes or paths != seen.keys():
+    if outcome.errors or outcome.changes or not outcome.is_final or paths != seen.keys():
         return
     files = {path: [*known, name] for path, (known, name) in sorted(seen.items())}
     data = json.dumps([time.time_ns(), files, outcome_to_json(outcome)], separators=(",", ":"))

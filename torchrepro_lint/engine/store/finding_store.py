@@ -1,0 +1,101 @@
+"""The finding store: the durable answers to "what do the rules find in the files of this component?".
+
+An answer depends on the bytes of all files of the component, and on what the checker was given. The next run asks the rules
+again only about components of which something differs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.engine.checker import CheckResult, ProgramState
+from torchrepro_lint.engine.store.cache import tool_stamp
+from torchrepro_lint.engine.store.query_store import component_key, compress_json, decompress_json
+from torchrepro_lint.engine.store.run_store import decode_record, encode_record
+from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Position, Reference, Span
+from torchrepro_lint.trace.call_paths import CallPathStep
+
+if TYPE_CHECKING:
+    from torchrepro_lint.engine.checker import Checker
+    from torchrepro_lint.engine.partition import Partition
+    from torchrepro_lint.engine.store.cache import Cache
+
+_NAME = "findings"
+_TYPES: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (CallPathStep, CheckResult, Edit, Finding, Fix, Message, NoFix, Position, ProgramState, Reference, Span)
+}
+
+
+class FindingStore:
+    """The findings of the last runs, for the components of a partition whose files are the same as then.
+
+    ``digests`` are those of all files with a syntax tree; the others are checked in each run.
+    """
+
+    def __init__(self, checker: Checker, partition: Partition, digests: Mapping[str, str], cache: Cache) -> None:
+        self._checker = checker
+        self._partition = partition
+        self._digests = digests
+        self._cache = cache
+        self._settings = _fingerprint(checker, partition)
+        self._stored: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def known(self) -> dict[str, CheckResult]:
+        """The results of files whose components have not changed since they were checked."""
+        found: dict[str, CheckResult] = {}
+        for paths in self._partition.paths:
+            self._stored[paths] = stored = self._read(paths)
+            with suppress(KeyError, TypeError, IndexError):  # another version wrote it
+                found.update({path: decode_record(each, _TYPES) for path, each in stored.items()})
+        return found
+
+    def update(self, checks: Mapping[str, CheckResult]) -> None:
+        """Store the results of a run. One of a file whose check broke off is not stored, since the next one may not."""
+        for paths in self._partition.paths:
+            stored = self._stored.get(paths, {})
+            fresh = {path: checks[path] for path in paths if path in checks and path not in stored}
+            kept = {path: encode_record(each) for path, each in fresh.items() if each.is_final}
+            if kept:
+                rows = sorted({**stored, **kept}.items())
+                self._cache.write(self._file(paths), compress_json([self._key(paths), dict(rows)]))
+
+    def forget_others(self) -> None:
+        """Remove the findings of components that no longer exist."""
+        names = set(map(self._file, self._partition.paths))
+        for path in self._cache.place.glob(f"{_NAME}-*"):
+            if path.name not in names:
+                with suppress(OSError):
+                    path.unlink()
+
+    def _read(self, paths: Sequence[str]) -> dict[str, Any]:
+        data = self._cache.read(self._file(paths))
+        key, stored = decompress_json(data) if data else ("", {})
+        return stored if key == self._key(paths) else {}
+
+    def _key(self, paths: Iterable[str]) -> str:
+        """A digest of all that the findings in a component depend on."""
+        files = [[path, self._digests[path]] for path in paths]
+        return _digest(json.dumps([self._settings, files]))
+
+    def _file(self, paths: Sequence[str]) -> str:
+        return f"{_NAME}-{component_key(paths)}"
+
+
+def _fingerprint(checker: Checker, partition: Partition) -> str:
+    """A digest of what findings depend on besides the files of their component."""
+    root = checker.tree.root._replace(settings=checker.tree.root.settings._replace(output_format=""))
+    torch = checker.catalogue
+    versions = torch.version, torch.asked, torch.admitted, torch.declared
+    rules = [rule.code for rule in checker.rules], sorted(checker.fixable)
+    given = checker.honour_comments, bool(checker.table), checker.finds_gaps
+    return _digest(repr((tool_stamp(), root, versions, rules, given, checker.manifest, partition.tree.key)))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
