@@ -14,7 +14,7 @@ from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
 from torchrepro_lint.config.settings import Selection, is_at_least, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
-from torchrepro_lint.engine.limits import guarded
+from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.suppressions import Suppression, suppressions
@@ -146,7 +146,7 @@ def link_project(
         before,
     )
     record_read = project.resolver.modules.reads.record_read
-    guarded(project.compare_reaching)  # a rule that asks the same fails again, and says so
+    guarded_analysis(project.compare_reaching)  # a rule that asks the same fails again, and says so
     return project
 
 
@@ -161,7 +161,11 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     severe = _severe(checker, rules, (*ran.findings, *unused))
     visible = _visible(rules, parsed.lines, severe, comments)
     findings = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
-    states = guarded(lambda: _program_states(project, path)) if checker.finds_gaps and parsed.facts is not None else ()
+    states = (
+        guarded_analysis(lambda: _program_states(project, path))
+        if checker.finds_gaps and parsed.facts is not None
+        else ()
+    )
     programs = () if isinstance(states, Fault) else states  # the rules that ask the same say what failed
     return CheckResult(_sorted_unique(findings), ran.errors, len(severe) - len(findings), programs)
 
@@ -269,7 +273,7 @@ def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: Parse
     errors: list[str] = []
     too_deep = False
     for rule in rules:
-        result = guarded(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
+        result = guarded_analysis(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
         if isinstance(result, Fault) and result.recursion:
             too_deep = True
         elif isinstance(result, Fault):
