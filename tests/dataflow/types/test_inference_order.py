@@ -96,7 +96,9 @@ def test_answers_do_not_depend_on_the_order_of_questions(title: str) -> None:
         assert _answers(text, order) == first
 
 
-def test_a_question_that_leads_too_deep_does_no_harm_and_is_answered_on_a_larger_stack(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_question_that_leads_too_deep_does_no_harm_and_is_answered_on_a_larger_stack(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     calls = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(40))
     text = f"{calls}def f40(x):\n    return {{1}}\nf0(1)\n{{2}}\n"
     project = project_of({NAME: text})
