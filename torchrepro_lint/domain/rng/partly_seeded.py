@@ -24,14 +24,37 @@ class PartlySeeded(NamedTuple):
 def partly_seeded_functions(project: ProgramEffects, path: str) -> Iterator[PartlySeeded]:
     """The partly seeded functions and module bodies that may draw in a file: in the file or in one that imports it.
 
-    Those that a program settles are included (see ``is_settled_by_program``).
+    Those that a program settles may be included (see ``is_settled_by_program``).
     """
+    known: _Searched = project.revision_cache.setdefault(__name__, _Searched({}, [0]))
     for function in project.seeding_functions(path):
-        yield from _partly_seeded_function(project, function)
+        if function not in known.found:
+            if known.events[0] > _MANY_EVENTS and _are_all_settled(project, function):
+                continue
+            effects = project.effects_in(function)
+            known.events[0] += effects.end
+            known.found[function] = tuple(_partly_seeded(function, effects))
+        yield from known.found[function]
 
 
-def _partly_seeded_function(project: ProgramEffects, function: str) -> Iterator[PartlySeeded]:
-    effects = project.effects_in(function)
+# After so many events of traces, each of one function, it is worth to trace all programs first.
+_MANY_EVENTS = 100_000
+
+
+class _Searched(NamedTuple):
+    """What is known of seeding functions, and the number of trace events that were looked at for it."""
+
+    found: dict[str, tuple[PartlySeeded, ...]]
+    events: list[int]
+
+
+def _are_all_settled(project: ProgramEffects, function: str) -> bool:
+    """Whether programs settle all families for a function, whatever it draws."""
+    effects = [each.effects for each in project.reaching(function)]
+    return all(any(_settles(each, family) for each in effects) for family in FAMILIES)
+
+
+def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
     own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.trace_event.call_path]
     if not own or effects.unknown_seeder:
         return
