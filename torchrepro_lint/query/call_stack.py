@@ -86,7 +86,7 @@ def with_deep_stack(work: Callable[[], _Value]) -> _Value:
         return work()
     except RecursionError:
         pass  # outside of this block, so that the frames of the first try are gone
-    return _on_deep_stack(work)
+    return on_deep_stack(work)
 
 
 def raise_in_thread(thread: int, what: type[BaseException]) -> None:
@@ -118,7 +118,10 @@ class _Attempt:
             self.running.release()
 
 
-def _on_deep_stack(work: Callable[[], _Value]) -> _Value:
+def on_deep_stack(work: Callable[[], _Value]) -> _Value:
+    """As ``with_deep_stack``, without the first try on the usual stack."""
+    if _here.deep:
+        return work()
     attempt = _Attempt(work)
     with _one:
         limit = sys.getrecursionlimit()

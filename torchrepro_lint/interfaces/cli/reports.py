@@ -141,7 +141,7 @@ def _render(overview: Overview, request: ReportArguments) -> str:
 
 def _summary(done: Survey, output: Path | None) -> str:
     overview = done.overview
-    if not overview.files and not done.errors:
+    if not overview.files and not overview.findings and not done.errors:
         told = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded"
         return f"{output}: n{told}" if output else f"N{told}"
     found = summary.by_severity(one.severity for one in overview.findings)
