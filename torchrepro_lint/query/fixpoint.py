@@ -182,11 +182,13 @@ class TablingSolver:
         outside, self._lowest = self._lowest, _NO_CYCLE
         mark = len(self._trail.keys)
         read, self._reads.dependencies = self._reads.dependencies, 0
+        cycle: list[Hashable] = []
         solution: Mapping[Hashable, tuple[str, ...]] = {}
         try:
             answer = _distinct(compute())
-            if len(self._trail.keys) > mark and self._lowest == depth and not self._placed and key not in self._endless:
-                solution = self._solution(key, compute, answer, mark)
+            cycle = self._trail.keys[mark:]
+            if cycle and self._lowest == depth and not self._placed and key not in self._endless:
+                solution = self._solution(key, compute, answer, cycle, mark)
                 answer = solution.get(key, answer)
         except BaseException:
             self._forget(mark)
@@ -202,10 +204,11 @@ class TablingSolver:
             self._trail.append(key, mark, inside)
             early_cutoff = False
         else:
-            cycle = self._forget(mark) if len(self._trail.keys) > mark else []
+            if cycle:
+                self._forget(mark)
             self._settle(key, answer, [] if solution else cycle)
             self._settle_component(solution, depends_on)
-            early_cutoff = early_cutoff and self._reads.early_cutoff and not cycle and not solution
+            early_cutoff = early_cutoff and self._reads.early_cutoff and not cycle
         if self._reads.incremental:
             self._keep(key, depends_on)
             if early_cutoff:
@@ -230,18 +233,15 @@ class TablingSolver:
             if self._reads.incremental:
                 self._keep(key, depends_on)
 
-    def _forget(self, mark: int) -> list[Hashable]:
-        """Drop the provisional answers since ``mark``; returns their queries."""
-        dropped = self._trail.cut(mark)
-        for each in dropped:
+    def _forget(self, mark: int) -> None:
+        """Drop the provisional answers since ``mark``."""
+        for each in self._trail.cut(mark):
             del self._provisional[each]
-        return dropped
 
     def _solution(
-        self, key: Hashable, compute: Compute, answer: tuple[str, ...], mark: int
+        self, key: Hashable, compute: Compute, answer: tuple[str, ...], others: list[Hashable], mark: int
     ) -> Mapping[Hashable, tuple[str, ...]]:
         """The answers of all queries of the component whose outermost query is ``key``, if they are found in one pass; else none."""
-        others = self._trail.keys[mark:]
         found = {each: self._provisional[each][0] for each in others} | {key: answer}
         if not any(found.values()):
             return found
