@@ -14,6 +14,7 @@ from torchrepro_lint.engine.fixer import fix_tree
 from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.run import gc_disabled, report_on
+from torchrepro_lint.query.call_stack import on_deep_stack
 
 from .repeats import REPEATS
 from .trying import checker_of
@@ -27,18 +28,25 @@ def main(size: int = 250) -> None:
 
 
 def work(text: str, fixes: bool = False) -> int:
-    """How many calls it takes to read, link and check a program of one file; and to fix it."""
+    """How many calls it takes to read, link and check a program of one file; and to fix it.
+
+    A profile counts the calls of one thread, so the work is done on the large stack from the start.
+    """
+    with gc_disabled():
+        return on_deep_stack(lambda: _calls(text, fixes))
+
+
+def _calls(text: str, fixes: bool) -> int:
     checker = checker_of("x.py", "2.13")
     profile = Profile()
-    with gc_disabled():
-        profile.enable()
-        try:
-            files = {"x.py": parse_bytes(text.encode())}
-            report_on(checker, Partition(checker, files))
-            if fixes:
-                fix_tree(checker, files, unsafe=True)
-        finally:
-            profile.disable()
+    profile.enable()
+    try:
+        files = {"x.py": parse_bytes(text.encode())}
+        report_on(checker, Partition(checker, files))
+        if fixes:
+            fix_tree(checker, files, unsafe=True)
+    finally:
+        profile.disable()
     return sum(each.callcount for each in profile.getstats())
 
 

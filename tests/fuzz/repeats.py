@@ -24,6 +24,11 @@ def _joined(before: str, part: str, after: str, start: str = "") -> Callable[[in
     )
 
 
+def _ring(line: str, count: int) -> str:
+    """A line for each number; ``{j}`` is the next one, of the last line the first."""
+    return "".join(f"{line.format(i=number, j=(number + 1) % count)}\n" for number in range(count))
+
+
 _MAIN = "if __name__ == '__main__':\n  {}\n"
 
 REPEATS: dict[str, Callable[[int], str]] = {
@@ -38,6 +43,31 @@ REPEATS: dict[str, Callable[[int], str]] = {
     "functions, each calling the one before": _lines("def f{j}(): f{i}()\n", "def f0(): torch.rand(1)", "f{n}()"),
     "functions, each calling the next": _lines("def f{i}(): f{j}()\n", "", "def f{n}(): torch.rand(1)\nf0()"),
     "functions in a ring": _lines("def f{j}(): f{i}()\n", "def f0(): f100(); torch.rand(1)", "f{n}()"),
+    "functions in a ring, each returning what the next returns": lambda count: (
+        f"{_TORCH}{_ring('def f{i}(x): return f{j}(x)', count)}f0(1)\n"
+    ),
+    "functions in a ring, each passing on the seed": lambda count: (
+        f"{_TORCH}{_ring('def f{i}(x, seed=None): torch.manual_seed(seed); f{j}(x, seed)', count)}f0(1)\n"
+    ),
+    "functions in a ring, each calling what it is given": lambda count: (
+        f"{_TORCH}{_ring('def f{i}(x, g): g(x); f{j}(x, g)', count)}f0(1, torch.rand)\n"
+    ),
+    "functions in a ring, each passing on the next": lambda count: (
+        f"{_TORCH}{_ring('def f{i}(g, x): return g(f{j}, x)', count)}f0(f1, 1)\n"
+    ),
+    "lambdas in a ring": lambda count: f"{_TORCH}{_ring('f{i} = lambda x: f{j}(x)', count)}f0(1)\n",
+    "generators in a ring": lambda count: (
+        f"{_TORCH}{_ring('def f{i}(): yield from f{j}()', count)}for x in f0(): torch.rand(1)\n"
+    ),
+    "methods in a ring": lambda count: (
+        f"{_TORCH}class C:\n{_ring('  def f{i}(self, x): return self.f{j}(x)', count)}C().f0(torch.rand(1))\n"
+    ),
+    "attributes in a ring": lambda count: (
+        f"{_TORCH}class C:\n  def __init__(self):\n{_ring('    self.a{i} = self.a{j}', count)}C().a0(torch.rand(1))\n"
+    ),
+    "assignments in a ring": lambda count: (
+        f"{_TORCH}def g():\n  while True:\n{_ring('    a{i} = a{j}', count)}    torch.rand(a0)\ng()\n"
+    ),
     "functions, each calling both neighbours": _lines(
         "def f{i}(): f{j}(); f{i}()\n", "", "def f{n}(): torch.rand(1)\nf0()"
     ),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import pytest
 
-from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.call_stack import on_deep_stack
+from torchrepro_lint.query.fixpoint import TablingSolver, strongly_connected_components
 from torchrepro_lint.query.memo_tables import DependencyTracker
 
 Links = dict[str, tuple[str, ...]]
@@ -169,3 +171,115 @@ def test_what_is_doubted_is_kept_for_the_outermost_question_alone() -> None:
     assert asked == ["outermost", "doubted"]
     assert memo.solve("inner", doubted) == ("x",)
     assert asked == ["outermost", "doubted", "doubted"]
+
+
+def _counted(
+    links: dict[int, tuple[int, ...]], own: Callable[[int, tuple[str, ...]], Iterator[str]]
+) -> tuple[Callable[[int], tuple[str, ...]], list[int]]:
+    """Questions about a graph, where ``own`` gives the answer of a node from those of its successors; and what was evaluated."""
+    memo = TablingSolver()
+    evaluated: list[int] = []
+
+    def parts(node: int) -> Iterator[str]:
+        evaluated.append(node)
+        return own(node, tuple(name for each in links[node] for name in ask(each)))
+
+    def ask(node: int) -> tuple[str, ...]:
+        return memo.solve(node, lambda: parts(node))
+
+    return ask, evaluated
+
+
+def _ring(count: int) -> dict[int, tuple[int, ...]]:
+    return {node: ((node + 1) % count, (node * 7 + 3) % count) for node in range(count)}
+
+
+def test_a_circle_without_answers_is_solved_in_one_pass() -> None:
+    ask, evaluated = _counted(_ring(150), lambda _node, found: iter(found))
+    assert on_deep_stack(lambda: [ask(node) for node in range(150)]) == [()] * 150
+    assert len(evaluated) == 150
+
+
+def test_a_large_circle_is_solved_in_a_few_passes() -> None:
+    def own(node: int, found: tuple[str, ...]) -> Iterator[str]:
+        yield from found
+        yield from ("here",) if node == 1234 else ()
+
+    ask, evaluated = _counted(_ring(2000), own)
+    assert on_deep_stack(lambda: [ask(node) for node in range(2000)]) == [("here",)] * 2000
+    assert len(evaluated) < 10 * 2000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_large_circle_has_its_least_solution(seed: int) -> None:
+    """Each answer is all that can be reached, whatever was asked first, also from outside of the circle and on its way out."""
+    draw = random.Random(seed)
+    count = draw.randint(250, 400)
+    links = {node: ((node + 1) % count, *draw.sample(range(count + 30), 2)) for node in range(count)}
+    links |= {
+        node: tuple(draw.sample(range(node + 1, count + 30), min(1, count + 29 - node)))
+        for node in range(count, count + 30)
+    }
+    marked = {node: f"m{node}" for node in draw.sample(range(count + 30), 8)}
+
+    def own(node: int, found: tuple[str, ...]) -> Iterator[str]:
+        yield from found
+        yield from (marked[node],) if node in marked else ()
+
+    ask, _ = _counted(links, own)
+    order = draw.sample(range(count + 30), count + 30)
+    found = dict(zip(order, on_deep_stack(lambda: [ask(node) for node in order]), strict=True))
+    for node in order:
+        reached, queue = {node}, [node]
+        while queue:
+            new = set(links[queue.pop()]) - reached
+            reached |= new
+            queue += new
+        assert found[node] == tuple(sorted(marked[each] for each in reached if each in marked))
+
+
+def test_a_large_circle_whose_answers_would_grow_for_ever_is_broken_as_a_small_one() -> None:
+    def own(node: int, found: tuple[str, ...]) -> Iterator[str]:
+        return iter((f"{name}+" for name in found) if node else ("x", *(f"{name}+" for name in found)))
+
+    def answers(order: list[int]) -> dict[int, tuple[str, ...]]:
+        ask, _ = _counted({node: ((node + 1) % 260,) for node in range(260)}, own)
+        return on_deep_stack(lambda: {node: ask(node) for node in order})
+
+    forward = answers(list(range(260)))
+    assert forward == answers(list(range(260))[::-1])
+    assert forward[0] == ("x",)
+    assert forward[259] == ("x+",)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_components_are_those_of_functions_that_reach_each_other(seed: int) -> None:
+    draw = random.Random(seed)
+    names = [f"f{number}" for number in range(draw.randint(1, 9))]
+    edges = {name: tuple(_Edge(draw.choice(names)) for _ in range(draw.randint(0, 2))) for name in names}
+
+    def above(name: str) -> set[str]:
+        found: set[str] = set()
+        queue = [name]
+        while queue:
+            new = {each.caller for each in edges[queue.pop()]} - found
+            found |= new
+            queue += new
+        return found
+
+    reach = {name: above(name) for name in names}
+    wanted = {
+        name: frozenset(each for each in names if each in reach[name] and name in reach[each])
+        for name in names
+        if name in reach[name]
+    }
+    assert strongly_connected_components(edges) == wanted
+
+
+def test_the_components_of_a_long_ring_take_no_recursion() -> None:
+    edges = {f"f{number}": (_Edge(f"f{(number + 1) % 20_000}"),) for number in range(20_000)}
+    assert set(map(len, strongly_connected_components(edges).values())) == {20_000}
+
+
+class _Edge(NamedTuple):
+    caller: str

@@ -16,7 +16,7 @@ from torchrepro_lint.syntax.visitor import expressions, statements, subexpressio
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchrepro_lint.query.fixpoint import Budget
+    from torchrepro_lint.query.call_stack import Budget
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.definitions import Assignments, ContainerUpdate, MutationSites
     from torchrepro_lint.syntax.nodes import Operation

@@ -7,7 +7,7 @@ over the files of the project.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -168,12 +168,12 @@ class DefUse:
     ) -> Iterator[Ref]:
         """The reads of a variable or its attribute in the same file that a definition reaches, except calls of the methods ``but``."""
         spots = self.spots(path)
-        resets = spots.kills(root, words)
+        reached = _Reach(defined, after, spots.kills(root, words))
         for ref in spots.uses_matching(root, (words, but), partial(_is_more_than_call, spots, words, but)):
             spot = spots.of(ref)
             if spot is None or ref.path[: len(words)] != words or (spot.written and ref.path == words):
                 continue
-            if _reaches(defined, after, spot, ref.start, resets):
+            if reached.by(spot, ref.start):
                 yield ref
 
     def stays(self, path: str, ref: Ref, defined: ExpressionPosition, after: int) -> bool:
@@ -272,30 +272,64 @@ def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozense
     return spot is None or not isinstance(spot.parent, Call) or spot.parent.func is not ref
 
 
-def _reaches(defined: ExpressionPosition, after: int, read: ExpressionPosition, at: int, resets: list[Kill]) -> bool:
-    """Whether a definition in effect at ``after`` reaches a read: no reset kills it on the way."""
-    later = [each for each in resets if each.at >= after and each.function == defined.function]
-    around = {block.key for block in defined.blocks}
-    if defined.function != read.function:
-        # A nested function sees the definition that reaches the end.
-        return not any(each.blocks[-1].key in around for each in later)
-    there = {block.key for block in read.blocks}
-    if (
-        at >= after
-        and not _is_on_other_path(defined, read)
-        and not any(each.blocks[-1].key in there | around and _is_in_effect(each, at) for each in later)
-    ):
-        return True
-    return any(
-        _reaches_next_round(loop, defined, after, read, at, resets)
-        for loop in defined.blocks
-        if isinstance(loop.owner, Loop) and loop.number == 0 and loop.key in there
-    )
+class _Reach:
+    """The reach of a definition in effect at ``after``: the reads that no reset kills on the way. Resets are looked up by block, since
+    a variable may have as many of them as reads.
+    """
+
+    def __init__(self, defined: ExpressionPosition, after: int, resets: list[Kill]) -> None:
+        self._defined, self._after = defined, after
+        self._resets = [each for each in resets if each.function == defined.function]
+        self._around = {block.key for block in defined.blocks}
+        self._later = _effect_by_block(each for each in self._resets if each.at >= after)
+        # For each loop around the definition, what decides about the next round.
+        self._rounds: dict[int, tuple[bool, dict[tuple[int, int], int]]] = {}
+
+    def by(self, read: ExpressionPosition, at: int) -> bool:
+        """Whether the definition reaches a read at an offset."""
+        if self._defined.function != read.function:
+            # A nested function sees the definition that reaches the end.
+            return self._around.isdisjoint(self._later)
+        there = {block.key for block in read.blocks}
+        if (
+            at >= self._after
+            and not _is_on_other_path(self._defined, read)
+            and not _has_effect(self._later, there | self._around, at)
+        ):
+            return True
+        return any(
+            self._by_next_round(loop, there, at)
+            for loop in self._defined.blocks
+            if isinstance(loop.owner, Loop) and loop.number == 0 and loop.key in there
+        )
+
+    def _by_next_round(self, loop: Block, there: set[tuple[int, int]], at: int) -> bool:
+        """Whether the definition reaches an earlier read of the loop in the next round."""
+        assert loop.owner is not None
+        if loop.owner.start not in self._rounds:
+            inside = [each for each in self._resets if loop.owner.start <= each.at <= loop.end]
+            ended = any(each.at >= self._after and each.blocks[-1].key in self._around for each in inside)
+            self._rounds[loop.owner.start] = ended, _effect_by_block(inside)
+        ended, begun = self._rounds[loop.owner.start]
+        return not ended and not _has_effect(begun, there, at)
 
 
-def _is_in_effect(reset: Kill, at: int) -> bool:
-    """Whether a reset is in effect at a read: an assignment reads its right side before it binds."""
-    return reset.at <= at and (isinstance(reset.statement, (Loop, With)) or reset.statement.end <= at)
+def _effect_by_block(resets: Iterable[Kill]) -> dict[tuple[int, int], int]:
+    """The offset from which on a reset is in effect, by the block that it stands in: the least one."""
+    found: dict[tuple[int, int], int] = {}
+    for each in resets:
+        key, effect = each.blocks[-1].key, _effect(each)
+        found[key] = min(found.get(key, effect), effect)
+    return found
+
+
+def _has_effect(effects: dict[tuple[int, int], int], blocks: set[tuple[int, int]], at: int) -> bool:
+    return any(key in effects and effects[key] <= at for key in blocks)
+
+
+def _effect(reset: Kill) -> int:
+    """The offset from which on a reset is in effect: an assignment reads its right side before it binds."""
+    return reset.at if isinstance(reset.statement, (Loop, With)) else max(reset.at, reset.statement.end)
 
 
 def _is_on_other_path(defined: ExpressionPosition, read: ExpressionPosition) -> bool:
@@ -312,17 +346,3 @@ def _is_on_other_path(defined: ExpressionPosition, read: ExpressionPosition) -> 
         if isinstance(block.owner, If) and (id(block.owner), 1 - block.number) in there:
             return True
     return False
-
-
-def _reaches_next_round(
-    loop: Block, defined: ExpressionPosition, after: int, read: ExpressionPosition, at: int, resets: list[Kill]
-) -> bool:
-    """Whether the definition reaches an earlier read of the loop in the next round."""
-    assert loop.owner is not None
-    start = loop.owner.start
-    inside = [each for each in resets if start <= each.at <= loop.end and each.function == defined.function]
-    ways = {block.key for block in defined.blocks}
-    there = {block.key for block in read.blocks}
-    ended = any(each.at >= after and each.blocks[-1].key in ways for each in inside)
-    begun = any(each.blocks[-1].key in there and _is_in_effect(each, at) for each in inside)
-    return not ended and not begun

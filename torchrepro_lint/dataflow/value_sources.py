@@ -23,7 +23,7 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.dataflow.feasibility import evaluate_test, infeasible_ranges, runs_always
 from torchrepro_lint.dataflow.reaching_definitions import appended_items, is_list, list_items, reaching_definitions
 from torchrepro_lint.dataflow.uses import DefUse
-from torchrepro_lint.query.fixpoint import Budget
+from torchrepro_lint.query.call_stack import Budget
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
 from torchrepro_lint.syntax.nodes import (

@@ -21,7 +21,7 @@ from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_wri
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.seeders import seeding_functions
-from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, union
+from torchrepro_lint.query.memo_tables import LruTable, MemoTable, NamedMemoTable, union
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
@@ -143,6 +143,8 @@ def _contains_accelerator_call(_start: int, trace_events: Sequence[TraceEvent]) 
     )
 
 
+# The effects of so many single functions are held: each may be as long as a program.
+_MOST_OWN_EFFECTS = 32
 # Before a path: the programs that run any code of the file.
 _IN = "in "
 _REACHING = "reaching"
@@ -193,7 +195,7 @@ class ProgramEffects(Traces):
         self._catalogue = catalogue
         self._function_names_accelerator: dict[str, bool] = {}
         self._runs_on_accelerator: dict[Entry, bool] = {}
-        self._own_effects: dict[str, RngEffects] = {}
+        self._own_effects: LruTable[str, RngEffects] = LruTable(_MOST_OWN_EFFECTS)
         self._worker_traces: dict[tuple[str, ...], WorkerTrace] = {}
         self._flag_writes: dict[str, tuple[FlagWrite, ...]] = {}
         self._state_effects_by_run: dict[int, tuple[StateEffect, ...]] = {}
@@ -315,9 +317,10 @@ class ProgramEffects(Traces):
 
     def effects_in(self, function: str) -> RngEffects:
         """The effect summary of a function, or of a module's top level."""
-        if function not in self._own_effects:
-            self._own_effects[function] = self._effects(self.trace_of(function))
-        return self._own_effects[function]
+        found: RngEffects | None = self._own_effects.get(function)
+        if found is None:
+            found = self._own_effects[function] = self._effects(self.trace_of(function))
+        return found
 
     def flag_writes(self, path: str) -> tuple[FlagWrite, ...]:
         """The flag writes of a module, function by function, without branches that constant tests rule out."""

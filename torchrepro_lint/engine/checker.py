@@ -6,6 +6,7 @@ A rule that raises is reported as an error, and the other rules still run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
 from torchrepro_lint.config.settings import Selection, is_at_least, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
-from torchrepro_lint.engine.limits import guarded
+from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.suppressions import Suppression, suppressions
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.checks.rule import Finding, Rule
     from torchrepro_lint.domain.program_effects import Database
-    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.source.files import Configuration
 
 SYNTAX_ERROR = "TRL001"
 UNUSED_SUPPRESSION = "TRL002"
-_TOO_DEEP = "nested too deeply to be analysed: hundreds of names, calls or expressions depend on one another"
+NOT_FOLLOWED = "TRL003"
+TOO_DEEP = "the analysis of this file ends at a limit: too many names, calls or expressions depend on one another"
 
 
 class ProjectManifest(NamedTuple):
@@ -148,7 +150,7 @@ def link_project(
         before,
     )
     record_read = project.resolver.modules.reads.record_read
-    guarded(project.compare_reaching)  # a rule that asks the same fails again, and says so
+    guarded_analysis(project.compare_reaching)  # a rule that asks the same fails again, and says so
     return project
 
 
@@ -163,10 +165,17 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     severe = _severe(checker, rules, (*ran.findings, *unused))
     visible = _visible(rules, parsed.lines, severe, comments)
     findings = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
-    states = guarded(lambda: _program_states(project, path)) if checker.finds_gaps and parsed.facts is not None else ()
+    states = (
+        guarded_analysis(lambda: _program_states(project, path))
+        if checker.finds_gaps and parsed.facts is not None
+        else ()
+    )
     programs = () if isinstance(states, Fault) else states  # the rules that ask the same say what failed
-    hidden, is_final = len(severe) - len(findings), not ran.errors and not isinstance(states, Fault)
-    return CheckResult(_sorted_unique(findings), ran.errors, hidden, programs, is_final)
+    if ran.too_deep:
+        programs = tuple(each._replace(gap=each.gap or TOO_DEEP) for each in programs or (ProgramState(""),))
+    # How deep is too deep depends on the memory that there is.
+    is_final = not (ran.errors or ran.too_deep or isinstance(states, Fault))
+    return CheckResult(_sorted_unique(findings), ran.errors, len(severe) - len(findings), programs, is_final)
 
 
 def _program_states(project: Project, path: str) -> tuple[ProgramState, ...]:
@@ -249,11 +258,14 @@ def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 class _RulesRun(NamedTuple):
-    """What the rules found in a file, faults of the tool, and whether all rules looked at all of it."""
+    """What the rules found in a file, faults of the tool, whether all rules looked at all of it, and whether one that did not
+    came to the limit of the call stack.
+    """
 
     findings: tuple[Finding, ...]
     errors: tuple[str, ...] = ()
     complete: bool = False
+    too_deep: bool = False
 
 
 def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: ParsedFile, project: Project) -> _RulesRun:
@@ -272,16 +284,22 @@ def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: Parse
     errors: list[str] = []
     too_deep = False
     for rule in rules:
-        result = guarded(lambda rule=rule: tuple(rule.check(context)))  # type: ignore[misc]
-        if isinstance(result, Fault) and result.recursion:
-            too_deep = True
-        elif isinstance(result, Fault):
-            errors.append(f"{rule.code} failed: {result.message}")
-        else:
-            findings += result
-    if too_deep and SYNTAX_ERROR in {rule.code for rule in rules}:
-        findings.append(Finding(SYNTAX_ERROR, Span(0, 0), _TOO_DEEP))
-    return _RulesRun(tuple(findings), tuple(errors), not errors and not too_deep)
+        own: list[Finding] = []
+        fault = guarded_analysis(partial(_collect, rule, context, own))
+        if fault is None or fault.recursion:
+            findings += own
+        if fault is not None and not fault.recursion:
+            errors.append(f"{rule.code} failed: {fault.message}")
+        too_deep |= fault is not None and fault.recursion
+    if too_deep and NOT_FOLLOWED in {rule.code for rule in rules}:
+        findings.append(Finding(NOT_FOLLOWED, Span(0, 0), f"{TOO_DEEP}; findings may be missing"))
+    return _RulesRun(tuple(findings), tuple(errors), not errors and not too_deep, too_deep)
+
+
+def _collect(rule: Rule, context: Context, found: list[Finding]) -> None:
+    """Collect the findings of a rule, from the first one on if it is tried again; those before a limit stay."""
+    found.clear()
+    found.extend(rule.check(context))
 
 
 def _path_test(root: str, pattern: str) -> Callable[[str], bool]:

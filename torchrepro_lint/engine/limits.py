@@ -6,7 +6,6 @@ In the main thread a signal raises the exception of a deadline; in other threads
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import signal
 import threading
 import time
@@ -17,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from torchrepro_lint.engine.process_pool import TASK_SECONDS
+from torchrepro_lint.query.call_stack import raise_in_thread, with_deep_stack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, Fault
 
 _T = TypeVar("_T")
@@ -56,7 +56,7 @@ class Watchdog:
         checking for it at every step, and for ever where it is profiled.
         """
         with contextlib.suppress(self._error):
-            _raise_in_thread(self._watched, self._error)
+            raise_in_thread(self._watched, self._error)
             while True:
                 pass
 
@@ -66,7 +66,7 @@ class Watchdog:
             left = end - time.process_time()
             if left <= 0:
                 self._has_raised = True
-                _raise_in_thread(self._watched, self._error)
+                raise_in_thread(self._watched, self._error)
                 left = 1.0
 
     def _wait(self, seconds: float) -> bool:
@@ -76,11 +76,6 @@ class Watchdog:
         except Empty:
             return True
         return False
-
-
-def _raise_in_thread(thread: int, what: type[BaseException]) -> None:
-    """Raise an exception in a thread at its next bytecode."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(what))
 
 
 # Seconds added for each file of a project: queries on the whole project count for the file that asks them first.
@@ -134,6 +129,11 @@ def _watchdog(seconds: float) -> Iterator[None]:
 
 def _raise_on_signal(*_: object) -> None:
     raise DeadlineExceededError
+
+
+def guarded_analysis(work: Callable[[], _T]) -> _T | Fault:
+    """The result of an analysis, which may take a second try on a larger stack, or the fault that it raised."""
+    return guarded(lambda: with_deep_stack(work))
 
 
 def guarded(work: Callable[[], _T]) -> _T | Fault:

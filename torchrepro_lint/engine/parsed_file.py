@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zlib import compress, decompress
 
-from torchrepro_lint.engine.limits import guarded
+from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.files import TooLarge, digest, is_notebook, read_program
@@ -110,7 +110,7 @@ def parse_decoded(source: Source, parser: str = "auto") -> ParsedFile:
         except ParseError as error:
             return SourceProblem(*(_broken_cell(source, parser) or (error.message, error.offset)), source.program)
 
-    answer = guarded(attempt)
+    answer = guarded_analysis(attempt)
     if isinstance(answer, Fault):
         answer = SourceProblem(f"cannot be analysed: {answer.message}", 0, source.program)
     return ParsedFile(source, None, answer) if isinstance(answer, SourceProblem) else ParsedFile(source, answer, None)

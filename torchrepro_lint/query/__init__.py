@@ -7,9 +7,11 @@
 - ``CutoffAnswer``, ``RevalidatedAnswer``, ``changed_answers`` of ``memo_tables``: early cutoff
 - ``LruTable``, ``SingleEntryMemo`` of ``memo_tables``: bounded tables without dependencies
 - ``InvertedIndex`` of ``memo_tables``: what all files say about a name, updated file by file
+- ``ProvisionalTrail`` of ``memo_tables``: answers that last while the query is open at which a cycle was broken
 - ``interned_names``, ``known_names``, ``clear_interned``, ``with_tuples`` of ``memo_tables``: compact memory
 - ``TablingSolver`` of ``fixpoint``: recursive set equations, with cycles
 - ``FixpointSolver`` of ``fixpoint``: recursive equations over a lattice
-- ``Budget`` of ``fixpoint``: a bound on nested queries
-- ``UnionFind``, ``strongly_connected_component`` of ``fixpoint``: graph algorithms
+- ``UnionFind``, ``strongly_connected_components`` of ``fixpoint``: graph algorithms
+- ``Budget`` of ``call_stack``: a bound on nested queries
+- ``with_deep_stack``, ``has_deep_stack``, ``raise_in_thread`` of ``call_stack``: recursion that outgrows the usual call stack
 """

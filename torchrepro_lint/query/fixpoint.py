@@ -1,8 +1,8 @@
 """Fixpoints of recursive queries: cycles are solved by tabling or over a lattice, so no answer depends on the order of questions.
 
 ``TablingSolver`` solves set equations depth first; a query that asks itself contributes nothing to itself. ``FixpointSolver`` iterates
-over a lattice with join and widening. ``Budget`` bounds how many nested queries one question may ask. ``UnionFind`` and
-``strongly_connected_component`` are the graph algorithms that queries use.
+over a lattice with join and widening. ``UnionFind`` and ``strongly_connected_components`` are the graph algorithms that queries
+use.
 """
 
 from __future__ import annotations
@@ -16,48 +16,22 @@ from torchrepro_lint.query.memo_tables import (
     CutoffAnswer,
     DependencyIndex,
     DependencyTracker,
+    ProvisionalTrail,
     RevalidatedAnswer,
     changed_answers,
     interned_names,
 )
 
-
-class Budget:
-    """A budget for nested queries: it counts down from ``most`` while a question is open.
-
-    The outermost question starts afresh, so that no answer depends on earlier questions.
-    """
-
-    __slots__ = ("_left", "_most", "_open")
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._left = 0
-        self._open = 0
-
-    def begin(self) -> None:
-        """Open a question, which costs nothing itself; ``leave`` closes it."""
-        if not self._open:
-            self._left = self._most
-        self._open += 1
-
-    def spend(self) -> bool:
-        """Spend one unit on a nested question, until ``leave``. Returns False, with nothing to leave, where none is left."""
-        if self._open and self._left <= 0:
-            return False
-        self.begin()
-        self._left -= 1
-        return True
-
-    def leave(self) -> None:
-        """Close the question that was opened last."""
-        self._open -= 1
-
-
 _Value = TypeVar("_Value")
 
 # A depth below which no question is open.
 _NO_CYCLE = 1 << 60
+
+
+# A cycle of more queries is solved for all of them at once.
+_MOST_APART = 200
+# After so many rounds without an end the answers of a large cycle would grow for ever.
+_MOST_ROUNDS = 10
 
 
 class TablingSolver:
@@ -68,13 +42,17 @@ class TablingSolver:
     cycle was broken has been answered, and then forgotten. A known answer of one query of a cycle is not used for
     another query of that cycle either. A query costs at most one walk over the queries that it leads to.
 
+    Two kinds of strongly connected components are solved for all their queries in one pass. If all answers of a component are
+    empty, they are so wherever the cycle is broken. And a component so large that a walk for each query would take minutes
+    gets its least solution, if that is found.
+
     A query inherits all dependencies of the queries that it asks, but only the answer's own bit of a query under early cutoff.
     When files have changed, ``revalidate`` computes such answers again and compares them.
     """
 
     __slots__ = (
-        *("_cycles", "_dependencies", "_dropped", "_index", "_known", "_lowest", "_open", "_provisional", "_reads"),
-        *("_trail", "_under_cutoff", "busy", "in_isolation"),
+        *("_assumed", "_cycles", "_dependencies", "_dropped", "_endless", "_index", "_known", "_lowest", "_open"),
+        *("_placed", "_provisional", "_reads", "_trail", "_under_cutoff", "busy", "in_isolation"),
     )
 
     def __init__(self, reads: DependencyTracker | None = None) -> None:
@@ -97,9 +75,15 @@ class TablingSolver:
         # Open queries, each with its depth; the least depth at which a cycle was broken while the innermost is answered.
         self._open: dict[Hashable, int] = {}
         self._lowest = _NO_CYCLE
-        # Provisional answers, each with the least depth that it depends on; their queries in the order of answering.
-        self._provisional: dict[Hashable, tuple[tuple[str, ...], int]] = {}
-        self._trail: list[Hashable] = []
+        # Whether an open query depends on where it was asked.
+        self._placed = False
+        # Provisional answers, and how they are computed.
+        self._provisional: dict[Hashable, tuple[tuple[str, ...], Compute]] = {}
+        self._trail = ProvisionalTrail()
+        # The answers so far of the large component that is being solved, with the depth of its outermost query; and the queries
+        # of large components of which no solution was found.
+        self._assumed: dict[Hashable, tuple[tuple[str, ...], int]] = {}
+        self._endless: set[Hashable] = set()
 
     def solve(self, key: Hashable, compute: Compute, *, early_cutoff: bool = False) -> tuple[str, ...]:
         """The sorted, distinct names that ``compute`` gives for ``key``."""
@@ -108,19 +92,21 @@ class TablingSolver:
         known = self._known.get(key)
         if known is not None and ((cycle := self._cycles.get(key)) is None or cycle.isdisjoint(self._open)):
             return known
+        if self._assumed and (assumed := self._assumed.get(key)):
+            self._lowest = min(self._lowest, assumed[1])
+            return assumed[0]
         if (depth := self._open.get(key)) is not None:
             self._lowest = min(self._lowest, depth)
             return ()
         if provisional := self._provisional.get(key):
-            answer, depth = provisional
-            self._lowest = min(self._lowest, depth)
-            return answer
+            self._lowest = min(self._lowest, self._trail.depth(key))
+            return provisional[0]
         return self._compute(key, compute, early_cutoff)
 
     def mark_provisional(self) -> None:
         """The open queries depend on where they were asked: of their answers only the outermost one is stored."""
         if self._open:
-            self._lowest = 0
+            self._lowest, self._placed = 0, True
 
     def with_finality(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
         """What ``compute`` gives, perhaps while a query is open, and whether it is final: it depends on no broken cycle, so it
@@ -167,6 +153,7 @@ class TablingSolver:
 
     def invalidate(self, changed: int) -> None:
         """Drop the answers that depend on anything that has changed. To be called between queries."""
+        self._endless.clear()
         for key in self._index.take(changed):
             self._dependencies.pop(key, None)
             self._cycles.pop(key, None)
@@ -193,26 +180,34 @@ class TablingSolver:
         busy, self.busy = self.busy, True
         depth = self._open[key] = len(self._open)
         outside, self._lowest = self._lowest, _NO_CYCLE
-        mark = len(self._trail)
+        mark = len(self._trail.keys)
         read, self._reads.dependencies = self._reads.dependencies, 0
+        cycle: list[Hashable] = []
+        solution: Mapping[Hashable, tuple[str, ...]] = {}
         try:
-            found = set(compute())
-            answer = interned_names(tuple(found)) if len(found) == 1 else tuple(sorted(found))
+            answer = _distinct(compute())
+            cycle = self._trail.keys[mark:]
+            if cycle and self._lowest == depth and not self._placed and key not in self._endless:
+                solution = self._solution(key, compute, answer, cycle, mark)
+                answer = solution.get(key, answer)
         except BaseException:
             self._forget(mark)
             raise
         finally:
             del self._open[key]
-            self.busy = busy
+            self.busy, self._placed = busy, self._placed and bool(self._open)
             depends_on = self._reads.dependencies
             self._reads.dependencies |= read
             inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NO_CYCLE)
         if inside < depth:
-            self._suspend(key, answer, mark, inside)
+            self._provisional[key] = answer, compute
+            self._trail.append(key, mark, inside)
             early_cutoff = False
         else:
-            cycle = self._forget(mark) if len(self._trail) > mark else []
-            self._settle(key, answer, cycle)
+            if cycle:
+                self._forget(mark)
+            self._settle(key, answer, [] if solution else cycle)
+            self._settle_component(solution, depends_on)
             early_cutoff = early_cutoff and self._reads.early_cutoff and not cycle
         if self._reads.incremental:
             self._keep(key, depends_on)
@@ -231,21 +226,65 @@ class TablingSolver:
         if cycle:
             self._cycles[key] = frozenset(cycle)
 
-    def _suspend(self, key: Hashable, answer: tuple[str, ...], mark: int, lowest: int) -> None:
-        """Keep an answer while the query at depth ``lowest`` is open; what depended on ``key`` depends on that one, too."""
-        self._provisional[key] = (answer, lowest)
-        for each in self._trail[mark:]:
-            known, least = self._provisional[each]
-            self._provisional[each] = (known, min(least, lowest))
-        self._trail.append(key)
+    def _settle_component(self, solution: Mapping[Hashable, tuple[str, ...]], depends_on: int) -> None:
+        """Store the answers of a component, each of which depends on what all of them depend on."""
+        for key, answer in solution.items():
+            self._settle(key, answer, [])
+            if self._reads.incremental:
+                self._keep(key, depends_on)
 
-    def _forget(self, mark: int) -> list[Hashable]:
-        """Drop the provisional answers since ``mark``; returns their queries."""
-        dropped = self._trail[mark:]
-        del self._trail[mark:]
-        for each in dropped:
+    def _forget(self, mark: int) -> None:
+        """Drop the provisional answers since ``mark``."""
+        for each in self._trail.cut(mark):
             del self._provisional[each]
-        return dropped
+
+    def _solution(
+        self, key: Hashable, compute: Compute, answer: tuple[str, ...], others: list[Hashable], mark: int
+    ) -> Mapping[Hashable, tuple[str, ...]]:
+        """The answers of all queries of the component whose outermost query is ``key``, if they are found in one pass; else none."""
+        found = {each: self._provisional[each][0] for each in others} | {key: answer}
+        if not any(found.values()):
+            return found
+        if len(others) <= _MOST_APART:
+            return {}
+        equations = {each: self._provisional[each][1] for each in others} | {key: compute}
+        self._forget(mark)
+        return self._least_solution(equations, found, self._open[key], mark)
+
+    def _least_solution(
+        self,
+        equations: Mapping[Hashable, Compute],
+        start: Mapping[Hashable, tuple[str, ...]],
+        depth: int,
+        mark: int,
+    ) -> Mapping[Hashable, tuple[str, ...]]:
+        """The least solution of equations by Gauss-Seidel iteration in the order of answering; none where it does not end.
+
+        ``start`` is below the solution: there, the cycle is broken. None either if the component turns out to be a part of another.
+        """
+        outer, self._assumed = self._assumed, {**self._assumed, **{each: (start[each], depth) for each in start}}
+        try:
+            for _ in range(_MOST_ROUNDS):
+                changed = False
+                for key, compute in equations.items():
+                    found = _distinct(compute())
+                    if self._lowest < depth:
+                        return {}
+                    changed |= found != self._assumed[key][0]
+                    self._assumed[key] = found, depth
+                self._forget(mark)
+                if not changed:
+                    return {key: self._assumed[key][0] for key in equations}
+        finally:
+            self._assumed = outer
+        self._endless.update(equations)
+        return {}
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """The sorted, distinct names."""
+    found = set(names)
+    return interned_names(tuple(found)) if len(found) == 1 else tuple(sorted(found))
 
 
 _Answer = TypeVar("_Answer")
@@ -279,8 +318,9 @@ class FixpointSolver(Generic[_Answer]):
         self._change_counts: dict[Hashable, int] = {}
         # The least depth of an open query that was asked since the innermost one was opened.
         self._lowest = _NO_CYCLE
-        # Provisional answers of this round, in order, each with the least depth of an open query that it depends on.
-        self._round: dict[Hashable, tuple[_Answer, int]] = {}
+        # Provisional answers of this round.
+        self._round: dict[Hashable, _Answer] = {}
+        self._trail = ProvisionalTrail()
 
     @property
     def nesting(self) -> int:
@@ -294,6 +334,7 @@ class FixpointSolver(Generic[_Answer]):
     def reset(self) -> None:
         """Forget the queries that were open when an exception was raised."""
         self._open, self._assumed, self._change_counts, self._round, self._lowest = {}, {}, {}, {}, _NO_CYCLE
+        self._trail = ProvisionalTrail()
 
     def solve(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
         """The answer to a query."""
@@ -303,13 +344,13 @@ class FixpointSolver(Generic[_Answer]):
             self._lowest = min(self._lowest, depth)
             return self._assumed.get(key, self._bottom)
         if (provisional := self._round.get(key)) is not None:
-            self._lowest = min(self._lowest, provisional[1])
-            return provisional[0]
+            self._lowest = min(self._lowest, self._trail.depth(key))
+            return provisional
         return self._answer(key, compute)
 
     def _answer(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
         depth = self._open[key] = len(self._open)
-        outside, start = self._lowest, len(self._round)
+        outside, start = self._lowest, len(self._trail.keys)
         while True:
             self._lowest, before = _NO_CYCLE, self._changes
             found = self._joined(key, compute())
@@ -326,7 +367,8 @@ class FixpointSolver(Generic[_Answer]):
         del self._open[key]
         self._lowest = min(outside, inside) if inside < depth else outside
         if inside < depth:
-            self._suspend(key, found, start, inside)
+            self._round[key] = found
+            self._trail.append(key, start, inside)
         else:
             self._settle(key, found, start)
         return found
@@ -340,27 +382,15 @@ class FixpointSolver(Generic[_Answer]):
             else self._join(assumed, found)
         )
 
-    def _take_back(self, start: int) -> list[tuple[Hashable, _Answer, int]]:
+    def _take_back(self, start: int) -> list[tuple[Hashable, _Answer]]:
         """Take back the provisional answers of the round since its start."""
-        taken = []
-        while len(self._round) > start:
-            key, (found, lowest) = self._round.popitem()
-            taken.append((key, found, lowest))
-        return taken
-
-    def _suspend(self, key: Hashable, found: _Answer, start: int, lowest: int) -> None:
-        for each, what, least in reversed(self._take_back(start)):
-            self._round[each] = (what, min(least, lowest))
-        self._round[key] = (found, lowest)
+        return [(key, self._round.pop(key)) for key in self._trail.cut(start)]
 
     def _settle(self, key: Hashable, found: _Answer, start: int) -> None:
-        for each, what, _ in self._take_back(start):
-            self._known[each] = what
+        for each, answer in (*self._take_back(start), (key, found)):
+            self._known[each] = answer
             self._assumed.pop(each, None)
             self._change_counts.pop(each, None)
-        self._known[key] = found
-        self._assumed.pop(key, None)
-        self._change_counts.pop(key, None)
 
 
 class UnionFind:
@@ -408,30 +438,39 @@ class CallEdge(Protocol):
         ...
 
 
-def strongly_connected_component(callers: Mapping[str, Sequence[CallEdge]], function: str) -> frozenset[str]:
-    """The strongly connected component of a function in the call graph; empty where the function cannot reach itself.
+def strongly_connected_components(callers: Mapping[str, Sequence[CallEdge]]) -> dict[str, frozenset[str]]:
+    """The strongly connected component of each function of a call graph that can reach itself.
 
-    ``callers`` has the call edges into each function.
+    ``callers`` has the call edges into each function. This is Kosaraju's algorithm, in linear time and without recursion.
     """
-    callees: dict[str, list[str]] = {}
-    queue, above = [function], {function}
-    while queue:
-        inner = queue.pop()
-        for each in callers.get(inner, ()):
-            callees.setdefault(each.caller, []).append(inner)
-            if each.caller not in above:
-                above.add(each.caller)
-                queue.append(each.caller)
-    found = _reachable(function, callees)
-    return frozenset(found if function in found else ())
+    above = {function: dict.fromkeys(each.caller for each in edges) for function, edges in callers.items()}
+    below: dict[str, list[str]] = {}
+    for function, others in above.items():
+        for each in others:
+            below.setdefault(each, []).append(function)
+    seen: set[str] = set()
+    order = [each for start in above for each in _postorder(start, above, seen)]
+    found: dict[str, frozenset[str]] = {}
+    seen = set()
+    for start in reversed(order):
+        component = frozenset(_postorder(start, below, seen))
+        if len(component) > 1 or start in above.get(start, ()):
+            found.update(dict.fromkeys(component, component))
+    return found
 
 
-def _reachable(function: str, callees: Mapping[str, Sequence[str]]) -> set[str]:
-    found: set[str] = set()
-    queue = [function]
-    while queue:
-        for each in callees.get(queue.pop(), ()):
-            if each not in found:
-                found.add(each)
-                queue.append(each)
+def _postorder(start: str, graph: Mapping[str, Iterable[str]], seen: set[str]) -> list[str]:
+    """What is reached from a node and not yet ``seen``, each after what it reaches first."""
+    found: list[str] = []
+    work = [] if start in seen else [(start, iter(graph.get(start, ())))]
+    seen.add(start)
+    while work:
+        node, left = work[-1]
+        following = next((each for each in left if each not in seen), None)
+        if following is None:
+            work.pop()
+            found.append(node)
+        else:
+            seen.add(following)
+            work.append((following, iter(graph.get(following, ()))))
     return found

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from torchrepro_lint.query.fixpoint import strongly_connected_components
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
@@ -156,6 +157,11 @@ class Trace(CallTargets):
         for each in self._entered:
             found.setdefault(each.function, []).append(each)
         return with_tuples(found)
+
+    @cached_property
+    def cycles(self) -> dict[str, frozenset[str]]:
+        """The functions that call themselves, directly or not, each with those of its cycle."""
+        return strongly_connected_components(self.call_edges)
 
     @cached_property
     def started(self) -> frozenset[str]:

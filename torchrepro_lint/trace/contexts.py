@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passes_self
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
-from torchrepro_lint.query.fixpoint import strongly_connected_component
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
 from torchrepro_lint.syntax.visitor import last_identifier, path_of
@@ -77,7 +76,7 @@ class CallingContexts:
         return frozenset(found)
 
     def _find(self, function: str) -> tuple[Environment, ...]:
-        if strongly_connected_component(self._run.call_edges, function):
+        if function in self._run.cycles:
             return (self.scope,)  # each time round it may be given something else
         found = [self.scope] if function in self._starts else []
         entries = self._run.call_edges.get(function, ())

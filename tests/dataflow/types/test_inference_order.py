@@ -11,7 +11,8 @@ from infer_sources import SOURCES
 from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.syntax.nodes import Expression
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
@@ -95,7 +96,9 @@ def test_answers_do_not_depend_on_the_order_of_questions(title: str) -> None:
         assert _answers(text, order) == first
 
 
-def test_a_question_that_leads_too_deep_has_no_answer_and_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_question_that_leads_too_deep_does_no_harm_and_is_answered_on_a_larger_stack(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     calls = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(40))
     text = f"{calls}def f40(x):\n    return {{1}}\nf0(1)\n{{2}}\n"
     project = project_of({NAME: text})
@@ -104,10 +107,14 @@ def test_a_question_that_leads_too_deep_has_no_answer_and_does_no_harm(capfd: py
     depth = len(_frames())
     sys.setrecursionlimit(depth + 45)
     try:
-        found = kinds.of(NAME, deep)
+        with pytest.raises(RecursionError):
+            kinds.of(NAME, deep)
+        found = with_deep_stack(lambda: kinds.of(NAME, deep))
+        assert sys.getrecursionlimit() == depth + 45
     finally:
         sys.setrecursionlimit(limit)
-    assert found == UNKNOWN
+    fresh = type_inference(project_of({NAME: text}))
+    assert found == fresh.of(NAME, fresh.project.files[NAME].body[-2].value)  # type: ignore[union-attr]
     assert kinds.of(NAME, plain).kind == "set"
     assert kinds.solver.nesting == 0
     assert capfd.readouterr() == ("", "")

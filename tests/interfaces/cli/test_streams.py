@@ -144,3 +144,29 @@ def test_a_diff_is_a_patch_but_on_a_terminal(project: Maker) -> None:
     assert not set("\x1b\u202e\u009b\u061c") & set(seen)
     assert " # \\x1b[31m \\u202e \\x9b\t\\u061c" in seen or " # \\x1b[31m \\u202e \\x9b " in seen
     assert "+torch.backends.cudnn.benchmark = False\r" in seen
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        ".",
+        "../flawed.py",
+        "$PLACE/flawed.py",
+        "- <../flawed.py",
+        "report",
+        "trace $PLACE/flawed.py",
+        "ops",
+        "clean",
+    ],
+)
+def test_a_working_directory_that_was_deleted(project: Maker, arguments: str) -> None:
+    folder = project({"flawed.py": FLAW})
+    ran = shell(folder, f"PLACE=$PWD; mkdir gone && cd gone && rmdir ../gone && $T {arguments}")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "torchrepro-lint: the working directory has been deleted; change to another one first\n"
+
+
+def test_what_needs_no_working_directory_runs_without_one(project: Maker) -> None:
+    ran = shell(project({}), "mkdir gone && cd gone && rmdir ../gone && $T rule TRL101")
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -23,6 +23,7 @@ from torchrepro_lint.domain.loaders.splits import (
     takes_generator,
     unseeded_worker_draws,
 )
+from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import (
     ControlFlowPosition,
@@ -297,6 +298,7 @@ class _MadeGenerator(NamedTuple):
 
 # The construction of a network, and not of torch's generator.
 _NETWORK = re.compile(r"(?<!torch\.)\b\w*Generators?\(|(?<!torch\.)\bGenerator\w*\(")
+_HAS_NETWORK: SingleEntryMemo[str, bool] = SingleEntryMemo(lambda text: _NETWORK.search(text) is not None)
 _PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev", "source", "target"})
 _LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")
 
@@ -338,7 +340,7 @@ def _unused_name(project: Project, path: str, position: ControlFlowPosition, cal
     """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
     word = _generator_name(position.spots[-1].statement)
     tree, inside = project.files[path], position.function.name if position.function else ""
-    if word.startswith(KEYWORD) and _NETWORK.search(project.text(path)):
+    if word.startswith(KEYWORD) and _HAS_NETWORK.of(project.text(path)):
         word = f"loader_{word}"  # the module's generator is a network
     numbered = (f"{word}_{number + 1}" if number else word for number in count(_above(project, path, call).alike))
     return next(each for each in numbered if free_name(tree, each, inside) == each)

@@ -95,9 +95,12 @@ _WORD = re.compile(r"\w+")
 _COMPREHENSION_VARIABLE = re.compile(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
 
 
+_WORDS: SingleEntryMemo[str, frozenset[str]] = SingleEntryMemo(lambda text: frozenset(_WORD.findall(text)))
+
+
 def free_word(text: str, word: str) -> str:
     """A fresh name that is no word of the text: ``word`` with as many underscores as that takes."""
-    used = set(_WORD.findall(text))
+    used = _WORDS.of(text)
     while word in used:
         word += "_"
     return word

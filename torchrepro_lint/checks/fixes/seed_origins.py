@@ -58,15 +58,23 @@ def seed_origins(
     project: Project, effects: RngEffects, families: Sequence[str] = ("torch", "numpy", "python")
 ) -> list[SeedOrigin]:
     """The origins of a program's seeds, family by family and each family's in their order."""
-    found: list[SeedOrigin] = []
+    # Every fix asks. The effects are part of what is known, so that their identity stays unique.
+    known: dict[tuple[int, tuple[str, ...]], tuple[RngEffects, list[SeedOrigin]]]
+    known = project.revision_cache.setdefault(__name__, {})
+    key = id(effects), tuple(families)
+    if key not in known:
+        known[key] = effects, list(_find_origins(project, effects, families))
+    return known[key][1]
+
+
+def _find_origins(project: Project, effects: RngEffects, families: Sequence[str]) -> Iterator[SeedOrigin]:
     for family in families:
         for seed in sorted(effects.seeds.get(family, ()), key=lambda each: each.order):
             value = project.passed_seed(seed.trace_event)
             if value is not None:
                 event = seed.trace_event
                 given = SeedOrigin(event.path, value, event.call_path, value, is_conditional(event), seed.order)
-                found.append(given._replace(source=_behind(project, given, _MOST_STEPS).value))
-    return found
+                yield given._replace(source=_behind(project, given, _MOST_STEPS).value)
 
 
 def constant_of(origin: SeedOrigin) -> int | None:

@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeE
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
+from torchrepro_lint.query.call_stack import has_deep_stack
 from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -66,12 +67,17 @@ class TypeInferenceEngine:
         self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> AbstractValue:
-        """The abstract value of an expression of a file, at its position or at the offset ``at``."""
+        """The abstract value of an expression of a file, at its position or at the offset ``at``.
+
+        Raises ``RecursionError`` where the call stack is too small, but for the largest one.
+        """
         try:
             found = self.infer(expression, self.program_point(path, expression.start if at is None else at))
         except RecursionError:
             self.solver.reset()
             self._depth = 0
+            if not has_deep_stack():
+                raise
             return UNKNOWN
         return UNKNOWN if found.kind == "nothing" else found
 

@@ -98,7 +98,7 @@ class RngEffects:
         self._catalogue = catalogue
         self._user_seeders = user_seeders
         self._callee_effects = callee_effects
-        self._run = run
+        self.run = run
         self._metric_events: list[TraceEvent] = []
         self._seeded_forks: set[int] = set()
         self._seeded_blocks: dict[int, tuple[str, ...]] = {}
@@ -121,7 +121,7 @@ class RngEffects:
 
     def _effective_events(self) -> Iterator[tuple[int, TraceEvent]]:
         """The trace events that may have an effect, with their orders."""
-        for part in prefix_and_rest(self._run, "acting", self._effective_events_in):
+        for part in prefix_and_rest(self.run, "acting", self._effective_events_in):
             yield from part
 
     def _effective_events_in(self, start: int, trace_events: Sequence[TraceEvent]) -> list[tuple[int, TraceEvent]]:
@@ -161,14 +161,14 @@ class RngEffects:
     @cached_property
     def _only_evaluates(self) -> bool:
         """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass."""
-        words = frozenset().union(*prefix_and_rest(self._run, "words", _called_words))
+        words = frozenset().union(*prefix_and_rest(self.run, "words", _called_words))
         return "eval" in words and not words & {"train", "backward"}
 
     @cached_property
     def _has_workers(self) -> bool:
         """Whether some loader may have workers, as far as the trace shows its loaders."""
         calls = [
-            (each, each.event.value) for each in self._run.trace_events if not loader_names().isdisjoint(each.names)
+            (each, each.event.value) for each in self.run.trace_events if not loader_names().isdisjoint(each.names)
         ]
         loaders = [(each, call) for each, call in calls if each.event.kind == "call" and isinstance(call, Call)]
         return not loaders or any(runs_in_worker(self._names, each.path, call, each.names) for each, call in loaders)
@@ -176,7 +176,7 @@ class RngEffects:
     @cached_property
     def _calls(self) -> tuple[array[int], ...]:
         """The calls of the trace by identity, in sorted fragments; a set would take ten times the memory."""
-        return prefix_and_rest(self._run, "calls", _call_identities)
+        return prefix_and_rest(self.run, "calls", _call_identities)
 
     def _call(self, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]) -> None:
         self._reads_any_data = self._reads_any_data or reads_data(trace_event.names)

@@ -11,7 +11,6 @@ from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
-from torchrepro_lint.query.fixpoint import strongly_connected_component
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
 from torchrepro_lint.syntax.visitor import last_identifier, path_of, statements, subexpressions
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
@@ -156,7 +155,6 @@ class PathFeasibility:
         self._project, self._run, self._mode = project, run, mode
         self._budget, self._most_depth = calls, depth
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
-        self._components: dict[str, frozenset[str]] = {}
         # By function, the environments found so far, and the iterator over the others.
         self._environments_found: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
         # By file and identity of the expression, which the project keeps alive.
@@ -218,7 +216,7 @@ class PathFeasibility:
 
     def _environments(self, function: str, depth: int) -> Iterator[Environment]:
         """The argument environments of a function, one for each way to enter it; for recursion, an empty one."""
-        component = self._component_of(function)
+        component = self._run.cycles.get(function, frozenset())
         yield from self._entering_component(function, component, depth)
         if component and self._continues_inside(component, depth):
             yield Environment()
@@ -299,11 +297,6 @@ class PathFeasibility:
                     yield Environment()
                 elif self._runs(caller, event, outer):
                     yield from self._call_edges.scopes(function, definitions[0], caller, event, outer)
-
-    def _component_of(self, function: str) -> frozenset[str]:
-        if function not in self._components:
-            self._components[function] = strongly_connected_component(self._run.call_edges, function)
-        return self._components[function]
 
     def _is_in_other_mode(self, function: str, caller: str, event: Event) -> bool:
         """Whether the loader of an event fetches in workers and the draw is sought in the main process, or the reverse."""

@@ -24,14 +24,53 @@ class PartlySeeded(NamedTuple):
 def partly_seeded_functions(project: ProgramEffects, path: str) -> Iterator[PartlySeeded]:
     """The partly seeded functions and module bodies that may draw in a file: in the file or in one that imports it.
 
-    Those that a program settles are included (see ``is_settled_by_program``).
+    Those that a program settles may be included (see ``is_settled_by_program``). Of many functions that call one another in a
+    cycle only the first is: each of them reaches the same draws and seeds, and a trace for each would take minutes.
     """
+    known: _Searched = project.revision_cache.setdefault(__name__, _Searched({}, {}, [0]))
+    together: set[str] = set()
     for function in project.seeding_functions(path):
-        yield from _partly_seeded_function(project, function)
+        if function in together:
+            continue
+        if function not in known.found:
+            if known.events[0] > _MANY_EVENTS and _are_all_settled(project, function):
+                continue
+            known.add(function, project.effects_in(function))
+        yield from known.found[function]
+        together |= known.cycles.get(function, frozenset())
 
 
-def _partly_seeded_function(project: ProgramEffects, function: str) -> Iterator[PartlySeeded]:
-    effects = project.effects_in(function)
+# After so many events of traces, each of one function, it is worth to trace all programs first.
+_MANY_EVENTS = 100_000
+# Of a cycle of so many functions each is judged by itself.
+_MOST_IN_CYCLE = 100
+
+
+class _Searched(NamedTuple):
+    """What is known of seeding functions, the large cycles that they are in, and the number of trace events looked at so far."""
+
+    found: dict[str, tuple[PartlySeeded, ...]]
+    cycles: dict[str, frozenset[str]]
+    events: list[int]
+
+    def add(self, function: str, effects: RngEffects) -> None:
+        """Add a function with its own effects."""
+        self.found[function] = tuple(_partly_seeded(function, effects))
+        self.events[0] += effects.end
+        if (
+            effects.end > _MOST_IN_CYCLE
+            and len(cycle := effects.run.cycles.get(function, frozenset())) > _MOST_IN_CYCLE
+        ):
+            self.cycles[function] = cycle
+
+
+def _are_all_settled(project: ProgramEffects, function: str) -> bool:
+    """Whether programs settle all families for a function, whatever it draws."""
+    effects = [each.effects for each in project.reaching(function)]
+    return all(any(_settles(each, family) for each in effects) for family in FAMILIES)
+
+
+def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
     own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.trace_event.call_path]
     if not own or effects.unknown_seeder:
         return

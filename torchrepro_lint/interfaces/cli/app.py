@@ -325,7 +325,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.Abort:
         status = 130
     except OSError as error:
-        status = _help_not_written(error)
+        status = _fail(_GONE) if _is_homeless() else _help_not_written(error)
     sys.exit(status or 0)
 
 
@@ -369,6 +369,18 @@ def _fail(message: str) -> int:
 
     note(f"torchrepro-lint: {' '.join(message.split())}")
     return 2
+
+
+_GONE = "the working directory has been deleted; change to another one first"
+
+
+def _is_homeless() -> bool:
+    """Whether the working directory has been deleted, or cannot be read any more: every path needs it."""
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _help_not_written(error: OSError) -> int:

@@ -19,7 +19,7 @@ from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_v
 from torchrepro_lint.config.target import substitution_warning, target_of, torch_version_options
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
-from torchrepro_lint.engine.checker import Checker, read_manifest
+from torchrepro_lint.engine.checker import TOO_DEEP, Checker, read_manifest
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import cores
@@ -30,7 +30,10 @@ from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import Survey, survey
 from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
+from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.text import Lines
+from torchrepro_lint.syntax.nodes import SyntaxTree
 
 # The format by the suffix of the output file.
 _SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
@@ -138,7 +141,7 @@ def _render(overview: Overview, request: ReportArguments) -> str:
 
 def _summary(done: Survey, output: Path | None) -> str:
     overview = done.overview
-    if not overview.files and not done.errors:
+    if not overview.files and not overview.findings and not done.errors:
         told = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded"
         return f"{output}: n{told}" if output else f"N{told}"
     found = summary.by_severity(one.severity for one in overview.findings)
@@ -178,20 +181,29 @@ def timelines(tree: ProjectTree, torch: str) -> tuple[Timeline, ...]:
     for error in readings.errors:
         raise UsageError(error)
     reading = readings.files[path]
-    if reading.facts is None:
+    facts = reading.facts
+    if facts is None:
         raise UsageError(f"{given.display}: {reading.problem.message if reading.problem else 'cannot be analysed'}")
     checker = Checker(
         tree, (), frozenset(), (), catalogue.load(torch), honour_comments=False, manifest=read_manifest(tree)
     )
     parts = Partition(checker, readings.files)
-    project = parts.of(path)
-    programs = project.programs_of(path)
-    if not programs:
+    try:
+        found = with_deep_stack(lambda: _timelines_of(checker, parts, path, facts, reading.lines))
+    except RecursionError:
+        raise UsageError(f"{given.display}: {TOO_DEEP}") from None
+    if not found:
         others = {program.entry.path for each in parts.all() for program in each.programs}
         raise UsageError(_no_entry(given.display, sorted(others)))
-    context = Context(path, reading.facts, reading.lines, project, checker.catalogue, checker.tree.root.settings)
-    found = tuple(timeline(context, program) for program in programs)
     return tuple(each for each in found if each.moments) or found[:1]
+
+
+def _timelines_of(
+    checker: Checker, parts: Partition, path: str, facts: SyntaxTree, lines: Lines
+) -> tuple[Timeline, ...]:
+    project = parts.of(path)
+    context = Context(path, facts, lines, project, checker.catalogue, checker.tree.root.settings)
+    return tuple(timeline(context, program) for program in project.programs_of(path))
 
 
 def _options(overrides: RuleOverrides) -> ConfigOptions:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Plan, ProjectTree
-from torchrepro_lint.config.target import project_name, substitution_warning
+from torchrepro_lint.config.target import Target, project_name, substitution_warning
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import timeline
-from torchrepro_lint.engine.limits import guarded
+from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.engine.partition import Partition
-from torchrepro_lint.engine.read_project import ReadOptions, read_tree
-from torchrepro_lint.engine.run import gc_disabled, prepare, report_on
+from torchrepro_lint.engine.read_project import ParsedProject, ReadOptions, read_tree
+from torchrepro_lint.engine.run import TreeReport, gc_disabled, prepare, report_on
 from torchrepro_lint.interfaces.overview.cells import cells
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, rules_off
 from torchrepro_lint.interfaces.overview.operation_uses import operation_uses, release_shifts
@@ -29,6 +30,7 @@ from torchrepro_lint.interfaces.overview.records import (
     ReleaseShift,
     TargetRecord,
 )
+from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.text import with_paths
 from torchrepro_lint.syntax.visitor import split_name
@@ -53,7 +55,7 @@ def entry_records(
     every = ((contexts[path], each) for path in sorted(contexts) for each in contexts[path].project.programs_of(path))
     for context, program in every:
         own = by_entry.get(entry_id(prefix, program), [])
-        entry = guarded(lambda context=context, program=program, own=own: _entry(context, program, own, off, prefix))  # type: ignore[misc]
+        entry = guarded_analysis(partial(_entry, context, program, own, off, prefix))
         if isinstance(entry, Fault):
             beside.append(Gap("fault", prefix + program.entry.path, f"its run broke off: {entry.message}"))
         elif entry.timeline.moments or entry.timeline.gaps or own:
@@ -184,13 +186,20 @@ def _project_survey(
     readings.store()
     parts = Partition(checker, readings.files, lasting=True)
     reported = report_on(checker, parts)
+    # What it describes recurses as deeply as the rules do.
+    return with_deep_stack(lambda: _described(checker, target, readings, parts, reported, prefix))
+
+
+def _described(
+    checker: Checker, target: Target, readings: ParsedProject, parts: Partition, reported: TreeReport, prefix: str
+) -> _ProjectSurvey:
     contexts = _contexts(checker, parts)
-    items = Describer(contexts, tree.root.path, prefix).items(reported.diagnostics)
+    items = Describer(contexts, checker.tree.root.path, prefix).items(reported.diagnostics)
     off = {rule.code for rule in RULES if rule.default} - {rule.code for rule in checker.rules}
     entries, beside = entry_records(contexts, items, off, prefix)
     found, broken = _uses(contexts, prefix)
     left_out = (
-        *_failures(tree, (*readings.errors, *reported.faults), prefix),
+        *_failures(checker.tree, (*readings.errors, *reported.faults), prefix),
         *broken,
         *beside,
         *gaps(checker, parts, reported.hidden, prefix),
@@ -200,7 +209,7 @@ def _project_survey(
     faults = (f"{gap.what}: {gap.why}" for gap in (*broken, *beside) if gap.kind == "fault")
     return _ProjectSurvey(
         TargetRecord(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
-        len(contexts.keys() & dict(tree.given).keys()),
+        len(contexts.keys() & dict(checker.tree.given).keys()),
         entries, items, found, release_shifts(found, target.version), left_out, (told,) if told else (),
         (*readings.errors, *reported.faults, *faults),
     )  # fmt: skip
@@ -217,7 +226,7 @@ def _contexts(checker: Checker, parts: Partition) -> dict[str, Context]:
 
 
 def _uses(contexts: Mapping[str, Context], prefix: str) -> tuple[tuple[OperationUse, ...], tuple[Gap, ...]]:
-    answer = guarded(lambda: operation_uses(list(contexts.values()), prefix))
+    answer = guarded_analysis(lambda: operation_uses(list(contexts.values()), prefix))
     if isinstance(answer, Fault):
         return (), (Gap("fault", "operations by release", f"they broke off: {answer.message}"),)
     return answer, ()
