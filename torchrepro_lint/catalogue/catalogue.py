@@ -7,7 +7,6 @@ frameworks) are read once; a ``Catalogue`` adds what torch's documentation and `
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache
@@ -29,6 +28,7 @@ from torchrepro_lint.catalogue.rows import (
     read_signature,
 )
 from torchrepro_lint.source.files import documented_versions, read_table, release
+from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -237,7 +237,7 @@ def third_party_operations() -> dict[str, tuple[ThirdPartyOperation, ...]]:
     return found
 
 
-_DEFINING_MODULE = re.compile(
+_DEFINING_MODULE = lazy_pattern(
     r"(torch\.nn)\.modules\.(?:[a-z]\w*\.)?([A-Z]\w*(?:\.\w+)?)|"
     r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader|distributed)\.((?:[A-Z]|random_split)\w*(?:\.\w+)?)"
 )

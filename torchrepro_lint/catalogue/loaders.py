@@ -19,6 +19,7 @@ from packaging.version import Version
 from torchrepro_lint.catalogue.rows import Condition, Signature, read_conditions, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.globs import wildcard_expression
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.
 LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -193,7 +194,7 @@ def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], DatasetModel], 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
     """A pattern for names and their methods."""
     numbers = count()
-    return re.compile("(?:" + "|".join(wildcard_expression(name, ".*", numbers) for name in names) + r")(?:\..*)?")
+    return lazy_pattern("(?:" + "|".join(wildcard_expression(name, ".*", numbers) for name in names) + r")(?:\..*)?")
 
 
 def _fits(name: str, modules: tuple[str, ...], names: re.Pattern[str]) -> bool:

@@ -28,11 +28,12 @@ from torchrepro_lint.config.settings import OWN_FILE, nearest
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import escaped, escaped_path
 from torchrepro_lint.source.globs import GitignorePattern, parse_gitignore_line
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix
 
 # From version 1 on pathspec may choose another matcher, which does not support all of our expressions.
 _PATHSPEC_OPTIONS: dict[str, Any] = {"backend": "simple"} if "backend" in signature(Spec).parameters else {}
-_PLAIN_NAME = re.compile(r"[\w.-]+")
+_PLAIN_NAME = lazy_pattern(r"[\w.-]+")
 # A directory without a marker that has more Python files is not taken whole. It is not searched beyond so many entries, either.
 MAX_UNMARKED_FILES = 20_000
 _MAX_UNMARKED_ENTRIES = 10 * MAX_UNMARKED_FILES

@@ -21,6 +21,7 @@ from torchrepro_lint.config.roots import ConfigOptions, ProjectRoot, RootFinder,
 from torchrepro_lint.config.settings import Settings, parse_torch_version
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions, load_toml, read_manifest, read_requirements
+from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
-_CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
+_CONDA = lazy_pattern(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
 _TORCH = "torch"
 # Longer texts are ignored: Python limits the digits of a number.
 _MAX_LENGTH = 600

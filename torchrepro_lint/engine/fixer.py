@@ -23,10 +23,11 @@ from torchrepro_lint.engine.parsed_file import ParsedFile, parse_decoded
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.decoding import fit_to_cells, with_edits
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, changed_files, map_offset, merge
 
 # Rows and columns in messages change with edits above them, so numbers are not compared.
-_NUMBER = re.compile(r"\d+")
+_NUMBER = lazy_pattern(r"\d+")
 _ENDLESS = "would go on without end"
 
 

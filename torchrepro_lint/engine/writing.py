@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import secrets
 import signal
 import stat
@@ -21,11 +20,12 @@ from typing import NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile
 from torchrepro_lint.source.decoding import Source, decode, encode
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # The attribute in which Linux keeps a file's access control list.
 _ACL_ATTRIBUTE = "system.posix_acl_access"
 # Machine, process and a random number: from the name one can tell whether a process is still writing the file.
-_TEMPORARY_NAME = re.compile(r"\.torchrepro-lint-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
+_TEMPORARY_NAME = lazy_pattern(r"\.torchrepro-lint-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
 
 
 def write_atomically(data: bytes, file: Path) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import re
 import stat
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.source.patterns import lazy_pattern
 
 _PACKAGE = Path(__file__).parents[1]
 # A file modified within this time (in nanoseconds) may be modified again without a change of its signature.
@@ -159,14 +159,14 @@ else:
 # A dotted key takes time quadratic in the number of its parts. People write at most five.
 _MAX_KEY_PARTS = 100
 # Tokens that begin a string or a comment, join the parts of a key, or separate keys.
-_MARK = re.compile(r"\"{3}|'{3}|[\"'#.\n=\[\]{},]")
+_MARK = lazy_pattern(r"\"{3}|'{3}|[\"'#.\n=\[\]{},]")
 # For each opening token, its end and escapes. In a multi-line string, quotes just before the closing ones belong to it.
 _ENDS = {
-    '"""': re.compile(r"\\(?s:.)|\"{3,5}"),
-    "'''": re.compile(r"'{3,5}"),
-    '"': re.compile(r"\\.|[\"\n]"),
-    "'": re.compile(r"['\n]"),
-    "#": re.compile(r"\n"),
+    '"""': lazy_pattern(r"\\(?s:.)|\"{3,5}"),
+    "'''": lazy_pattern(r"'{3,5}"),
+    '"': lazy_pattern(r"\\.|[\"\n]"),
+    "'": lazy_pattern(r"['\n]"),
+    "#": lazy_pattern(r"\n"),
 }
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from torchrepro_lint.source.patterns import lazy_pattern
+
 # git's character classes, as the inside of a regular expression's brackets.
 _CLASSES = {
     "alnum": "0-9A-Za-z",
@@ -23,7 +25,7 @@ _CLASSES = {
     "xdigit": "0-9A-Fa-f",
 }
 # A member of a bracket expression: a character, perhaps with a backslash, a range, or a class.
-_MEMBER = re.compile(r"\[:(?P<name>[a-z]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
+_MEMBER = lazy_pattern(r"\[:(?P<name>[a-z]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
 # By this group name pathspec knows that a directory was matched, whose contents other patterns may still re-include.
 _FOLDER = "(?P<ps_d>/)"
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
 from torchrepro_lint.syntax import lowering as lowering_rules
 from torchrepro_lint.syntax import scopes
@@ -248,15 +249,15 @@ _MAX_DEPTH = 400
 _MAX_CHAIN = 500
 # The first link is written out: a search for a pattern that begins with a literal is many times faster.
 _METHOD = r"\.\w+\([^()\n]*\)\s*"
-_METHODS = re.compile(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
-_OPERATORS = re.compile(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
-_BRACKET = re.compile(r"[\[({]|[\])}]")
-_REAL_BRACKET = re.compile(rf"[\[({{]|[\])}}]|{HIDDEN}")
+_METHODS = lazy_pattern(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
+_OPERATORS = lazy_pattern(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
+_BRACKET = lazy_pattern(r"[\[({]|[\])}]")
+_REAL_BRACKET = lazy_pattern(rf"[\[({{]|[\])}}]|{HIDDEN}")
 _OPENING = frozenset("[({")
 
 
 # Tokens that separate expressions, and tokens that join their parts.
-_PIECE = re.compile(
+_PIECE = lazy_pattern(
     rf"(?P<hidden>{HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
     r"|(?P<joins>[-+*/%@&|^~.<>]+|\b(?:and|or|not|if|else|lambda|await)\b)"
 )

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, Lines, parse
 from torchrepro_lint.syntax.tokens import HIDDEN
 
@@ -34,34 +35,34 @@ _OLD = "this is Python 2"
 # The beginnings of files of another kind.
 _OTHER_FILES = (
     (
-        re.compile(r"version https://git-lfs\.github\.com/spec/"),
+        lazy_pattern(r"version https://git-lfs\.github\.com/spec/"),
         "a pointer of Git LFS instead of the file; run git lfs pull",
     ),
-    (re.compile(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE), "an HTML page instead of Python code"),
+    (lazy_pattern(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE), "an HTML page instead of Python code"),
 )
 # What a line with an error shows. The first that fits is the cause.
 _LINES = (
-    (re.compile(r"(?:<{7}|\|{7}|={7}|>{7})(?:\s|$)"), "an unresolved merge conflict"),
+    (lazy_pattern(r"(?:<{7}|\|{7}|={7}|>{7})(?:\s|$)"), "an unresolved merge conflict"),
     (
-        re.compile(r"\s*(?:[^#\"']*[:;]\s*)?print\b\s*(?:>>|[^\s(=.,:;)\]}])"),
+        lazy_pattern(r"\s*(?:[^#\"']*[:;]\s*)?print\b\s*(?:>>|[^\s(=.,:;)\]}])"),
         f"{_OLD}: print is a function since Python 3.0",
     ),
-    (re.compile(r"\s*(?:[^#\"']*[:;]\s*)?exec\b\s*[^\s(=.,:;)\]}]"), f"{_OLD}: exec is a function since Python 3.0"),
-    (re.compile(r"\s*raise\s+[\w.]+\s*,"), f"{_OLD}: Python 3 has raise Error(value) instead of raise Error, value"),
-    (re.compile(r"\s*else\s+if\b"), "Python has elif instead of else if"),
-    (re.compile(r"\s*>>> "), "a prompt of the interpreter, which is no code"),
-    (re.compile(r"\s*%%?[A-Za-z]|\s*!\s*[\w./]"), "a command of IPython, which only a notebook can have"),
-    (re.compile(r".*(?:\{%|%\}|\{\{)"), "markers of a template; leave the file out with extend-exclude"),
+    (lazy_pattern(r"\s*(?:[^#\"']*[:;]\s*)?exec\b\s*[^\s(=.,:;)\]}]"), f"{_OLD}: exec is a function since Python 3.0"),
+    (lazy_pattern(r"\s*raise\s+[\w.]+\s*,"), f"{_OLD}: Python 3 has raise Error(value) instead of raise Error, value"),
+    (lazy_pattern(r"\s*else\s+if\b"), "Python has elif instead of else if"),
+    (lazy_pattern(r"\s*>>> "), "a prompt of the interpreter, which is no code"),
+    (lazy_pattern(r"\s*%%?[A-Za-z]|\s*!\s*[\w./]"), "a command of IPython, which only a notebook can have"),
+    (lazy_pattern(r".*(?:\{%|%\}|\{\{)"), "markers of a template; leave the file out with extend-exclude"),
 )
 # What stands where the error is.
 _PLACES = (
-    (re.compile("`"), f"{_OLD}: Python 3 has repr(value) instead of backticks"),
-    (re.compile("<>"), f"{_OLD}: Python 3 has != instead of <>"),
-    (re.compile(r"""(?<=[uU][rR])["']"""), f'{_OLD}: Python 3 has no strings with the prefix "ur"'),
-    (re.compile(r"(?<=\d)[lL]\b"), f"{_OLD}: Python 3 has no suffix L of integers"),
-    (re.compile("\0"), "a NUL character, which no Python file has"),
+    (lazy_pattern("`"), f"{_OLD}: Python 3 has repr(value) instead of backticks"),
+    (lazy_pattern("<>"), f"{_OLD}: Python 3 has != instead of <>"),
+    (lazy_pattern(r"""(?<=[uU][rR])["']"""), f'{_OLD}: Python 3 has no strings with the prefix "ur"'),
+    (lazy_pattern(r"(?<=\d)[lL]\b"), f"{_OLD}: Python 3 has no suffix L of integers"),
+    (lazy_pattern("\0"), "a NUL character, which no Python file has"),
 )
-_TOKEN = re.compile(r"\w+|[^\w\s][=>*/]?")
+_TOKEN = lazy_pattern(r"\w+|[^\w\s][=>*/]?")
 _FSTRINGS_NEST = (3, 12)
 # What is wrong with a longer line is looked for at its beginning.
 _MAX_LINE = 200
@@ -144,7 +145,7 @@ def _unexpected(text: str, offset: int) -> str:
 
 ASYNC = "async"
 # As a keyword it stands before one of three others: on the same line, or in brackets, which only a comprehension can have it in.
-_RESERVED = re.compile(
+_RESERVED = lazy_pattern(
     rf"(?P<hidden>{HIDDEN})|(?P<opens>[\[({{])|(?P<closes>[\])}}])"
     r"|\basync\b(?!(?:[^\S\r\n]|\\(?:\r\n?|\n))+(?:def|for|with)\b)(?P<clause>(?=(?:\s|\\|#[^\r\n]*[\r\n])+for\b))?"
 )

@@ -5,7 +5,6 @@ A callable that is passed to a call is entered at once, or its entry is deferred
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
 from torchrepro_lint.syntax.visitor import path_of
@@ -372,7 +372,7 @@ def _is_self(names: Names, function: str, called: Ref) -> bool:
     )
 
 
-_TRANSFORM_NAME = re.compile(
+_TRANSFORM_NAME = lazy_pattern(
     r"(?i)(?=\w*\Z)(?:collate_fn|\w*transf\w*|(\w*_)?(trans|tfms?|tsfm|aug)(_\w*)?|\w*augment\w*)"
 )
 

@@ -6,7 +6,6 @@ worker. What several fixes of a file need is computed once.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
@@ -23,6 +22,7 @@ from torchrepro_lint.domain.loaders.splits import (
     takes_generator,
     unseeded_worker_draws,
 )
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import (
     ControlFlowPosition,
@@ -296,7 +296,7 @@ class _MadeGenerator(NamedTuple):
 
 
 # The construction of a network, and not of torch's generator.
-_NETWORK = re.compile(r"(?<!torch\.)\b\w*Generators?\(|(?<!torch\.)\bGenerator\w*\(")
+_NETWORK = lazy_pattern(r"(?<!torch\.)\b\w*Generators?\(|(?<!torch\.)\bGenerator\w*\(")
 _PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev", "source", "target"})
 _LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")
 

@@ -5,7 +5,6 @@ A module object is tracked forward from its construction through variables, attr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +15,7 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
 
-_SIZES = re.compile(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
+_SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 _MOST_FUNCTIONS = 20
 
 
