@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in
@@ -82,6 +81,8 @@ def _fix(context: Context, listing: Listing, key: str) -> Fix | NoFix:
         return _NO_NAMES
     if key == "clock":
         return NoFix("the program sorts by time, and by which other key is not known")
+    from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
+
     return fix_walk(context, listing) if listing.taint.kind == "walk" else SortFixes(context).listing(listing)
 
 

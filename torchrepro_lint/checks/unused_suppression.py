@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.checks.fixes.suppression_removal import removal
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import did_you_mean
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -53,6 +52,8 @@ def unused_suppressions(lines: Lines, comments: Iterable[Suppression], run: Rule
         assert comment is not None
         verdicts = [each for one in group if (each := judge.verdict(one)).reasons]
         if verdicts:
+            from torchrepro_lint.checks.fixes.suppression_removal import removal
+
             place = Span(verdicts[0].suppression.span.start, verdicts[-1].suppression.span.end)
             message = ", ".join(dict.fromkeys(each.message for each in verdicts))
             remedy = removal(lines, comment, [(each.suppression, each.items) for each in verdicts])

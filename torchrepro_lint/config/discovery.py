@@ -9,12 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from inspect import signature
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
-
-from pathspec import GitIgnoreSpec as Spec
-from pathspec import RegexPattern
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchrepro_lint.config.roots import (
     ConfigOptions,
@@ -31,8 +27,9 @@ from torchrepro_lint.source.globs import GitignorePattern, parse_gitignore_line
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix
 
-# From version 1 on pathspec may choose another matcher, which does not support all of our expressions.
-_PATHSPEC_OPTIONS: dict[str, Any] = {"backend": "simple"} if "backend" in signature(Spec).parameters else {}
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
 _PLAIN_NAME = lazy_pattern(r"[\w.-]+")
 # A directory without a marker that has more Python files is not taken whole. It is not searched beyond so many entries, either.
 MAX_UNMARKED_FILES = 20_000
@@ -56,7 +53,7 @@ class Exclusion:
         plain = not any(one.startswith("!") for one in patterns)
         self._names = frozenset(one for one in patterns if plain and _PLAIN_NAME.fullmatch(one))
         self._patterns = _spec(_below_root(root, (one for one in patterns if one not in self._names)))
-        self._ignores: dict[str, tuple[tuple[str, Spec], ...]] = {}
+        self._ignores: dict[str, tuple[tuple[str, GitIgnoreSpec], ...]] = {}
         self._repository = next((at for at in _and_parents(root) if os.path.exists(os.path.join(at, ".git"))), root)
 
     def excludes(self, path: str, directory: bool = False) -> bool:
@@ -78,7 +75,7 @@ class Exclusion:
                 return verdict
         return False
 
-    def _chain(self, directory: str) -> tuple[tuple[str, Spec], ...]:
+    def _chain(self, directory: str) -> tuple[tuple[str, GitIgnoreSpec], ...]:
         """The ignore files that apply in a directory, each with its directory, deepest first."""
         if directory not in self._ignores:
             parent = os.path.dirname(directory)
@@ -146,10 +143,18 @@ def _entries(directory: str, most: int | None) -> list[os.DirEntry[str]]:
         return list(entries if most is None else islice(entries, most + 1))
 
 
-def _spec(lines: Iterable[str]) -> Spec | None:
-    read = (each for each in map(_read_pattern, lines) if each is not None)
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec | None:
+    read = [each for each in map(_read_pattern, lines) if each is not None]
+    if not read:
+        return None
+    from inspect import signature
+
+    from pathspec import GitIgnoreSpec, RegexPattern  # a project may have no patterns but plain names
+
     patterns: Any = [RegexPattern(re.compile(each.expression), each.excludes) for each in read]
-    return Spec(patterns, **_PATHSPEC_OPTIONS) if patterns else None
+    # From version 1 on pathspec may choose another matcher, which does not support all of our expressions.
+    options: dict[str, Any] = {"backend": "simple"} if "backend" in signature(GitIgnoreSpec).parameters else {}
+    return GitIgnoreSpec(patterns, **options)
 
 
 def _read_pattern(line: str) -> GitignorePattern | None:

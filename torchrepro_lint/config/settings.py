@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from packaging.version import Version
-
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import load_toml
@@ -331,6 +329,8 @@ def parse_torch_version(value: object) -> str:
 
 
 def _is_version(text: str) -> bool:
+    from packaging.version import Version
+
     try:
         Version(text)
     except ValueError:  # of too many digits, too

@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from torchrepro_lint.checks.fixes.unused_imports import edits_of_unused_imports, names_dropped
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import FileAliases
 from torchrepro_lint.engine.checker import Checker
@@ -340,6 +339,8 @@ def completed_edits(files: Mapping[str, ParsedFile], path: str, edits: Sequence[
     parsed = files[path]
     if parsed.facts is None or not edits or posixpath.basename(path) == "__init__.py":
         return tuple(edits)
+    from torchrepro_lint.checks.fixes.unused_imports import edits_of_unused_imports, names_dropped
+
     names = names_dropped(parsed.facts, parsed.text, edits)
     if not names or any(_takes_from(files[other].text, path, names) for other in sorted(files) if other != path):
         return tuple(edits)

@@ -6,7 +6,6 @@ In the main thread a signal raises the exception of a deadline; in other threads
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import signal
 import threading
 import time
@@ -80,6 +79,8 @@ class Watchdog:
 
 def _raise_in_thread(thread: int, what: type[BaseException]) -> None:
     """Raise an exception in a thread at its next bytecode."""
+    import ctypes
+
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(what))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import signal
 import stat
 import sys
@@ -71,7 +70,7 @@ def stage(data: bytes, place: str) -> str:
     """
     there = os.stat(place) if os.path.exists(place) else None
     temporary = os.path.join(
-        os.path.dirname(place), f".torchrepro-lint-{_machine_id()}-{os.getpid()}-{secrets.token_hex(4)}"
+        os.path.dirname(place), f".torchrepro-lint-{_machine_id()}-{os.getpid()}-{os.urandom(4).hex()}"
     )
     handle = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600 if there else 0o666
