@@ -31,7 +31,13 @@ from torchrepro_lint.syntax.scopes import (
     ToStatement,
     UnreliableTree,
 )
-from torchrepro_lint.syntax.syntax_errors import ASYNC, reserved_names, with_stand_in
+from torchrepro_lint.syntax.syntax_errors import (
+    ASYNC,
+    certain_problem,
+    reserved_names,
+    stops_at_a_reserved_name,
+    with_stand_in,
+)
 from torchrepro_lint.syntax.tokens import (
     HIDDEN,
     Columns,
@@ -351,8 +357,12 @@ def parse_module(text: str, parser: str = "auto") -> SyntaxTree:
         )
     if deep := long_chain(text):
         raise ParseError(*deep)
-    quick = parse_with_ast(text) if parser == "auto" else None
-    return quick or parse_with_libcst(text)
+    if parser == "auto":
+        if quick := parse_with_ast(text):
+            return quick
+        if not (deep_brackets(text) or long_expression(text)) and (problem := certain_problem(text)):
+            raise ParseError(*problem)
+    return parse_with_libcst(text)
 
 
 def parse_with_ast(text: str) -> SyntaxTree | None:
@@ -394,6 +404,8 @@ def read_as_names(text: str) -> tuple[int, ...]:
 
 def _is_modern(text: str) -> bool:
     """Whether a text can be parsed as it stands."""
+    if stops_at_a_reserved_name(text):
+        return False
     import libcst
 
     try:

@@ -70,6 +70,42 @@ _MAX_LINE = 200
 _MAX_KEYWORD = 20
 
 
+# What Python's parser says of texts that no release of Python reads, and no other parser.
+_CERTAIN = lazy_pattern(
+    r"inconsistent use of tabs and spaces|unindent does not match|unexpected indent|unterminated string literal"
+)
+_OLD_STATEMENT = lazy_pattern(r"Missing parentheses in call to '(?:print|exec)'")
+# An operator behind the word makes an expression of it, and a keyword may do so.
+_OLD_OPERAND = lazy_pattern(r"(?:print|exec)[ \t]+(?:[\"'\d]|([^\W\d]\w*))")
+# In such a string an older Python sees other tokens than a newer one.
+_UNSURE = lazy_pattern(r"(?i)\b(?:[ft]r?|r[ft])(?:[\"'][^\n]*\{|\"{3}|'{3})")
+# Behind a backslash libcst may say something else of the indentation.
+_CONTINUED = lazy_pattern(r"\\[\r\n]")
+
+
+def certain_problem(text: str) -> SyntaxProblem | None:
+    """The problem of a text that is certainly not Python, without libcst; None where only libcst can tell.
+
+    It is what ``explain`` says of such a text. The running Python alone cannot decide: what it refuses may be the syntax of a newer one.
+    """
+    replaced = with_stand_in(text)
+    lines = Lines(replaced[0]) if replaced else Lines(text)
+    offset, message = _python_error(lines)
+    if offset is None or "\0" in text or _UNSURE.search(text, 0, offset):
+        return None
+    if (_CERTAIN.match(message) and not _CONTINUED.search(text)) or (
+        _OLD_STATEMENT.match(message) and _is_old_statement(text, offset)
+    ):
+        return _problem(text, offset, message)
+    return None
+
+
+def _is_old_statement(text: str, offset: int) -> bool:
+    """Whether a statement of Python 2 with this word stands there: two names or literals follow one another."""
+    match = _OLD_OPERAND.match(text, offset)
+    return match is not None and not (match[1] and keyword.iskeyword(match[1]))
+
+
 def explain(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
     """The problem of a text that libcst cannot parse."""
     lines, replaced = Lines(text), with_stand_in(text)
@@ -79,7 +115,11 @@ def explain(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
     elif offset is None:
         offset = lines.offset(error.raw_line, error.raw_column + 1)
         message = _of_tokenizer(error.message)
-    cause = _cause(lines, offset) or _in_plain_words(message) or _unexpected(text, offset)
+    return _problem(text, offset, message)
+
+
+def _problem(text: str, offset: int, message: str) -> SyntaxProblem:
+    cause = _cause(Lines(text), offset) or _in_plain_words(message) or _unexpected(text, offset)
     return SyntaxProblem(f"{cause}; {_LOST}", offset)
 
 
@@ -151,6 +191,14 @@ _RESERVED = lazy_pattern(
 )
 # Words of the same length; a text that has all of them is not read.
 _STAND_INS = tuple(f"a_{number:03}" for number in range(20))
+
+
+def stops_at_a_reserved_name(text: str) -> bool:
+    """Whether Python stops right at an ``async`` that is used as a name: no release since 3.7 reads that."""
+    offset, message = _python_error(Lines(text))
+    if message != "invalid syntax" or offset not in reserved_names(text):
+        return False
+    return "\0" not in text and not _UNSURE.search(text, 0, offset)
 
 
 def reserved_names(text: str) -> tuple[int, ...]:

@@ -472,6 +472,11 @@ def test_a_clean_file_imports_no_fix_and_no_libcst(project: Maker) -> None:
     assert imported(str(folder), "--no-cache", "--quiet") == set()
 
 
+def test_a_file_of_python_2_imports_no_libcst(project: Maker) -> None:
+    folder = project({"a.py": _CLEAN + 'print "done"\n'})
+    assert imported(str(folder), "--no-cache", "--quiet") == set()
+
+
 def test_a_finding_imports_its_fix(project: Maker) -> None:
     folder = project({"a.py": _CLEAN.replace("torch.manual_seed(0)\n", "")})
     assert imported(str(folder), "--no-cache", "--quiet") == {"torchrepro_lint.checks.fixes."}
