@@ -257,6 +257,7 @@ class NameIndex(Generic[_Entry]):
                     self._named.setdefault(name, []).append(maker)
             if maker.prefixes:
                 self._patterns.append(maker)
+        self._prefixes = tuple({prefix for each in self._patterns for prefix in each.prefixes})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -293,6 +294,8 @@ class NameIndex(Generic[_Entry]):
         ]
 
     def _pattern_rows(self, name: str) -> list[_RowFactory[_Entry]]:
+        if not name.startswith(self._prefixes):
+            return []
         return [each for each in self._patterns if name.startswith(each.prefixes) and each.fits(name)]
 
 

@@ -289,6 +289,7 @@ def documented_versions() -> tuple[str, ...]:
     return tuple(sorted(minors, key=release))
 
 
+@lru_cache(maxsize=256)
 def release(version: str) -> tuple[int, int]:
     """The minor release of a version, for comparison: (2, 13) of ``2.13.0+cpu``."""
     major, minor = version.partition("+")[0].split(".")[:2]
