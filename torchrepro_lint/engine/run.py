@@ -13,7 +13,6 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding, Rule, why_unfixed
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.target import Target, substitution_warning, target_of
-from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import Checker, CheckResult, make_checker
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome, UnfollowedProgram
 from torchrepro_lint.engine.fixer import FixResult, ReportFilter, completed_fix, fix_tree
@@ -24,6 +23,7 @@ from torchrepro_lint.source.files import FileSignature
 from torchrepro_lint.source.text import Lines, Position
 
 if TYPE_CHECKING:
+    from torchrepro_lint.engine.baseline import Baseline
     from torchrepro_lint.engine.store.query_store import QueryStore
 
 
