@@ -10,9 +10,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.serialization import pickled, unpickled
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.definitions import header_targets, stored_places
 from torchrepro_lint.syntax.nodes import (
     Assign,

@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree
@@ -31,6 +30,7 @@ from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import Survey, survey
 from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
 from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.named_tuples import NamedTuple
 
 # The format by the suffix of the output file.
 _SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".markdown": "markdown"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
@@ -30,6 +30,7 @@ from torchrepro_lint.interfaces.overview.records import (
     TargetRecord,
 )
 from torchrepro_lint.source.errors import Fault
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import with_paths
 from torchrepro_lint.syntax.visitor import split_name
 
