@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from torchrepro_lint.catalogue.rows import BEHAVIOURS, FLAGS, GENERATORS, Operat
 from torchrepro_lint.source import files
 from torchrepro_lint.source.files import documented_versions, read_table, release
 
+TOP = Path(__file__).parents[2]
 VERSIONS = documented_versions()
 
 
@@ -214,5 +216,34 @@ def test_what_is_set_and_seeded_has_a_known_name() -> None:
 def test_a_wheel_brings_its_own_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "_rules" / "catalogue").mkdir(parents=True)
     (tmp_path / "_rules" / "catalogue" / "x.toml").write_text("shipped = true")
-    monkeypatch.setattr(files, "files", lambda _: tmp_path)
+    monkeypatch.setattr(files, "_PACKAGE", tmp_path)
     assert read_table("x.toml") == {"shipped": True}
+
+
+def test_the_compiled_tables_are_what_the_tables_say() -> None:
+    """``python -m tools.catalogue --compile`` writes them; the types of numbers count, too."""
+    folder = TOP / "rules" / "catalogue"
+    tables = {path.name: path.read_bytes() for path in folder.glob("*.toml")}
+    compiled = (folder / files.COMPILED).read_bytes()
+    assert compiled == files.compile_tables(tables)
+    entries = json.loads(compiled)
+    assert {name: repr(entries[name][1]) for name in tables} == {
+        name: repr(files.load_toml(data)) for name, data in tables.items()
+    }
+
+
+def test_an_edited_table_counts_before_it_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "rules" / "catalogue"
+    folder.mkdir(parents=True)
+    (folder / "x.toml").write_text("row = 1")
+    (folder / files.COMPILED).write_bytes(files.compile_tables({"x.toml": b"row = 1"}))
+    monkeypatch.setattr(files, "_PACKAGE", tmp_path / "torchrepro_lint")
+    monkeypatch.setattr(files, "load_toml", lambda data: {"parsed": data})
+    assert read_table("x.toml") == {"row": 1}
+    (folder / "x.toml").write_text("row = 2")
+    assert read_table("x.toml") == {"parsed": b"row = 2"}
+
+
+def test_a_table_that_was_read_does_not_change_the_next_reading() -> None:
+    read_table("seeders.toml")["seeder"].clear()
+    assert read_table("seeders.toml")["seeder"]

@@ -6,7 +6,7 @@ import pytest
 
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.parse import ParseError, parse_module, parse_with_ast, parse_with_libcst, read_as_names
-from torchrepro_lint.syntax.syntax_errors import with_stand_in
+from torchrepro_lint.syntax.syntax_errors import certain_problem, stops_at_a_reserved_name, with_stand_in
 
 LOST = "; nothing else in this file was analysed"
 OLD = "this is Python 2: "
@@ -168,3 +168,52 @@ def test_the_stand_in_is_no_word_of_the_text() -> None:
 def test_what_is_wrong_beside_it_is_told() -> None:
     error = error_of("x.cuda(async=True)\ny = = async\n")
     assert error.message == "invalid syntax at `=`" + LOST
+
+
+# Texts that the running Python refuses with the words of a certain error, and that libcst or a newer Python may read.
+UNCERTAIN = [
+    "print -1\ntype X = int\nx = 1 1\n",
+    'f\'{d["a"]} {print "a"}\'\n',
+    "x = f'''{\n'''\nprint 'a'\n",
+    "if a:\n    b = \\\n  c\n d\n",
+    "print if x else y\n",
+    "try:\n    pass\nexcept A, b:\n    pass\n",
+]
+
+
+@pytest.mark.parametrize("text", [*(text for text, _, _ in ERRORS), *UNCERTAIN])
+def test_what_is_told_without_libcst_is_what_libcst_leads_to(text: str) -> None:
+    if (found := certain_problem(text)) is not None:
+        raised = error_of(text, "libcst")
+        assert found == (raised.message, raised.offset)
+
+
+@pytest.mark.parametrize("text", UNCERTAIN)
+def test_libcst_is_asked_where_another_python_may_see_other_tokens(text: str) -> None:
+    assert certain_problem(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1\nif x:\n    print 'a', x\n",
+        "x = '\\\n'\nprint x\n",
+        "x = f'a'\nprint 5\n",
+        "exec 'code' in names\n",
+        "if a:\n        b\n\tc\n",
+        "if a:\n    b\n  c\n",
+        "a\n    b\n",
+        "x = 'a\n",
+        "x.cuda(async=True)\nprint x\n",
+    ],
+)
+def test_common_errors_are_told_without_libcst(text: str) -> None:
+    assert certain_problem(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "certain"), [("x.cuda(async=True)\n", True), ("async = 1\n", False), ("f(a b)\n", False)]
+)
+def test_a_reserved_name_is_certain_where_python_stops_at_it(text: str, certain: bool) -> None:
+    assert stops_at_a_reserved_name(text) is certain
+    assert read_as_names(text) == ((text.index("async"),) if "async" in text else ())

@@ -1,4 +1,7 @@
-"""``python -m tools.catalogue``: write, or check, the catalogue file of a torch release."""
+"""``python -m tools.catalogue``: write, or check, the catalogue file of a torch release, and compile all files of the catalogue.
+
+``--compile`` alone compiles: after an edit of a table by hand. A table whose compiled form is out of date is parsed at each start.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from packaging.version import Version
 
 from tools.catalogue import index, listing, remote, render
 from tools.catalogue.grammar import UnknownLineError
+from torchrepro_lint.source.files import COMPILED, compile_tables
 
 _MEMBER = "torch/__init__.py"
 _OUTPUT = Path("rules/catalogue")
@@ -35,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status 0; 1 when ``--check`` finds a difference; 2 when a source can't be read or understood."""
     options = _parser().parse_args(arguments)
     status = 0
+    if options.compile:
+        return _compiled(options)
     for make in _sources(options):
         try:
             source = make()
@@ -48,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             path.write_text(text, encoding="utf-8")
             sys.stdout.write(f"{path}\n")
-    return status
+    return status | _compiled(options)
 
 
 def generate(source: Source) -> str:
@@ -116,6 +122,17 @@ def _release(release: str) -> _Make:
     return lambda: released(release)
 
 
+def _compiled(options: argparse.Namespace) -> int:
+    """Write or check the compiled form of what is in the output folder."""
+    path = options.output / COMPILED
+    data = compile_tables({file.name: file.read_bytes() for file in options.output.glob("*.toml")})
+    if options.check:
+        return _differs(path, data.decode())
+    path.write_bytes(data)
+    sys.stdout.write(f"{path}\n")
+    return 0
+
+
 def _differs(path: Path, text: str) -> int:
     same = path.is_file() and path.read_bytes() == text.encode()
     if not same:
@@ -130,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--all", action="store_true", help="the releases that the folder has, from their wheels")
     source.add_argument("--wheel", type=Path, metavar="FILE", help="a torch wheel")
     source.add_argument("--source", type=Path, metavar="FILE", help="a torch/__init__.py, version.py beside it")
+    source.add_argument("--compile", action="store_true", help=f"write {COMPILED} alone")
     parser.add_argument("--check", action="store_true", help="compare with what is there, write nothing")
     parser.add_argument("-o", "--output", type=Path, default=_OUTPUT, metavar="DIR", help=f"default: {_OUTPUT}")
     return parser

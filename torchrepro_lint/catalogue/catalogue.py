@@ -7,11 +7,10 @@ frameworks) are read once; a ``Catalogue`` adds what torch's documentation and `
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.catalogue.rows import (
     Condition,
@@ -29,6 +28,8 @@ from torchrepro_lint.catalogue.rows import (
     read_signature,
 )
 from torchrepro_lint.source.files import documented_versions, read_table, release
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -237,7 +238,7 @@ def third_party_operations() -> dict[str, tuple[ThirdPartyOperation, ...]]:
     return found
 
 
-_DEFINING_MODULE = re.compile(
+_DEFINING_MODULE = lazy_pattern(
     r"(torch\.nn)\.modules\.(?:[a-z]\w*\.)?([A-Z]\w*(?:\.\w+)?)|"
     r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader|distributed)\.((?:[A-Z]|random_split)\w*(?:\.\w+)?)"
 )
@@ -373,29 +374,46 @@ def _documented(table: dict[str, Any], operation_of: dict[str, str]) -> Operatio
 
 
 def _effective(version: str, documented: list[OperationRow]) -> Iterable[OperationRow]:
-    for table in read_table("effective.toml")["row"]:
-        for span in table["versions"]:
-            if _in_range(span["since"], span.get("until"), version):
-                for operation in table["operations"]:
-                    row = OperationRow(
-                        operation,
-                        span["behaviour"],
-                        tuple(table["device"]),
-                        table["phase"],
-                        read_conditions(table.get("when", ())),
-                        False,
-                        Signature(operation),
-                        table["kind"],
-                        table["evidence"],
-                    )
-                    yield row._replace(listed=any(_documents(other, row) for other in documented))
+    of_operation: dict[str, list[OperationRow]] = defaultdict(list)
+    for row in documented:
+        of_operation[row.operation].append(row)
+    for since, until, rows in _effective_rows():
+        if _in_range(since, until, version):
+            for row in rows:
+                yield row._replace(listed=any(_documents(other, row) for other in of_operation[row.operation]))
+
+
+@lru_cache(maxsize=1)
+def _effective_rows() -> tuple[tuple[str, str | None, tuple[OperationRow, ...]], ...]:
+    """The effective rows of all releases, in order, with the first and last release that they hold for."""
+    return tuple(
+        (
+            span["since"],
+            span.get("until"),
+            tuple(
+                OperationRow(
+                    operation,
+                    span["behaviour"],
+                    tuple(table["device"]),
+                    table["phase"],
+                    read_conditions(table.get("when", ())),
+                    False,
+                    Signature(operation),
+                    table["kind"],
+                    table["evidence"],
+                )
+                for operation in table["operations"]
+            ),
+        )
+        for table in read_table("effective.toml")["row"]
+        for span in table["versions"]
+    )
 
 
 def _documents(documented: OperationRow, row: OperationRow) -> bool:
-    """Whether a documented row agrees with an effective one: nondeterministic with an error, or deterministic."""
+    """Whether a documented row of the same operation agrees with an effective one: nondeterministic with an error, or deterministic."""
     return (
-        documented.operation == row.operation
-        and (documented.behaviour == "raises" or row.behaviour not in _NONDETERMINISTIC)
+        (documented.behaviour == "raises" or row.behaviour not in _NONDETERMINISTIC)
         and _devices_overlap(documented.devices, row.devices)
         and compatible(documented.when, row.when)
     )

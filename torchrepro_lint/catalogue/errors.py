@@ -9,23 +9,24 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names, load, signatures
 from torchrepro_lint.catalogue.rows import Condition, ErrorName, OperationRow, Signature, compatible
 from torchrepro_lint.source.files import documented_versions, release
 from torchrepro_lint.source.globs import wildcard_expression
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
-_NOT_DETERMINISTIC = re.compile(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
-_TYPE = re.compile(r"^.*\b\w*(?:Error|Warning):\s*")
-_FRAME = re.compile(r'^[ \t]*File "(?P<file>[^"]+)", line (?P<row>\d+)', re.MULTILINE)
+_NOT_DETERMINISTIC = lazy_pattern(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
+_TYPE = lazy_pattern(r"^.*\b\w*(?:Error|Warning):\s*")
+_FRAME = lazy_pattern(r'^[ \t]*File "(?P<file>[^"]+)", line (?P<row>\d+)', re.MULTILINE)
 
 CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
 ATTENTION = "attention under warn_only"
 # Messages without a kernel name, and the names used for them here.
 _OTHER_MESSAGES = (
-    (re.compile(r"\buses CuBLAS\b|\bCUBLAS_WORKSPACE_CONFIG\b"), CUBLAS),
-    (re.compile(r"\battention\s+defaults\s+to\s+a\s+non-?deterministic", re.IGNORECASE), ATTENTION),
+    (lazy_pattern(r"\buses CuBLAS\b|\bCUBLAS_WORKSPACE_CONFIG\b"), CUBLAS),
+    (lazy_pattern(r"\battention\s+defaults\s+to\s+a\s+non-?deterministic", re.IGNORECASE), ATTENTION),
 )
 
 

@@ -11,28 +11,30 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple, TypeAlias
-
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
+from typing import TypeAlias
 
 from torchrepro_lint.catalogue.rows import Condition, Signature, read_conditions, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.globs import wildcard_expression
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.
 LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"
-_NEWEST = Version("999999")
+_NEWEST = "999999"
 
 
 @lru_cache(maxsize=1024)
 def admits_release_from(specifiers: str, release: str) -> bool:
     """Whether specifiers admit a release or a later one. Empty specifiers admit the newest."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
     admitted, first = SpecifierSet(specifiers), Version(release)
     versions = [Version(one.version.removesuffix(".*")) for one in admitted if one.operator != "==="]
     tried = [
         first,
-        _NEWEST,
+        Version(_NEWEST),
         *versions,
         *(Version(f"{each}.1") for each in versions if not each.local and not each.is_prerelease),
     ]
@@ -193,7 +195,7 @@ def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], DatasetModel], 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
     """A pattern for names and their methods."""
     numbers = count()
-    return re.compile("(?:" + "|".join(wildcard_expression(name, ".*", numbers) for name in names) + r")(?:\..*)?")
+    return lazy_pattern("(?:" + "|".join(wildcard_expression(name, ".*", numbers) for name in names) + r")(?:\..*)?")
 
 
 def _fits(name: str, modules: tuple[str, ...], names: re.Pattern[str]) -> bool:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import count
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from torchrepro_lint.source.globs import wildcard_expression
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 
 class Family(NamedTuple):
@@ -218,7 +221,7 @@ def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
 
 
 _Entry = TypeVar("_Entry")
-_RESULT = re.compile(r"\(\)(\[\])*\.")
+_RESULT = lazy_pattern(r"\(\)(\[\])*\.")
 Table: TypeAlias = dict[str, Any]
 
 
@@ -253,8 +256,9 @@ class NameIndex(Generic[_Entry]):
                     self._by_package.setdefault(name, []).append(maker)
                 elif "*" not in name:
                     self._named.setdefault(name, []).append(maker)
-            if maker.pattern.pattern:
+            if maker.prefixes:
                 self._patterns.append(maker)
+        self._prefixes = tuple({prefix for each in self._patterns for prefix in each.prefixes})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -291,10 +295,9 @@ class NameIndex(Generic[_Entry]):
         ]
 
     def _pattern_rows(self, name: str) -> list[_RowFactory[_Entry]]:
-        fitting = (
-            each for each in self._patterns if each.pattern.fullmatch(name) and not each.excluded.fullmatch(name)
-        )
-        return list(fitting)
+        if not name.startswith(self._prefixes):
+            return []
+        return [each for each in self._patterns if name.startswith(each.prefixes) and each.fits(name)]
 
 
 def _packages_and_words(table: Table, name: str) -> Iterator[tuple[str, str]]:
@@ -305,15 +308,27 @@ def _packages_and_words(table: Table, name: str) -> Iterator[tuple[str, str]]:
 
 
 class _RowFactory(Generic[_Entry]):
-    """Makes rows from one table, and knows the name patterns of that table."""
+    """Makes rows from one table, and knows the name patterns of that table, and what stands before their first wildcards."""
 
     def __init__(self, table: Table, make: Callable[[Table, str], _Entry]) -> None:
         self.table = table
         self.make = make
         self.packages = tuple(f"{package}." for package in table.get("packages", ()))
         names = [] if self.packages else [name for name in table["names"] if "*" in name]
-        self.pattern = re.compile(_any_of(names))
-        self.excluded = re.compile(_any_of(table.get("except", ())) or r"(?!)")
+        self.prefixes = tuple(name.partition("*")[0] for name in names)
+        self._names = names
+
+    def fits(self, name: str) -> bool:
+        """Whether a name fits one of the patterns, and is not excepted."""
+        return bool(self._pattern.fullmatch(name)) and not self._excluded.fullmatch(name)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(_any_of(self._names))
+
+    @cached_property
+    def _excluded(self) -> re.Pattern[str]:
+        return re.compile(_any_of(self.table.get("except", ())) or r"(?!)")
 
 
 def _any_of(names: Iterable[str]) -> str:

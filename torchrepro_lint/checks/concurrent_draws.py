@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.nodes import (
@@ -35,14 +37,14 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import Statement
 
 # Prefilter: a file that starts tasks imports one of these.
-_PACKAGES = re.compile(r"(^|[ .])(threading|concurrent|(torch\.)?multiprocess(ing)?)\b")
+_PACKAGES = lazy_pattern(r"(^|[ .])(threading|concurrent|(torch\.)?multiprocess(ing)?)\b")
 _MAPS = r"map|imap|imap_unordered|starmap|map_async|starmap_async"
 _METHODS = rf"({_MAPS}|submit|apply|apply_async)"
-_THREADS = re.compile(
+_THREADS = lazy_pattern(
     r"threading\.(Thread|Timer)|multiprocessing\.dummy\.Process|"
     rf"(concurrent\.futures\.(thread\.)?ThreadPoolExecutor|multiprocessing\.(pool\.Thread|dummy\.)Pool)\(\)\.{_METHODS}"
 )
-_PROCESSES = re.compile(
+_PROCESSES = lazy_pattern(
     r"(torch\.)?multiprocess(ing)?\.((process|context)\.)?(get_context\(\)\.)?\w*Process|"
     rf"(concurrent\.futures\.(process\.)?ProcessPoolExecutor|(torch\.)?multiprocess(ing)?\.(pool\.|get_context\(\)\.)?Pool)\(\)\.{_METHODS}"
 )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VALUES, CUBLAS_VARIABLE
-from torchrepro_lint.checks.fixes.switches import fix_workspace
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
@@ -49,6 +48,8 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     work = first_accelerator_computation(context.project, program)
     if good and (work is None or good[0].order < work[0]):
         return
+    from torchrepro_lint.checks.fixes.switches import fix_workspace
+
     severity = "warning" if _warns(context, enabling) else ""
     for at, message in _messages(context, program, enabling, found, good):
         if at.trace_event.path == context.path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.switches import fix_switch
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
@@ -34,6 +33,8 @@ def check(context: Context) -> Iterator[Finding]:
             if each.event.kind == "call" and isinstance(each.event.value, Call):
                 yield from _call_findings(text, each, each.event.value)
             elif not any(other.setting.value is False for other in opposite_branch_writes(each, found)):
+                from torchrepro_lint.checks.fixes.switches import fix_switch
+
                 message = f"cudnn.benchmark = True {_CAUSE}; set it to False"
                 fix = (
                     NoFix("an option of the program sets it; turn that option off")
@@ -59,6 +60,8 @@ def _text(part: Ref | Constant) -> str:
 
 def _call_findings(text: str, write: FlagWrite, call: Call) -> Iterator[Finding]:
     """A call that sets the flag by an argument. A library that sets it without one is not reported."""
+    from torchrepro_lint.checks.fixes.switches import fix_switch
+
     given = write.setting.expression
     words = {arg.keyword for arg in call.args}
     if given is None:

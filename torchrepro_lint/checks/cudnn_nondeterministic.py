@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
-from torchrepro_lint.checks.fixes.switches import fix_switch
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
 from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes, restores_by_name
@@ -41,6 +40,8 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _finding(context: Context, write: FlagWrite, others: tuple[FlagWrite, ...]) -> Finding:
+    from torchrepro_lint.checks.fixes.switches import fix_switch
+
     event, given = write.event, write.setting.expression
     fix = (
         NoFix("the function's name says that it restores a setting or turns it off")

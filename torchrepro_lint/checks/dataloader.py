@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.generators import fix_generator
-from torchrepro_lint.checks.fixes.worker_seeding import fix_workers
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.queries import Loader, group_by_call
 from torchrepro_lint.domain.loaders.splits import unseeded_worker_draws
@@ -47,7 +45,11 @@ def worker_init(context: Context) -> Iterator[Finding]:
 
 def _fix(context: Context, loader: Loader, *, before: bool, owns: bool) -> Fix | NoFix:
     if owns or before:
+        from torchrepro_lint.checks.fixes.worker_seeding import fix_workers
+
         return fix_workers(context.project, context.path, loader, owns=owns)
+    from torchrepro_lint.checks.fixes.generators import fix_generator
+
     return fix_generator(context.project, context.path, loader.site.call)
 
 
@@ -67,6 +69,8 @@ def generator(context: Context) -> Iterator[Finding]:
         loader = next((loader for loader in each if loader.shuffles and not loader.passes("generator")), None)
         if loader is None:
             continue
+        from torchrepro_lint.checks.fixes.generators import fix_generator
+
         known = loader.constants("shuffle")
         certain = known is not None and all(known)
         call = f"{loader.label}(shuffle=True)" if certain else f"{loader.label} may shuffle, and then"

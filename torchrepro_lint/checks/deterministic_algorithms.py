@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.arguments import append_argument, argument_span, remove_argument, replace_argument
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import restores_by_name
 from torchrepro_lint.domain.flags import DEBUG_MODE
@@ -151,6 +150,8 @@ def _unless_it_stops(
 
 
 def _fix_missing(context: Context, switch: ModeSwitch) -> Fix:
+    from torchrepro_lint.checks.fixes.arguments import append_argument, argument_span
+
     call, text, value = switch.site.call, context.lines.text, _on_value(switch)
     if not call.args:
         edit = append_argument(call, text, value)
@@ -161,11 +162,15 @@ def _fix_missing(context: Context, switch: ModeSwitch) -> Fix:
 
 
 def _fix_value(_context: Context, switch: ModeSwitch) -> Fix:
+    from torchrepro_lint.checks.fixes.arguments import replace_argument
+
     assert switch.mode is not None
     return Fix(f"Pass {_on_value(switch)}", (replace_argument(switch.mode, _on_value(switch)),), safe=False)
 
 
 def _fix_warn_only(context: Context, switch: ModeSwitch) -> Fix | NoFix:
+    from torchrepro_lint.checks.fixes.arguments import remove_argument
+
     assert switch.warn_only is not None
     edit = remove_argument(context.lines.text, switch.site.call, switch.warn_only)
     return (
@@ -184,5 +189,7 @@ def _fix_name(context: Context, switch: ModeSwitch) -> Fix | NoFix:
     if switch.mode is None:
         edits += _fix_missing(context, switch).edits
     elif switch.mode.keyword:
+        from torchrepro_lint.checks.fixes.arguments import argument_span
+
         edits.append(Edit(Span(argument_span(text, call, switch.mode).start, switch.mode.start), ""))
     return Fix("Call torch.use_deterministic_algorithms", tuple(edits), safe=False)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in
 from torchrepro_lint.dataflow.taint.sources import Listing, fresh_sorts, listings
 from torchrepro_lint.dataflow.taint.transfer import LISTING
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 
@@ -29,7 +28,7 @@ _KEY_CURES = {"clock": "sort by name"}
 _FRESH_CURE = "make names of the inputs or their numbers"
 _NO_NAMES = NoFix("sorting does not help where the names themselves differ")
 # Files that a program writes itself; their times say which is the latest.
-_PRODUCTS = re.compile(
+_PRODUCTS = lazy_pattern(
     r"(?i)ckpt|checkpoint|\.pth?\b|safetensors|tfevents|snapshot|weights|backup|epoch|logs?(?![a-z])|runs?(?![a-z])|"
     r"model|latest|recent|last|newest|oldest|\.tmp|cache|outputs?|results?"
 )
@@ -82,6 +81,8 @@ def _fix(context: Context, listing: Listing, key: str) -> Fix | NoFix:
         return _NO_NAMES
     if key == "clock":
         return NoFix("the program sorts by time, and by which other key is not known")
+    from torchrepro_lint.checks.fixes.ordering import SortFixes, fix_walk
+
     return fix_walk(context, listing) if listing.taint.kind == "walk" else SortFixes(context).listing(listing)
 
 

@@ -6,15 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import without_calls
-from torchrepro_lint.checks.fixes.entropy import (
-    fix_generator,
-    fix_library_call,
-    fix_own_generator,
-    fix_reseeding,
-    fix_system_random,
-    fix_value,
-)
-from torchrepro_lint.checks.fixes.outdated_comments import ENTROPY, without_outdated_comments
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.effects import display_name
@@ -54,6 +45,8 @@ def seed(context: Context) -> Iterator[Finding]:
         if found and not _is_worker_seed(context.project, context.path, site):
             message, fix = found
             if isinstance(fix, Fix):
+                from torchrepro_lint.checks.fixes.outdated_comments import ENTROPY, without_outdated_comments
+
                 fix = without_outdated_comments(context.tree, context.lines.text, fix, ENTROPY)
             yield Finding("TRL105", span(site.call), message, fix)
 
@@ -70,6 +63,8 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] |
     project, path = context.project, context.path
     for name in site.names:
         if name in _RESEEDING_METHODS:
+            from torchrepro_lint.checks.fixes.entropy import fix_own_generator
+
             message = f"{display_name(name)}() takes its seed from entropy; call manual_seed with a constant"
             return message, fix_own_generator(project, path, site)
         seeder = context.catalogue.seeder(without_calls(name)) if ":" not in name else None
@@ -78,6 +73,8 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] |
         if name in _SEEDING_METHODS or name in SEEDABLE_GENERATORS:
             given = _given_seed(site)
             if given and (source := nondeterministic_source(project.resolver, path, given)):
+                from torchrepro_lint.checks.fixes.entropy import fix_value
+
                 return _changing_seed_message(name, source), fix_value(project, path, given, source)
         if ":" in name:
             return _forwarded_seed_fault(context, site, name)
@@ -94,10 +91,14 @@ def _catalogued_seeder_fault(
         bool(values) and all(map(is_none, values)) and not any(implies_not_none(each, given) for each in site.guards)
     )
     if seeds_from_entropy(seeder, site.call) or (missing and seeder.none == "entropy"):
+        from torchrepro_lint.checks.fixes.entropy import fix_reseeding
+
         message = f"{display_name(name)}({'None' if given else ''}) takes its seed from entropy; pass a constant"
         return message, fix_reseeding(context.project, path, site, seeder.families)
     if given is None or (source := nondeterministic_source(names, path, given)) is None:
         return None
+    from torchrepro_lint.checks.fixes.entropy import fix_value
+
     return _changing_seed_message(name, source), fix_value(context.project, path, given, source)
 
 
@@ -118,6 +119,8 @@ def _forwarded_seed_fault(context: Context, site: CallSite, name: str) -> tuple[
     for word, value in context.project.seeding_arguments(name, site.call):
         source = _source_of(context, value)
         if source:
+            from torchrepro_lint.checks.fixes.entropy import fix_value
+
             return _changing_seed_message(word, source), fix_value(context.project, context.path, value, source)
     return None
 
@@ -131,6 +134,8 @@ def generator(context: Context) -> Iterator[Finding]:
     yield from _plain_generators(context)
     yield from _system_draws(context)
     for found in unrepeatable_calls(context.project, context.path):
+        from torchrepro_lint.checks.fixes.entropy import fix_library_call
+
         fix = fix_library_call(context.project, context.path, found)
         yield Finding("TRL106", span(found.site.call), _library_message(found), fix)
 
@@ -175,6 +180,8 @@ def _plain_generators(context: Context) -> Iterator[Finding]:
                 continue
             if only_makes_identifiers(context.project, context.path, site.call):
                 continue
+            from torchrepro_lint.checks.fixes.entropy import fix_generator, fix_system_random
+
             if name in _SYSTEM_RANDOM:
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
                 fix = fix_system_random(context.project, context.path, site)

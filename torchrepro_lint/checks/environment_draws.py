@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
@@ -13,11 +13,11 @@ from torchrepro_lint.trace.library_models import flattened_values, receiver_of, 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
 
-_BASES = re.compile(
+_BASES = lazy_pattern(
     r"(gym|gymnasium)\.(core\.)?(Env|\w*Wrapper)|(gym|gymnasium)\.(vector|wrappers)\.\w+|stable_baselines3\.common\.vec_env\.\w+"
 )
-_WRAPPER = re.compile(r"\w+\.(core\.)?\w*Wrapper|\w+\.wrappers\.\w+|stable_baselines3\..*Wrapper")
-_REGISTER = re.compile(r"(gym|gymnasium)\.(envs\.registration\.)?register")
+_WRAPPER = lazy_pattern(r"\w+\.(core\.)?\w*Wrapper|\w+\.wrappers\.\w+|stable_baselines3\..*Wrapper")
+_REGISTER = lazy_pattern(r"(gym|gymnasium)\.(envs\.registration\.)?register")
 # What an environment draws with: its own generator, one that it makes, its spaces.
 _DRAWERS = frozenset({"np_random", "default_rng", "RandomState", "Random", "sample", "seeding", "_np_random"})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.checksums import checksum_advice, checksum_edits, hashed_kind
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.arguments import receiver_of
 from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
@@ -56,6 +55,8 @@ def _hashes(context: Context) -> Iterator[Finding]:
             continue
         use = seed_or_split_use(context.project, context.path, site.call)
         if use is not None:
+            from torchrepro_lint.checks.fixes.checksums import checksum_advice, hashed_kind
+
             kind = hashed_kind(context.project, context.path, value)
             cause = f"hash() {_TYPE_WORDS.get(kind, '')}differs between runs, and {use.said}"
             message = Message(cause, *_place(context, site.call, use), f"; {checksum_advice(kind)}")
@@ -122,6 +123,8 @@ def _place(context: Context, call: Call, use: NumberUse) -> tuple[str | Referenc
 
 
 def _remedy(context: Context, call: Call, kind: str) -> Fix | NoFix:
+    from torchrepro_lint.checks.fixes.checksums import checksum_edits
+
     edits = checksum_edits(context.project, context.path, call, kind)
     return edits if isinstance(edits, NoFix) else Fix("Use a checksum", edits, safe=False)
 

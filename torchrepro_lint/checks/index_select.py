@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.index_select import IndexSelectFixes
-from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall, parse_index_select
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
@@ -15,15 +14,25 @@ from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indi
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Constant, Expression, Ref, span
-from torchrepro_lint.syntax.visitor import is_none
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
+
+if TYPE_CHECKING:
+    from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall
 
 CODE = "TRL401"
+_WORD = "index_select"
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Each call on an input that may need a gradient, in a program without deterministic mode."""
+    sites = tuple(site for site in _without_repeats(context.project.calls(context.path)) if _is_called_so(site))
+    if not sites:
+        return
+    from torchrepro_lint.checks.fixes.index_select import IndexSelectFixes
+    from torchrepro_lint.checks.fixes.index_select_rewrite import parse_index_select
+
     fixes: IndexSelectFixes | None = None
-    for site in _without_repeats(context.project.calls(context.path)):
+    for site in sites:
         parts = parse_index_select(context.project, context.path, site)
         if parts is None or not _is_reported(context, site, parts):
             continue
@@ -36,6 +45,11 @@ def _without_repeats(sites: tuple[CallSite, ...]) -> Iterator[CallSite]:
     for site, before in zip(sites, (None, *sites), strict=False):
         if before is None or before.call is not site.call:
             yield site
+
+
+def _is_called_so(site: CallSite) -> bool:
+    """Whether a call names the operation, or what it calls is named so elsewhere."""
+    return last_identifier(site.call.func) == _WORD or any(name.endswith(_WORD) for name in site.names)
 
 
 def _is_reported(context: Context, site: CallSite, parts: IndexSelectCall) -> bool:

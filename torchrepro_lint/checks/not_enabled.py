@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.switches import fix_enabling
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import sets_flag
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
@@ -51,6 +50,8 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         (each for each in found if not is_attributed_elsewhere(project, program.entry, each.trace_event)), None
     )
     if first is not None:
+        from torchrepro_lint.checks.fixes.switches import fix_enabling
+
         where = reached_at(project, program.entry, first.trace_event)
         message = Message(*_cause(first, where, found), "; ", _cure(context, program, only_convolutions))
         statement = entry_statement(program.entry, first.trace_event)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import rules_dir
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     import sys
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     else:
         from importlib.abc import Traversable
 
-_FILE = re.compile(r"(TRL\d{3})-([a-z0-9-]+)\.md")
-_TITLE = re.compile(r"# (TRL\d{3}) ([a-z0-9-]+)\n")
+_FILE = lazy_pattern(r"(TRL\d{3})-([a-z0-9-]+)\.md")
+_TITLE = lazy_pattern(r"# (TRL\d{3}) ([a-z0-9-]+)\n")
 # The columns that a summary needs beside the name, and its indentation below it.
 _LEAST = 40
 _BELOW = 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.seeding import fix_partly
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.partly_seeded import is_settled_by_program, partly_seeded_functions
 from torchrepro_lint.source.text import Message, Reference
@@ -28,6 +27,8 @@ def check(context: Context) -> Iterator[Finding]:
         if draw.path != context.path or (place, partly.family) in reported:
             continue
         if not is_settled_by_program(context.project, partly):
+            from torchrepro_lint.checks.fixes.seeding import fix_partly
+
             reported.add((place, partly.family))
             steps = call_path(context.project, draw, f"{partly.draw.label} draws from {partly.family.owner}")
             fix = fix_partly(context.project, context.path, partly)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.rng.seeders import RESTORING
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 _LOADS = "load_state_dict"
 # What has a generator's state in its own, by name.
-_HOLDERS = re.compile(r"(?i)loader|sampler|data_?set|data_?module|rng|generator|random")
-_READERS = re.compile(r"(?i)_?(load|restore|resume|read)\w*")
+_HOLDERS = lazy_pattern(r"(?i)loader|sampler|data_?set|data_?module|rng|generator|random")
+_READERS = lazy_pattern(r"(?i)_?(load|restore|resume|read)\w*")
 # The packages with such calls in the catalogue, and the last words of those.
 _FRAMEWORKS = frozenset(
     {"lightning", "pytorch_lightning", "transformers", "trl", "sentence_transformers", "accelerate"}

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
-from torchrepro_lint.checks.fixes.late_seeding import fix_late
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
@@ -29,6 +28,8 @@ def check(context: Context) -> Iterator[Finding]:
         if effects.matters and effects.acts and not effects.unknown_seeder:
             late = {family: found for family in FAMILIES if (found := _late_seed(context, program, family))}
             for family, (draw, seed) in late.items():
+                from torchrepro_lint.checks.fixes.late_seeding import fix_late
+
                 fix = fix_late(context.project, program, {each.key: found for each, found in late.items()}, draw)
                 yield _finding(context, program, family, draw, seed)._replace(remedy=fix)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import programs_seed_torch
-from torchrepro_lint.checks.fixes.generators import fix_generator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.splits import splits_without_generator, takes_generator
 from torchrepro_lint.source.text import NoFix
@@ -21,6 +20,8 @@ CODE = "TRL303"
 def check(context: Context) -> Iterator[Finding]:
     """Each call whose arguments can be read and that gets no generator of its own."""
     for site, word in splits_without_generator(context.project, context.path):
+        from torchrepro_lint.checks.fixes.generators import fix_generator
+
         seeded = programs_seed_torch(context, site.function)
         what = "split" if word == "random_split" else "order"
         message = (

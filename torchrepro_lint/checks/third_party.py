@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import ThirdPartyOperation, third_party_operations
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
@@ -72,6 +71,8 @@ def _remedy(context: Context, site: CallSite, row: ThirdPartyOperation) -> Fix |
         return NoFix(
             f"{row.signature.name} has no argument that makes it deterministic, and its replacement is another operation"
         )
+    from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
+
     given = argument_reader(row.signature, site.call)(row.argument)
     if given is None:
         edit = append_argument(site.call, context.lines.text, f"{row.argument}=True")

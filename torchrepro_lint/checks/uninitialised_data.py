@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled, 
 from torchrepro_lint.domain.flags import is_off
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, FirstUses, Use, returns_empty
 from torchrepro_lint.source.files import release
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref, Subscript
@@ -27,7 +27,7 @@ LOADING = frozenset(
     {"load_state_dict", "from_pretrained", "load_model", "load_checkpoint", "load_weights", "load_from_checkpoint"}
     | {"init_empty_weights", "to_empty", "skip_init", "load_checkpoint_and_dispatch", "deferred_init"}
 )
-_NO_MODEL = re.compile(r"(?i)sched|scaler|lr")
+_NO_MODEL = lazy_pattern(r"(?i)sched|scaler|lr")
 
 
 def reads_of_empty(context: Context) -> Iterator[tuple[CallSite, str]]:

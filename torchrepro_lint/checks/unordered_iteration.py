@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.ordering import SortFixes
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.sinks import describe_sink, may_decide
 from torchrepro_lint.dataflow.taint.sources import set_orders
@@ -23,6 +22,8 @@ def check(context: Context) -> Iterator[Finding]:
     if not may_decide(context.project, context.path):
         return
     for found in set_orders(context.project, context.path):
+        from torchrepro_lint.checks.fixes.ordering import SortFixes
+
         of = _TYPE_WORDS.get(found.elements.kind, "")
         what = describe_sink(context.project, context.path, found.order.observer, found.taken)
         remedy, cure = SortFixes(context).of_set(found.order, found.elements, found.in_table)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
-from torchrepro_lint.checks.fixes.seed_place import process_starts
-from torchrepro_lint.checks.fixes.seeding import fix_program
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
@@ -38,6 +36,9 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     draw = _unseeded_draw(context, program, family)
     if draw is None:
         return
+    from torchrepro_lint.checks.fixes.seed_place import process_starts
+    from torchrepro_lint.checks.fixes.seeding import fix_program
+
     effects = program.effects
     statement = entry_statement(program.entry, draw.trace_event)
     source = f"from {family.owner}" if draw.family == family.key else f"in workers, which {family.what} seeds"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.forward_uses import OptionReads, option_reads
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Ref, span
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Class, Function
 
-_SEED = re.compile(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
-_CONFIG_NAME = re.compile(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
+_SEED = lazy_pattern(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
+_CONFIG_NAME = lazy_pattern(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
 _DATACLASS_DECORATORS = frozenset(
     {"dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "pydantic.dataclasses.dataclass"}
 )

@@ -9,11 +9,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.suppression_removal import removal
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import did_you_mean
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Span
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 UNUSED_SUPPRESSION = "TRL002"
 # Whether a file can be checked in time depends on the machine; a comment that names TRL002 hides what is said of it.
 _NEVER_JUDGED = frozenset({"TRL001", UNUSED_SUPPRESSION})
-_OURS = re.compile(r"TRL[0-9]+", re.IGNORECASE)
-_PREFIX = re.compile(r"[A-Z]+[0-9]*")
+_OURS = lazy_pattern(r"TRL[0-9]+", re.IGNORECASE)
+_PREFIX = lazy_pattern(r"[A-Z]+[0-9]*")
 _IDLE = "suppresses nothing"
 # Of so many items in one list none is compared with all names.
 _MANY = 20
@@ -52,6 +53,8 @@ def unused_suppressions(lines: Lines, comments: Iterable[Suppression], run: Rule
         assert comment is not None
         verdicts = [each for one in group if (each := judge.verdict(one)).reasons]
         if verdicts:
+            from torchrepro_lint.checks.fixes.suppression_removal import removal
+
             place = Span(verdicts[0].suppression.span.start, verdicts[-1].suppression.span.end)
             message = ", ".join(dict.fromkeys(each.message for each in verdicts))
             remedy = removal(lines, comment, [(each.suppression, each.items) for each in verdicts])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -32,7 +33,7 @@ from torchrepro_lint.trace.library_models import receiver_of
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
 
-_CLOCKS = re.compile(
+_CLOCKS = lazy_pattern(
     r"time\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?|time\.clock|timeit\.default_timer|"
     r"datetime\.(datetime|date)\.(now|utcnow|today)"
 )

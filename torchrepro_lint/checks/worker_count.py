@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.arguments import replace_argument
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.queries import group_by_call
 from torchrepro_lint.source.text import Fix, NoFix
@@ -46,6 +45,8 @@ def _in_order(loader: Loader) -> Fix | NoFix:
     arg = next((arg for arg in loader.site.call.args if arg.keyword == "in_order"), None)
     if arg is None or not isinstance(arg.value, Constant):
         return NoFix("the value is written elsewhere, and other calls may use it, too")
+    from torchrepro_lint.checks.fixes.arguments import replace_argument
+
     return Fix("Return batches in order", (replace_argument(arg, "True"),), safe=False)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.workers import may_seed_workers
 from torchrepro_lint.domain.rng.effects import display_name
@@ -65,6 +63,9 @@ def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
     call = seed.call
     if (obstacle := _obstacle(context, seed)) is not None:
         return obstacle
+    from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
+    from torchrepro_lint.checks.fixes.insertions import ensure_import
+
     torch, imports = ensure_import(context.tree, context.lines.text, "torch")
     if imports and _is_unbound_name(context, torch):
         return NoFix("the file reads torch without importing it, so what the name means here is not known")

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.source.files import Configuration, load_toml, read_configuration
+from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from torchrepro_lint.config.discovery import ProjectTree
@@ -22,14 +23,14 @@ SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 _MAX_FILES = 500
 _MAX_TEXTS = 1000
 # A text that may name a class: the others are not kept.
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
-_NAMES_A_CLASS = re.compile(rb"\b(?:_target_|class_path|target|type|class|defaults)[\"']?\s*[:=]")
+_NAME = lazy_pattern(r"[A-Za-z_]\w*(?:\.\w+)*")
+_NAMES_A_CLASS = lazy_pattern(rb"\b(?:_target_|class_path|target|type|class|defaults)[\"']?\s*[:=]")
 # ``- key: value``, ``- value``; a key may be quoted.
-_LINE = re.compile(
+_LINE = lazy_pattern(
     r"(?P<indent> *(?:- +)*)(?:(?P<quote>[\"']?)(?P<key>[\w./@-]+(?: /?[\w/@-]+)?)(?P=quote):(?: +|$))?(?P<value>.*)"
 )
-_INLINE = re.compile(r"(?<![\w.])([\"']?)([\w.]+)\1\s*:\s*([\"']?)([\w.]+)\3\s*(?=[,}])")
-_COMMENT = re.compile(r"(?:^|\s)#.*")
+_INLINE = lazy_pattern(r"(?<![\w.])([\"']?)([\w.]+)\1\s*:\s*([\"']?)([\w.]+)\3\s*(?=[,}])")
+_COMMENT = lazy_pattern(r"(?:^|\s)#.*")
 
 
 def read_configurations(tree: ProjectTree) -> tuple[Configuration, ...]:

@@ -11,14 +11,13 @@ import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-
-from packaging.version import Version
+from typing import Any, Protocol
 
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import load_toml
 from torchrepro_lint.source.globs import parse_gitignore_line
+from torchrepro_lint.source.named_tuples import NamedTuple
 
 
 def string_list(value: object) -> tuple[str, ...]:
@@ -331,6 +330,8 @@ def parse_torch_version(value: object) -> str:
 
 
 def _is_version(text: str) -> bool:
+    from packaging.version import Version
+
     try:
         Version(text)
     except ValueError:  # of too many digits, too

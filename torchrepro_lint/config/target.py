@@ -11,25 +11,27 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.config.roots import ConfigOptions, ProjectRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import Settings, parse_torch_version
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions, load_toml, read_manifest, read_requirements
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from typing import TypeGuard
+
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
     from torchrepro_lint.catalogue.loaders import LibraryVersions
 
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
-_CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
+_CONDA = lazy_pattern(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
+_NAME = lazy_pattern(r"\s*([A-Za-z0-9][\w.-]*)")
 _TORCH = "torch"
 # Longer texts are ignored: Python limits the digits of a number.
 _MAX_LENGTH = 600
@@ -51,6 +53,8 @@ def locked_versions(root: Path, library: str = _TORCH) -> Iterator[VersionRequir
         versions = [_parsed_version(one.get("version")) for one in tables if one.get("name") == library]
         known = [version for version in versions if version is not None]
         if known:
+            from packaging.specifiers import SpecifierSet
+
             yield VersionRequirement(name, SpecifierSet(f"=={max(known)}"), max(known))
 
 
@@ -84,8 +88,11 @@ def project_name(root: Path) -> str:
 
 def _requirement(file: str, text: str, library: str) -> Iterator[VersionRequirement]:
     """A requirement in the syntax of PEP 508, if it is for the library."""
-    if library.partition("-")[0] not in text.lower():
+    name = _NAME.match(text)
+    if name is None or _normalized_name(name[1].rstrip("-_.")) != library:
         return
+    from packaging.requirements import InvalidRequirement, Requirement  # many projects state no requirement of it
+
     try:
         requirement = Requirement(text.partition(" #")[0].strip())
     except InvalidRequirement:
@@ -104,6 +111,8 @@ def _normalized_name(name: str) -> str:
 
 
 def _from_specifier(file: str, text: str) -> Iterator[VersionRequirement]:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
     try:
         yield _with_pin(file, SpecifierSet(text))
     except InvalidSpecifier:
@@ -185,6 +194,8 @@ def _is_statement(value: object) -> TypeGuard[str]:
 
 
 def _parsed_version(text: object) -> Version | None:
+    from packaging.version import InvalidVersion, Version
+
     try:
         return Version(text) if _is_statement(text) else None
     except InvalidVersion:
@@ -241,6 +252,8 @@ def find_target(
     if asked == _MINIMUM:
         return _minimum_target(list(declared_requirements(root)) or list(locked_versions(root)), known)
     if asked is not None:
+        from packaging.version import Version
+
         return _nearest_target(Version(asked), asked_by, known)
     requirements = list(declared_requirements(root))
     for requirement in (*locked_versions(root), *requirements):
@@ -269,6 +282,8 @@ def _admitted_releases(requirement: VersionRequirement, known: Sequence[str]) ->
 
 
 def _nearest_target(version: Version, decided_by: str, known: Sequence[str]) -> Target:
+    from packaging.version import Version
+
     wanted = f"{version.major}.{version.minor}"
     if wanted in known:
         return Target(wanted, decided_by)

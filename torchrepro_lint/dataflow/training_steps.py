@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Ref
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 STEPS, BACKWARD, DRAWS, SEEDS, OPTIMIZER = "steps", "backward", "draws", "seeds", "optimizer"
 _OF_TRAINING = frozenset({STEPS, BACKWARD})
 
-_BACKWARD = re.compile(
+_BACKWARD = lazy_pattern(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
     r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|ignite|fastai|detectron2|mmengine|"
     r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
@@ -44,13 +45,13 @@ def is_backward(call: Call, names: tuple[str, ...]) -> bool:
 
 
 # Gradients that are returned and change no model.
-_ONLY_GRADIENTS = re.compile(r"torch\.(autograd|func)\.\w+")
+_ONLY_GRADIENTS = lazy_pattern(r"torch\.(autograd|func)\.\w+")
 # Methods that train where nothing is known of their object.
 _TRAINING_WORDS = frozenset({"train_step", "training_step", "partial_fit", "fit", "train_one_epoch"})
 _OPTIMIZING_PACKAGES = frozenset({"torch", "timm", "apex", "bitsandbytes", "transformers"})
-_SHORT_OPTIMIZER = re.compile(r"opt(_?[a-z0-9]{1,2})?")
-_STEPPING = re.compile(r"(torch\.optim\.(?!lr_scheduler\.)|deepspeed\.|torch\.(amp|cuda\.amp)\.).*\.step")
-_SCALER = re.compile(r"\w*scaler", re.IGNORECASE)
+_SHORT_OPTIMIZER = lazy_pattern(r"opt(_?[a-z0-9]{1,2})?")
+_STEPPING = lazy_pattern(r"(torch\.optim\.(?!lr_scheduler\.)|deepspeed\.|torch\.(amp|cuda\.amp)\.).*\.step")
+_SCALER = lazy_pattern(r"\w*scaler", re.IGNORECASE)
 _GENERATORS = (
     "random.Random()",
     "numpy.random.default_rng()",

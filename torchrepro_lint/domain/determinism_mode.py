@@ -7,11 +7,11 @@ Whether a program starts another Python, which reads the environment anew.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
 from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.library_models import trains_or_measures
@@ -68,7 +68,7 @@ def _only_warns(project: Project, program: Program) -> bool:
 
 
 # Calls that end in cuBLAS; moving things to a device does not.
-_MATRIX_PRODUCTS = re.compile(
+_MATRIX_PRODUCTS = lazy_pattern(
     r"torch\.(Tensor\.)?(matmul|mm|bmm|addmm|baddbmm|addmv|mv|dot|einsum|tensordot|chain_matmul)|torch\.linalg\.\w+|"
     r"torch\.nn\.functional\.(linear|bilinear|multi_head_attention_forward|scaled_dot_product_attention)"
 )
@@ -98,7 +98,7 @@ def _is_computation(project: Project, name: str) -> bool:
     return name.endswith("()") and "torch.nn.Module" in project.resolver.ancestry(name[:-2])
 
 
-_PROCESS_STARTERS = re.compile(
+_PROCESS_STARTERS = lazy_pattern(
     r"os\.(exec[lv]p?e?|spawn[lv]p?e?|posix_spawnp?|system|popen)|"
     r"subprocess\.(run|call|check_call|check_output|Popen|getoutput|getstatusoutput)|"
     r"asyncio\.create_subprocess_(exec|shell)|torch\.multiprocessing\.(spawn(\.spawn)?|start_processes)|"
@@ -106,9 +106,11 @@ _PROCESS_STARTERS = re.compile(
     r"lightning_fabric\.\w+launch\w*"
 )
 # Processes of multiprocessing are new interpreters only with these start methods.
-_START_METHOD_SETTERS = re.compile(r"(torch\.)?multiprocessing\.(set_start_method|get_context)")
+_START_METHOD_SETTERS = lazy_pattern(r"(torch\.)?multiprocessing\.(set_start_method|get_context)")
 _FRESH_START_METHODS = frozenset({"spawn", "forkserver"})
-_PYTHON = re.compile(r"(.*[\\/])?(python[\d.]*w?|torchrun|accelerate|deepspeed|mpirun|srun|horovodrun)(\.exe)?(\s.*)?")
+_PYTHON = lazy_pattern(
+    r"(.*[\\/])?(python[\d.]*w?|torchrun|accelerate|deepspeed|mpirun|srun|horovodrun)(\.exe)?(\s.*)?"
+)
 
 
 def starts_interpreter(project: Project, path: str) -> bool:

@@ -6,10 +6,10 @@ any.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 from torchrepro_lint.trace.library_models import accelerates, trains_or_measures
@@ -17,16 +17,16 @@ from torchrepro_lint.trace.library_models import accelerates, trains_or_measures
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
 
-_DEVICE = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
-_OPTION_HOLDER = re.compile(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")
+_DEVICE = lazy_pattern(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
+_OPTION_HOLDER = lazy_pattern(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")
 # The rank of a process, which is the index of its GPU where something is moved to it.
-_RANK = re.compile(r"(local_?)?rank|gpu(_?id)?|dev_?id|device_?id")
+_RANK = lazy_pattern(r"(local_?)?rank|gpu(_?id)?|dev_?id|device_?id")
 # Functions of CUDA that a program may call without using CUDA.
 _HARMLESS = frozenset({"is_available", "manual_seed", "manual_seed_all", "empty_cache", "device_count", "synchronize"})
 _HARMLESS_CALLS = _HARMLESS | {"seed", "seed_all", "is_bf16_supported", "get_device_name", "get_device_capability"}
-_DEVICE_QUERIES = re.compile(r"torch\.accelerator\.(is_\w+|current_\w+|device_count|manual_seed\w*)")
+_DEVICE_QUERIES = lazy_pattern(r"torch\.accelerator\.(is_\w+|current_\w+|device_count|manual_seed\w*)")
 # Methods that run something on an accelerator.
-_ACCELERATOR_WORK = re.compile(
+_ACCELERATOR_WORK = lazy_pattern(
     r"accelerate\.(\w+\.)*Accelerator\(\)\.(prepare\w*|backward)|ultralytics\.\w+\(\)\.(train|val|tune)"
 )
 

@@ -6,16 +6,17 @@ identifiers says first whether a file may write a flag at all.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torchrepro_lint.catalogue.conditions import LiteralValue
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.devices import uses_accelerator
 from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag_settings
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.events import prefix_and_rest
@@ -108,7 +109,7 @@ def flag_settings_of(
     yield from environment_settings(names, path, event, found)
 
 
-_RESTORING = re.compile(
+_RESTORING = lazy_pattern(
     r"(?i)_*(un|re)set|_*(disable|deactivate|undo|restore|release|teardown|turn_off|switch_off|exit)(?![a-z])"
 )
 # Callees that set a flag which they do not name.

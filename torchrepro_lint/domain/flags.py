@@ -5,9 +5,8 @@ A write that depends on an argument whose value is not known counts as a write o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import (
     UNKNOWN_ARGUMENT,
@@ -20,6 +19,8 @@ from torchrepro_lint.catalogue.conditions import (
 )
 from torchrepro_lint.catalogue.rows import Signature, without_calls
 from torchrepro_lint.dataflow.constants import propagated_constant
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -71,8 +72,8 @@ _ATTRIBUTES = {
     "torch.utils.deterministic.fill_uninitialized_memory": "fill-uninitialized-memory",
     "torch._inductor.config.deterministic": INDUCTOR_DETERMINISTIC,
 }
-_AUTOTUNED = re.compile(r"(torch\._inductor\.config\.)?(triton\.)?max_autotune(_gemm|_pointwise)?")
-_AUTOTUNED_MODE = re.compile(r"max-autotune(-no-cudagraphs)?")
+_AUTOTUNED = lazy_pattern(r"(torch\._inductor\.config\.)?(triton\.)?max_autotune(_gemm|_pointwise)?")
+_AUTOTUNED_MODE = lazy_pattern(r"max-autotune(-no-cudagraphs)?")
 _INDUCTOR = "torch._inductor.config"
 
 SWITCHES = frozenset({"torch.use_deterministic_algorithms", "torch.set_deterministic", "torch._set_deterministic"})

@@ -6,12 +6,12 @@ a value that is stored, returned or captured.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -51,11 +51,11 @@ EMPTY_WORDS = frozenset(
     {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "ndarray", "Tensor"}
     | {f"{kind}Tensor" for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte")}
 )
-_FACTORIES = re.compile(
+_FACTORIES = lazy_pattern(
     r"torch\.(empty(_like|_strided|_permuted)?|(.*\.)?new_empty(_strided)?)|numpy\.(empty(_like)?|ndarray)"
 )
 # Constructors that take sizes, but also data.
-_CONSTRUCTORS = re.compile(r"torch\.(cuda\.)?(\w+Tensor|Tensor)")
+_CONSTRUCTORS = lazy_pattern(r"torch\.(cuda\.)?(\w+Tensor|Tensor)")
 _LIKE = frozenset({"empty_like"})
 _STARTS_WITH_DATA = frozenset({"ndarray"})
 _OBJECTS = frozenset({"builtins.object", "numpy.object_", "numpy.object", "numpy.dtype"})

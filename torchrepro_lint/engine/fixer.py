@@ -13,9 +13,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from torchrepro_lint.checks.fixes.unused_imports import edits_of_unused_imports, names_dropped
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import FileAliases
 from torchrepro_lint.engine.checker import Checker
@@ -23,10 +22,12 @@ from torchrepro_lint.engine.parsed_file import ParsedFile, parse_decoded
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.decoding import fit_to_cells, with_edits
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, changed_files, map_offset, merge
 
 # Rows and columns in messages change with edits above them, so numbers are not compared.
-_NUMBER = re.compile(r"\d+")
+_NUMBER = lazy_pattern(r"\d+")
 _ENDLESS = "would go on without end"
 
 
@@ -339,6 +340,8 @@ def completed_edits(files: Mapping[str, ParsedFile], path: str, edits: Sequence[
     parsed = files[path]
     if parsed.facts is None or not edits or posixpath.basename(path) == "__init__.py":
         return tuple(edits)
+    from torchrepro_lint.checks.fixes.unused_imports import edits_of_unused_imports, names_dropped
+
     names = names_dropped(parsed.facts, parsed.text, edits)
     if not names or any(_takes_from(files[other].text, path, names) for other in sorted(files) if other != path):
         return tuple(edits)

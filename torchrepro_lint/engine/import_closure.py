@@ -19,6 +19,7 @@ from torchrepro_lint.config import discovery
 from torchrepro_lint.config.discovery import MAX_UNMARKED_FILES, Exclusion, GivenFile, Plan, ProjectTree, source_roots
 from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot
 from torchrepro_lint.source.files import is_notebook, join_path, parent_folders, read_program
+from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.search_path import ModuleTree
@@ -139,11 +140,11 @@ def _has_modules(folder: str, levels: int = _MAX_LEVELS) -> bool:
 
 
 # Import statements, with what parentheses hold; a comment or a string may be taken for one.
-_IMPORT = re.compile(rb"(?:^|[:;])[ \t]*(?:from|import)\b(?:[^\n(\\]|\\\r?\n|\([^)]*)*", re.MULTILINE)
-_NAME = re.compile(rb"[^\W\d]\w*")
-_KEYWORD = re.compile(rb"\b(?:from|import)\b")
+_IMPORT = lazy_pattern(rb"(?:^|[:;])[ \t]*(?:from|import)\b(?:[^\n(\\]|\\\r?\n|\([^)]*)*", re.MULTILINE)
+_NAME = lazy_pattern(rb"[^\W\d]\w*")
+_KEYWORD = lazy_pattern(rb"\b(?:from|import)\b")
 # Where a file may import by a string, or is a notebook with quoted lines, each word counts.
-_BY_STRING = re.compile(
+_BY_STRING = lazy_pattern(
     rb"\b(?:import_module|__import__|spec_from_file_location|run_path|run_module|locate|instantiate|exec)\b"
 )
 

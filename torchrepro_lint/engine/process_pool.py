@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import multiprocessing
 import os
 import signal
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
-from multiprocessing.process import BaseProcess
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.serialization import pickled, unpickled
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -141,6 +143,8 @@ class _Pool(Generic[_Task, _Result]):
 
         Unless ``patient``, this does not wait.
         """
+        from multiprocessing.connection import wait
+
         oldest = min((each.since for each in self.busy), default=0.0)
         left = max(oldest + self._deadline - time.monotonic(), 0) if patient else 0
         ready = wait([each.pipe for each in self.busy], left) if self.busy else []
@@ -184,6 +188,8 @@ class _Pool(Generic[_Task, _Result]):
 
 def _context() -> BaseContext:
     """Fork where that is safe, because it is fastest: this process has no threads."""
+    import multiprocessing  # a small project is read by one process
+
     return multiprocessing.get_context("fork" if FORKS else "spawn")
 
 

@@ -6,14 +6,13 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding, Rule, why_unfixed
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.target import Target, substitution_warning, target_of
-from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import Checker, CheckResult, make_checker
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome, UnfollowedProgram
 from torchrepro_lint.engine.fixer import FixResult, ReportFilter, completed_fix, fix_tree
@@ -21,9 +20,11 @@ from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.read_project import ONE_PROCESS, ParsedProject, ReadOptions, read_tree
 from torchrepro_lint.source.files import FileSignature
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Lines, Position
 
 if TYPE_CHECKING:
+    from torchrepro_lint.engine.baseline import Baseline
     from torchrepro_lint.engine.store.finding_store import FindingStore
     from torchrepro_lint.engine.store.query_store import QueryStore
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
-import secrets
 import signal
 import stat
 import sys
@@ -17,15 +15,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile
 from torchrepro_lint.source.decoding import Source, decode, encode
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # The attribute in which Linux keeps a file's access control list.
 _ACL_ATTRIBUTE = "system.posix_acl_access"
 # Machine, process and a random number: from the name one can tell whether a process is still writing the file.
-_TEMPORARY_NAME = re.compile(r"\.torchrepro-lint-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
+_TEMPORARY_NAME = lazy_pattern(r"\.torchrepro-lint-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
 
 
 def write_atomically(data: bytes, file: Path) -> None:
@@ -71,7 +70,7 @@ def stage(data: bytes, place: str) -> str:
     """
     there = os.stat(place) if os.path.exists(place) else None
     temporary = os.path.join(
-        os.path.dirname(place), f".torchrepro-lint-{_machine_id()}-{os.getpid()}-{secrets.token_hex(4)}"
+        os.path.dirname(place), f".torchrepro-lint-{_machine_id()}-{os.getpid()}-{os.urandom(4).hex()}"
     )
     handle = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600 if there else 0o666

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import ast
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint import __version__
 from torchrepro_lint.source.errors import escaped, escaped_message
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import with_paths
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.session import Session
     from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 
-_CODE = re.compile(r"TRL\d{3}")
+_CODE = lazy_pattern(r"TRL\d{3}")
 _STANDARD_INPUT = ("-", "stdin")
 Violation = tuple[int, int, str, type["Plugin"]]
 

@@ -7,7 +7,6 @@ a stack of a gibibyte. ``Budget`` bounds how many nested queries one question ma
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import threading
 from collections.abc import Callable
@@ -91,6 +90,8 @@ def with_deep_stack(work: Callable[[], _Value]) -> _Value:
 
 def raise_in_thread(thread: int, what: type[BaseException]) -> None:
     """Raise an exception in a thread at its next bytecode."""
+    import ctypes  # hardly any run needs it
+
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(what))
 
 

@@ -66,6 +66,7 @@ class ImportResolver:
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._mentioned: dict[str, set[str]] = {}
         self._tree = tree
+        self._outside: dict[tuple[str, str], bool] = {}
         # A file that is not among ``files`` cannot be loaded.
         self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
         self.imports: MemoTable[str, tuple[str, ...]] = MemoTable(self.reads)
@@ -189,8 +190,13 @@ class ImportResolver:
 
     def is_outside(self, path: str, name: str) -> bool:
         """Whether a dotted name leads out of the project."""
-        folder, parts = self._tree.folder(path), name.split(".")
-        return self._tree.home_for(path, parts) is None and not self._beside(folder, parts[:1])
+        known = self._outside.get((path, name))
+        if known is None:
+            folder, parts = self._tree.folder(path), name.split(".")
+            known = self._tree.home_for(path, parts) is None and not self._beside(folder, parts[:1])
+            if not self.reads.incremental:  # else what it reads has to be recorded each time
+                self._outside[path, name] = known
+        return known
 
     def _beside(self, folder: str, parts: list[str]) -> tuple[str, ...]:
         """The names that a name stands for in the folder of a file, where Python looks there; see ``ModuleTree.beside``."""

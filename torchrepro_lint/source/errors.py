@@ -6,8 +6,8 @@ would obey; ``escaped`` and its variants make them harmless.
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # The message for work that needs more memory than there is.
 OUT_OF_MEMORY = "it takes more memory than there is"
@@ -31,11 +31,11 @@ CONTROL_CHARACTERS = (
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
 )
 # Undecodable bytes of a path are surrogates; some of them are control characters.
-_HIDDEN = re.compile(f"[{CONTROL_CHARACTERS}\udc80-\udc9f]")
-_HALVES = re.compile("[\ud800-\udfff]")
+_HIDDEN = lazy_pattern(f"[{CONTROL_CHARACTERS}\udc80-\udc9f]")
+_HALVES = lazy_pattern("[\ud800-\udfff]")
 # Both are workflow commands for a GitHub runner: one anywhere in a line, the other at its start.
 _MARK = "##["
-_COMMAND = re.compile(r"\s*::")
+_COMMAND = lazy_pattern(r"\s*::")
 
 
 def escaped(text: str) -> str:

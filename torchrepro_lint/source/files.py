@@ -3,6 +3,7 @@
 A checkout may hold anything: no file is read beyond the limit for its kind, and no pipe or device is waited for. A file has changed if
 the size, times or inode that the file system reports differ, or else its bytes do. TOML is the standard library's, or its
 forerunner's below Python 3.11, without the inputs on which either takes forever. ``rules/`` of a checkout is ``_rules`` in an installed wheel.
+The tables of the catalogue are compiled to JSON, since Python's parser of TOML takes as long for them as everything else for a small file.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import re
 import stat
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
+_PACKAGE = Path(__file__).parents[1]
 # A file modified within this time (in nanoseconds) may be modified again without a change of its signature.
 _RACY = 2_000_000_000
 
@@ -157,14 +160,14 @@ else:
 # A dotted key takes time quadratic in the number of its parts. People write at most five.
 _MAX_KEY_PARTS = 100
 # Tokens that begin a string or a comment, join the parts of a key, or separate keys.
-_MARK = re.compile(r"\"{3}|'{3}|[\"'#.\n=\[\]{},]")
+_MARK = lazy_pattern(r"\"{3}|'{3}|[\"'#.\n=\[\]{},]")
 # For each opening token, its end and escapes. In a multi-line string, quotes just before the closing ones belong to it.
 _ENDS = {
-    '"""': re.compile(r"\\(?s:.)|\"{3,5}"),
-    "'''": re.compile(r"'{3,5}"),
-    '"': re.compile(r"\\.|[\"\n]"),
-    "'": re.compile(r"['\n]"),
-    "#": re.compile(r"\n"),
+    '"""': lazy_pattern(r"\\(?s:.)|\"{3,5}"),
+    "'''": lazy_pattern(r"'{3,5}"),
+    '"': lazy_pattern(r"\\.|[\"\n]"),
+    "'": lazy_pattern(r"['\n]"),
+    "#": lazy_pattern(r"\n"),
 }
 
 
@@ -219,16 +222,65 @@ if TYPE_CHECKING:
 
 
 def rules_dir() -> Traversable:
-    """The directory of the rule pages, with ``catalogue/`` inside."""
-    package = files("torchrepro_lint")
-    shipped = package / "_rules"
-    return shipped if shipped.is_dir() else package / ".." / "rules"
+    """The directory of the rule pages, with ``catalogue/`` inside; the tool may lie in an archive."""
+    for shipped in (_PACKAGE / "_rules", _PACKAGE.parent / "rules"):
+        if shipped.is_dir():
+            return shipped
+    from importlib.resources import files  # loads a dozen modules
+
+    return files("torchrepro_lint") / "_rules"
+
+
+# All tables of the catalogue, as JSON: for each the digest of its TOML, and what that says.
+COMPILED = "compiled.json"
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """A TOML file of the catalogue, ``effective.toml``."""
-    table: dict[str, Any] = parse_toml((rules_dir() / "catalogue" / name).read_text(encoding="utf-8"))
-    return table
+    """A TOML file of the catalogue, ``effective.toml``: as compiled, where that was made from these bytes, else parsed."""
+    folder = rules_dir() / "catalogue"
+    data = (folder / name).read_bytes()
+    entry = _compiled(str(folder)).get(name)
+    if entry is None or entry.digest != digest(data):
+        return load_toml(data)
+    return entry.table()
+
+
+class _CompiledTable(NamedTuple):
+    """A table of the catalogue as the generator compiled it from bytes with this digest."""
+
+    digest: str
+    json: bytes
+
+    def table(self) -> dict[str, Any]:
+        """The table; each call makes a new one."""
+        import msgspec
+
+        found: dict[str, Any] = msgspec.json.decode(self.json)
+        return found
+
+
+@lru_cache(maxsize=1)
+def _compiled(_folder: str) -> dict[str, _CompiledTable]:
+    """The compiled tables of the catalogue, whose folder this is, by their names; none where the file is missing."""
+    import msgspec
+
+    try:
+        data = (rules_dir() / "catalogue" / COMPILED).read_bytes()
+    except OSError:
+        return {}
+    entries = msgspec.json.decode(data, type=dict[str, tuple[str, msgspec.Raw]])
+    return {name: _CompiledTable(made_from, bytes(table)) for name, (made_from, table) in entries.items()}
+
+
+def compile_tables(tables: Mapping[str, bytes]) -> bytes:
+    """The compiled form of the tables of a catalogue, given by names and bytes; a line for each, sorted."""
+    import msgspec
+
+    lines = (
+        msgspec.json.encode(name) + b":" + msgspec.json.encode((digest(data), load_toml(data)))
+        for name, data in sorted(tables.items())
+    )
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 def documented_versions() -> tuple[str, ...]:
@@ -238,6 +290,7 @@ def documented_versions() -> tuple[str, ...]:
     return tuple(sorted(minors, key=release))
 
 
+@lru_cache(maxsize=256)
 def release(version: str) -> tuple[int, int]:
     """The minor release of a version, for comparison: (2, 13) of ``2.13.0+cpu``."""
     major, minor = version.partition("+")[0].split(".")[:2]

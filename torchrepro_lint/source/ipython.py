@@ -8,36 +8,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
 
 # A name of one character that nothing binds (U+01C3): its value is unknown, like the result of a magic.
 _UNKNOWN = "\u01c3"
-_HIDDEN = re.compile(r"[^\r\n]")
+_HIDDEN = lazy_pattern(r"[^\r\n]")
 # Unambiguous: if a "\r\n" could also match as two line ends, backtracking would be exponential.
 _NEWLINE = r"(?:\r\n|\r(?!\n)|\n)"
-_CELL_MAGIC = re.compile(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*%%[ \t]*([^\s!?]*)[^\r\n]*")
+_CELL_MAGIC = lazy_pattern(rf"(?:[ \t]*(?:#[^\r\n]*)?{_NEWLINE})*%%[ \t]*([^\s!?]*)[^\r\n]*")
 # Cell magics whose body is Python that runs in the notebook; others run another language or another process.
 _PYTHON_CELLS = frozenset(
     {"capture", "debug", "memit", "mprun", "notify", "prun", "scalene", "time", "timeit", "wandb"}
 )
 # Line magics whose argument is a Python statement, with the options that may stand before it.
-_STATEMENT_MAGIC = re.compile(
+_STATEMENT_MAGIC = lazy_pattern(
     r"%(?:time(?:it)?|prun|memit|debug)[ \t]+(?:-(?:[nrpvlsTDci][ \t]*[^\s-]\S*|[tcqor]+)[ \t]+)*(?=[^\s-])"
 )
 # `%run script.py` becomes an import, which executes the script as far as the analysis can tell, and is never longer.
-_RUN = re.compile(r"%run[ \t]+(?:-[eit][ \t]+)*\"?((?:[A-Za-z_]\w*/)*[A-Za-z_]\w*)\.py\"?[ \t]*")
+_RUN = lazy_pattern(r"%run[ \t]+(?:-[eit][ \t]+)*\"?((?:[A-Za-z_]\w*/)*[A-Za-z_]\w*)\.py\"?[ \t]*")
 # Databricks: the first line of a cell may name its language.
-_DATABRICKS = re.compile(r"\s*%(?:md|md-sandbox|sql|sh|scala|r|fs|pip|conda)\b")
-_PIECE = re.compile(
+_DATABRICKS = lazy_pattern(r"\s*%(?:md|md-sandbox|sql|sh|scala|r|fs|pip|conda)\b")
+_PIECE = lazy_pattern(
     r"""[A-Za-z]{0,2}(?:\"{3}(?s:\\.|.)*?(?:\"{3}|\Z)|'{3}(?s:\\.|.)*?(?:'{3}|\Z)"""
     r"""|\"(?:\\(?s:.)|[^\"\\\r\n])*(?:\"|(?=[\r\n])|\Z)|'(?:\\(?s:.)|[^'\\\r\n])*(?:'|(?=[\r\n])|\Z))"""
     rf"|\w+|\\{_NEWLINE}|#[^\r\n]*|{_NEWLINE}|[^\S\r\n]+|[=!<>:]=|."
 )
 # A command goes on behind a backslash at the end of its line.
-_COMMAND = re.compile(rf"(?:[^\\\r\n]|\\{_NEWLINE}|\\)*")
-_INDENTED = re.compile(rf"(?:[ \t\f]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]+[^\s#]")
+_COMMAND = lazy_pattern(rf"(?:[^\\\r\n]|\\{_NEWLINE}|\\)*")
+_INDENTED = lazy_pattern(rf"(?:[ \t\f]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]+[^\s#]")
 _ESCAPES = frozenset("%!?/,;")
 
 

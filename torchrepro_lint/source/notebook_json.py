@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 
-_TOKEN = re.compile(r"\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[\[\]{},:]|[^\s\[\]{},:\"]+")
+_TOKEN = lazy_pattern(r"\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[\[\]{},:]|[^\s\[\]{},:\"]+")
 # The format of 2011 to 2014 has sheets of cells, and calls a cell's text its input.
 _CELLS = (("cells",), ("worksheets", 0, "cells"))
 _DATABRICKS = "application/vnd.databricks.v1+notebook"

@@ -6,25 +6,26 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Span
 
-_ANY = re.compile(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
+_ANY = lazy_pattern(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
 # What flake8 7 searches for in a line: one space, any case, codes after a colon and at most one space. It does not ask
 # whether the match stands in a comment, so neither do we.
-_NOQA = re.compile(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
-_NOQA_FILE = re.compile(
+_NOQA = lazy_pattern(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
+_NOQA_FILE = lazy_pattern(
     r"^[^\S\n]*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[, \t]+)?)+))?", re.IGNORECASE | re.MULTILINE
 )
-_IGNORE = re.compile(r"#\s*torchrepro:\s*ignore(?P<file>-file)?(?![\w-])")
-_CODE = re.compile(r"[A-Z]+[0-9]*")
+_IGNORE = lazy_pattern(r"#\s*torchrepro:\s*ignore(?P<file>-file)?(?![\w-])")
+_CODE = lazy_pattern(r"[A-Z]+[0-9]*")
 _EVERYWHERE = (0, 1 << 60)
 _NOWHERE = (1, 0)
 # What stands between the codes of a list, and the codes.
 _SEPARATORS = ", \t\r\n\f\v"
-CODES = re.compile(r"[^,\s]+")
+CODES = lazy_pattern(r"[^,\s]+")
 _LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.NEWLINE})
 
 

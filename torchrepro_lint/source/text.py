@@ -6,15 +6,17 @@ parser without the warnings that it gives about the code it reads.
 
 from __future__ import annotations
 
-import re
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # The line ends of the Python tokenizer: a form feed or U+2028 does not end a line.
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NEWLINE = lazy_pattern(r"\r\n|\r|\n")
 
 
 class Span(NamedTuple):

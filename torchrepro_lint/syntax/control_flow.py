@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from packaging.version import Version
-
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.definitions import header_targets, stored_places
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -38,6 +37,9 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of, statements, subexpressions
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 
 class PrecedingStatement(FrozenRecord, frozen=True):
@@ -229,6 +231,8 @@ def _version_test(op: str, left: Expression, right: Expression, target: str) -> 
         compare = lambda one, other: _COMPARISONS[op](other, one)  # noqa: E731  # the sides are swapped
     else:
         return None
+    from packaging.version import Version
+
     minor = Version(target).release[:2]
     wanted = (*bound.release, 0)[:2]
     if minor == wanted and any(bound.release[2:]):
@@ -248,6 +252,8 @@ def _is_torch_version(expression: Expression) -> bool:
 def _literal_version(expression: Expression) -> Version | None:
     match expression:
         case Constant(value=str(text)):
+            from packaging.version import Version
+
             try:
                 return Version(text)
             except ValueError:  # of too many digits, too

@@ -7,8 +7,9 @@ place that is stored to is a name, an attribute or an element.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,

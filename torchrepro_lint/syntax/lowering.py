@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from sys import intern
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Class,
@@ -52,8 +53,8 @@ from torchrepro_lint.syntax.scopes import (
 )
 from torchrepro_lint.syntax.summary import summarise
 
-_GLOBAL = re.compile(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)
-_DOTTED = re.compile(r"[\w.]+")
+_GLOBAL = lazy_pattern(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)
+_DOTTED = lazy_pattern(r"[\w.]+")
 
 
 class TreeLowering:

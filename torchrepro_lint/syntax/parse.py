@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
 from torchrepro_lint.syntax import lowering as lowering_rules
 from torchrepro_lint.syntax import scopes
@@ -30,7 +31,13 @@ from torchrepro_lint.syntax.scopes import (
     ToStatement,
     UnreliableTree,
 )
-from torchrepro_lint.syntax.syntax_errors import ASYNC, reserved_names, with_stand_in
+from torchrepro_lint.syntax.syntax_errors import (
+    ASYNC,
+    certain_problem,
+    reserved_names,
+    stops_at_a_reserved_name,
+    with_stand_in,
+)
 from torchrepro_lint.syntax.tokens import (
     HIDDEN,
     Columns,
@@ -248,15 +255,15 @@ _MAX_DEPTH = 400
 _MAX_CHAIN = 500
 # The first link is written out: a search for a pattern that begins with a literal is many times faster.
 _METHOD = r"\.\w+\([^()\n]*\)\s*"
-_METHODS = re.compile(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
-_OPERATORS = re.compile(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
-_BRACKET = re.compile(r"[\[({]|[\])}]")
-_REAL_BRACKET = re.compile(rf"[\[({{]|[\])}}]|{HIDDEN}")
+_METHODS = lazy_pattern(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
+_OPERATORS = lazy_pattern(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
+_BRACKET = lazy_pattern(r"[\[({]|[\])}]")
+_REAL_BRACKET = lazy_pattern(rf"[\[({{]|[\])}}]|{HIDDEN}")
 _OPENING = frozenset("[({")
 
 
 # Tokens that separate expressions, and tokens that join their parts.
-_PIECE = re.compile(
+_PIECE = lazy_pattern(
     rf"(?P<hidden>{HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
     r"|(?P<joins>[-+*/%@&|^~.<>]+|\b(?:and|or|not|if|else|lambda|await)\b)"
 )
@@ -350,8 +357,12 @@ def parse_module(text: str, parser: str = "auto") -> SyntaxTree:
         )
     if deep := long_chain(text):
         raise ParseError(*deep)
-    quick = parse_with_ast(text) if parser == "auto" else None
-    return quick or parse_with_libcst(text)
+    if parser == "auto":
+        if quick := parse_with_ast(text):
+            return quick
+        if not (deep_brackets(text) or long_expression(text)) and (problem := certain_problem(text)):
+            raise ParseError(*problem)
+    return parse_with_libcst(text)
 
 
 def parse_with_ast(text: str) -> SyntaxTree | None:
@@ -393,6 +404,8 @@ def read_as_names(text: str) -> tuple[int, ...]:
 
 def _is_modern(text: str) -> bool:
     """Whether a text can be parsed as it stands."""
+    if stops_at_a_reserved_name(text):
+        return False
     import libcst
 
     try:

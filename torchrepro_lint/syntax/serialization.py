@@ -11,13 +11,13 @@ from __future__ import annotations
 import base64
 import copyreg
 import pickle
-import re
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from sys import intern
 from typing import Any
 
 from torchrepro_lint.query.memo_tables import interned_names, known_names
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax import nodes
 from torchrepro_lint.syntax.nodes import (
     SHARED_LIMIT,
@@ -151,7 +151,7 @@ _WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
 
 
 # Two halves of a surrogate pair side by side: JSON would read them as one character, so they are written as numbers.
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_PAIR = lazy_pattern("[\ud800-\udbff][\udc00-\udfff]")
 # These are repeated at each place: a reference would be no shorter.
 _REPEATED = frozenset({Ref, Constant, tuple, bytes, complex})
 

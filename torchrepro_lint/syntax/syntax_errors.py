@@ -13,8 +13,10 @@ import keyword
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, Lines, parse
 from torchrepro_lint.syntax.tokens import HIDDEN
 
@@ -34,39 +36,75 @@ _OLD = "this is Python 2"
 # The beginnings of files of another kind.
 _OTHER_FILES = (
     (
-        re.compile(r"version https://git-lfs\.github\.com/spec/"),
+        lazy_pattern(r"version https://git-lfs\.github\.com/spec/"),
         "a pointer of Git LFS instead of the file; run git lfs pull",
     ),
-    (re.compile(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE), "an HTML page instead of Python code"),
+    (lazy_pattern(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE), "an HTML page instead of Python code"),
 )
 # What a line with an error shows. The first that fits is the cause.
 _LINES = (
-    (re.compile(r"(?:<{7}|\|{7}|={7}|>{7})(?:\s|$)"), "an unresolved merge conflict"),
+    (lazy_pattern(r"(?:<{7}|\|{7}|={7}|>{7})(?:\s|$)"), "an unresolved merge conflict"),
     (
-        re.compile(r"\s*(?:[^#\"']*[:;]\s*)?print\b\s*(?:>>|[^\s(=.,:;)\]}])"),
+        lazy_pattern(r"\s*(?:[^#\"']*[:;]\s*)?print\b\s*(?:>>|[^\s(=.,:;)\]}])"),
         f"{_OLD}: print is a function since Python 3.0",
     ),
-    (re.compile(r"\s*(?:[^#\"']*[:;]\s*)?exec\b\s*[^\s(=.,:;)\]}]"), f"{_OLD}: exec is a function since Python 3.0"),
-    (re.compile(r"\s*raise\s+[\w.]+\s*,"), f"{_OLD}: Python 3 has raise Error(value) instead of raise Error, value"),
-    (re.compile(r"\s*else\s+if\b"), "Python has elif instead of else if"),
-    (re.compile(r"\s*>>> "), "a prompt of the interpreter, which is no code"),
-    (re.compile(r"\s*%%?[A-Za-z]|\s*!\s*[\w./]"), "a command of IPython, which only a notebook can have"),
-    (re.compile(r".*(?:\{%|%\}|\{\{)"), "markers of a template; leave the file out with extend-exclude"),
+    (lazy_pattern(r"\s*(?:[^#\"']*[:;]\s*)?exec\b\s*[^\s(=.,:;)\]}]"), f"{_OLD}: exec is a function since Python 3.0"),
+    (lazy_pattern(r"\s*raise\s+[\w.]+\s*,"), f"{_OLD}: Python 3 has raise Error(value) instead of raise Error, value"),
+    (lazy_pattern(r"\s*else\s+if\b"), "Python has elif instead of else if"),
+    (lazy_pattern(r"\s*>>> "), "a prompt of the interpreter, which is no code"),
+    (lazy_pattern(r"\s*%%?[A-Za-z]|\s*!\s*[\w./]"), "a command of IPython, which only a notebook can have"),
+    (lazy_pattern(r".*(?:\{%|%\}|\{\{)"), "markers of a template; leave the file out with extend-exclude"),
 )
 # What stands where the error is.
 _PLACES = (
-    (re.compile("`"), f"{_OLD}: Python 3 has repr(value) instead of backticks"),
-    (re.compile("<>"), f"{_OLD}: Python 3 has != instead of <>"),
-    (re.compile(r"""(?<=[uU][rR])["']"""), f'{_OLD}: Python 3 has no strings with the prefix "ur"'),
-    (re.compile(r"(?<=\d)[lL]\b"), f"{_OLD}: Python 3 has no suffix L of integers"),
-    (re.compile("\0"), "a NUL character, which no Python file has"),
+    (lazy_pattern("`"), f"{_OLD}: Python 3 has repr(value) instead of backticks"),
+    (lazy_pattern("<>"), f"{_OLD}: Python 3 has != instead of <>"),
+    (lazy_pattern(r"""(?<=[uU][rR])["']"""), f'{_OLD}: Python 3 has no strings with the prefix "ur"'),
+    (lazy_pattern(r"(?<=\d)[lL]\b"), f"{_OLD}: Python 3 has no suffix L of integers"),
+    (lazy_pattern("\0"), "a NUL character, which no Python file has"),
 )
-_TOKEN = re.compile(r"\w+|[^\w\s][=>*/]?")
+_TOKEN = lazy_pattern(r"\w+|[^\w\s][=>*/]?")
 _FSTRINGS_NEST = (3, 12)
 # What is wrong with a longer line is looked for at its beginning.
 _MAX_LINE = 200
 # The longest keyword has eight letters.
 _MAX_KEYWORD = 20
+
+
+# What Python's parser says of texts that no release of Python reads, and no other parser.
+_CERTAIN = lazy_pattern(
+    r"inconsistent use of tabs and spaces|unindent does not match|unexpected indent|unterminated string literal"
+)
+_OLD_STATEMENT = lazy_pattern(r"Missing parentheses in call to '(?:print|exec)'")
+# An operator behind the word makes an expression of it, and a keyword may do so.
+_OLD_OPERAND = lazy_pattern(r"(?:print|exec)[ \t]+(?:[\"'\d]|([^\W\d]\w*))")
+# In such a string an older Python sees other tokens than a newer one.
+_UNSURE = lazy_pattern(r"(?i)\b(?:[ft]r?|r[ft])(?:[\"'][^\n]*\{|\"{3}|'{3})")
+# Behind a backslash libcst may say something else of the indentation.
+_CONTINUED = lazy_pattern(r"\\[\r\n]")
+
+
+def certain_problem(text: str) -> SyntaxProblem | None:
+    """The problem of a text that is certainly not Python, without libcst; None where only libcst can tell.
+
+    It is what ``explain`` says of such a text. The running Python alone cannot decide: what it refuses may be the syntax of a newer one.
+    """
+    replaced = with_stand_in(text)
+    lines = Lines(replaced[0]) if replaced else Lines(text)
+    offset, message = _python_error(lines)
+    if offset is None or "\0" in text or _UNSURE.search(text, 0, offset):
+        return None
+    if (_CERTAIN.match(message) and not _CONTINUED.search(text)) or (
+        _OLD_STATEMENT.match(message) and _is_old_statement(text, offset)
+    ):
+        return _problem(text, offset, message)
+    return None
+
+
+def _is_old_statement(text: str, offset: int) -> bool:
+    """Whether a statement of Python 2 with this word stands there: two names or literals follow one another."""
+    match = _OLD_OPERAND.match(text, offset)
+    return match is not None and not (match[1] and keyword.iskeyword(match[1]))
 
 
 def explain(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
@@ -78,7 +116,11 @@ def explain(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
     elif offset is None:
         offset = lines.offset(error.raw_line, error.raw_column + 1)
         message = _of_tokenizer(error.message)
-    cause = _cause(lines, offset) or _in_plain_words(message) or _unexpected(text, offset)
+    return _problem(text, offset, message)
+
+
+def _problem(text: str, offset: int, message: str) -> SyntaxProblem:
+    cause = _cause(Lines(text), offset) or _in_plain_words(message) or _unexpected(text, offset)
     return SyntaxProblem(f"{cause}; {_LOST}", offset)
 
 
@@ -144,12 +186,20 @@ def _unexpected(text: str, offset: int) -> str:
 
 ASYNC = "async"
 # As a keyword it stands before one of three others: on the same line, or in brackets, which only a comprehension can have it in.
-_RESERVED = re.compile(
+_RESERVED = lazy_pattern(
     rf"(?P<hidden>{HIDDEN})|(?P<opens>[\[({{])|(?P<closes>[\])}}])"
     r"|\basync\b(?!(?:[^\S\r\n]|\\(?:\r\n?|\n))+(?:def|for|with)\b)(?P<clause>(?=(?:\s|\\|#[^\r\n]*[\r\n])+for\b))?"
 )
 # Words of the same length; a text that has all of them is not read.
 _STAND_INS = tuple(f"a_{number:03}" for number in range(20))
+
+
+def stops_at_a_reserved_name(text: str) -> bool:
+    """Whether Python stops right at an ``async`` that is used as a name: no release since 3.7 reads that."""
+    offset, message = _python_error(Lines(text))
+    if message != "invalid syntax" or offset not in reserved_names(text):
+        return False
+    return "\0" not in text and not _UNSURE.search(text, 0, offset)
 
 
 def reserved_names(text: str) -> tuple[int, ...]:

@@ -11,8 +11,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, literal, parse
 from torchrepro_lint.syntax.lowering import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
 from torchrepro_lint.syntax.nodes import SHARED_LIMIT, Constant, Expression, Operation, shared_numbers
@@ -20,12 +22,12 @@ from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, UnreliableTr
 
 # White space, the backslash of a continuation, and comments: each with its line end, so that none is cut short.
 _BLANK = r"(?:[\s\\]|#[^\r\n]*(?:[\r\n]|\Z))"
-_SKIP = re.compile(rf"{_BLANK}*")
-_CLOSED = re.compile(rf"(?:{_BLANK}*\))*")
-_TRAILED = re.compile(rf"(?:{_BLANK}*[),])*")
-_OPENING_BRACKET = re.compile(rf"(?:{_BLANK}|\))*\(")
-_OPENED = re.compile(r"#[^\r\n]*|(\()")
-_CLOSING = re.compile(r"#[^\r\n]*|(\))")
+_SKIP = lazy_pattern(rf"{_BLANK}*")
+_CLOSED = lazy_pattern(rf"(?:{_BLANK}*\))*")
+_TRAILED = lazy_pattern(rf"(?:{_BLANK}*[),])*")
+_OPENING_BRACKET = lazy_pattern(rf"(?:{_BLANK}|\))*\(")
+_OPENED = lazy_pattern(r"#[^\r\n]*|(\()")
+_CLOSING = lazy_pattern(r"#[^\r\n]*|(\))")
 
 # Comments and strings, in which brackets and words do not count; an unclosed string extends to the end. Each matches in linear time.
 HIDDEN = (
@@ -111,12 +113,12 @@ class StringLiteral(NamedTuple):
 
 
 _QUOTES = ("'", '"', "'''", '"""')
-_OPENING_QUOTE = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
+_OPENING_QUOTE = lazy_pattern(r"([A-Za-z]*)('''|\"\"\"|'|\")")
 # Tokens that may end the expression in a replacement field, and those to skip before that.
-_STOP = re.compile(r"[\[({]|[\])}]|[=!<>]=|[!:=#\\]|(?:\b(?i:(r[bft]?|[bft]r?|u)))?('''|\"\"\"|'|\")")
-_CONVERSION = re.compile(r"=?(?:\s|#[^\r\n]*)*(?:!\s*[a-z](?:\s|#[^\r\n]*)*)?")
-_LINE = re.compile(r"[^\r\n]*")
-_FORMAT = re.compile(r"[^{}]*")
+_STOP = lazy_pattern(r"[\[({]|[\])}]|[=!<>]=|[!:=#\\]|(?:\b(?i:(r[bft]?|[bft]r?|u)))?('''|\"\"\"|'|\")")
+_CONVERSION = lazy_pattern(r"=?(?:\s|#[^\r\n]*)*(?:!\s*[a-z](?:\s|#[^\r\n]*)*)?")
+_LINE = lazy_pattern(r"[^\r\n]*")
+_FORMAT = lazy_pattern(r"[^{}]*")
 
 
 def _contents(ordinary: str, others: str, quote: str) -> str:
@@ -127,11 +129,13 @@ def _contents(ordinary: str, others: str, quote: str) -> str:
 
 
 # From after the opening quotes to after the closing ones.
-_PLAIN = {quote: re.compile(_contents(rf"[^\\{quote[0]}]", r"\\.", quote) + quote) for quote in _QUOTES}
+_PLAIN = {quote: lazy_pattern(_contents(rf"[^\\{quote[0]}]", r"\\.", quote) + quote) for quote in _QUOTES}
 # The text of an f-string up to a replacement field or the closing quotes. A backslash before a brace is only a backslash.
 _BRACES = r"{{|}}|\\[^{}]|\\(?=[{}])"
-_RAW_TEXT = {quote: re.compile(_contents(rf"[^{{}}\\{quote[0]}]", _BRACES, quote)) for quote in _QUOTES}
-_TEXT = {quote: re.compile(_contents(rf"[^{{}}\\{quote[0]}]", rf"\\N{{[^}}]*}}|{_BRACES}", quote)) for quote in _QUOTES}
+_RAW_TEXT = {quote: lazy_pattern(_contents(rf"[^{{}}\\{quote[0]}]", _BRACES, quote)) for quote in _QUOTES}
+_TEXT = {
+    quote: lazy_pattern(_contents(rf"[^{{}}\\{quote[0]}]", rf"\\N{{[^}}]*}}|{_BRACES}", quote)) for quote in _QUOTES
+}
 
 
 def string_literals(text: str, start: int, end: int) -> Iterator[StringLiteral]:
@@ -227,9 +231,9 @@ def _expression_end(text: str, at: int) -> int:
 
 
 # A run of names: combining marks may stand in names, but are no word characters to regular expressions.
-_RUN = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
+_RUN = lazy_pattern(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
 # Comments and strings, triple-quoted ones first.
-_NO_NAMES = re.compile(
+_NO_NAMES = lazy_pattern(
     r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
     r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*')"
 )
@@ -255,7 +259,7 @@ def _names(run: str) -> list[str]:
 
 
 # The line ends of the Python tokenizer.
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+_LINES = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
 # For a longer text no table of all offsets is made.
 _MAX_TABLE = 1 << 22

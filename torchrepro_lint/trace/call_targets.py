@@ -5,15 +5,15 @@ A callable that is passed to a call is entered at once, or its entry is deferred
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
 from torchrepro_lint.syntax.visitor import path_of
@@ -186,7 +186,7 @@ class CallTargets:
 
     def _release_deferred(self, path: str, used: Expression) -> Iterator[Target]:
         """The deferred calls that using an object releases: a loader's dataset, a container's modules."""
-        if any(isinstance(key, int) for key in self._deferred):
+        if self._defers_values():
             still = isinstance(used, Ref) and not METHODS_WITHOUT_FORWARD.isdisjoint(used.path[-1:])
             for each in (used, None if still else receiver_of(used)):
                 # No call makes anything else.
@@ -194,6 +194,13 @@ class CallTargets:
                     for _, value in self._names.values_through_calls(path, each):
                         if id(value) in self._deferred:
                             yield from self._deferred.pop(id(value)).targets
+
+    def _defers_values(self) -> bool:
+        """Whether the use of some value would release a deferred call; a hot path."""
+        for key in self._deferred:  # noqa: SIM110  a generator takes twice as long
+            if type(key) is int:
+                return True
+        return False
 
     def _callbacks(self, library_call: LibraryCall, mode: str) -> Iterator[Target]:
         """The functions and methods that a library call runs of its arguments."""
@@ -259,7 +266,7 @@ class CallTargets:
     def _wrapped(self, path: str, call: Call, inside: str, outside: str) -> list[Target]:
         """The deferred calls of datasets that are passed to a loader or wrapper: they run in its mode, samplers where the loader runs."""
         found: list[Target] = []
-        if any(isinstance(key, int) for key in self._deferred):
+        if self._defers_values():
             ordering = samplers_of(call)
             for each in passed_values(call):
                 mode = outside if any(each is sampler for sampler in ordering) else inside
@@ -372,7 +379,7 @@ def _is_self(names: Names, function: str, called: Ref) -> bool:
     )
 
 
-_TRANSFORM_NAME = re.compile(
+_TRANSFORM_NAME = lazy_pattern(
     r"(?i)(?=\w*\Z)(?:collate_fn|\w*transf\w*|(\w*_)?(trans|tfms?|tsfm|aug)(_\w*)?|\w*augment\w*)"
 )
 

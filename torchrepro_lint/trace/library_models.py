@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
@@ -19,6 +19,8 @@ from torchrepro_lint.catalogue.loaders import loader_kinds
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.globs import wildcard_expression
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -199,7 +201,7 @@ def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.
 _EVALUATING = ("test", "validate", "predict")
 # Names of functions that load the weights of a model.
-_LOADING = re.compile(r"(?i).*(load|restore|resume).*")
+_LOADING = lazy_pattern(r"(?i).*(load|restore|resume).*")
 # A variable, or an attribute of one: ``self.net``.
 _ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
 _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]

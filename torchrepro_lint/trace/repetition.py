@@ -6,9 +6,9 @@ calls that run the function that they are given for each item (``pool.map``, ``s
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
 
 
-_REPEATED_FUNCTION = re.compile(
+_REPEATED_FUNCTION = lazy_pattern(
     r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
     r"(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|\w*epoch\w*|next_\w+|get_batch\w*)|<lambda>"
 )
 # The callers of callers are followed to this depth.
 _MAX_CALLER_DEPTH = 5
 # Callees that call the function that they are given for each item, row or job.
-_MAPS = re.compile(
+_MAPS = lazy_pattern(
     r"(?i)\w*map\w*|imap\w*|starmap\w*|submit|apply\w*|filter|filterfalse|delayed|transform|agg|aggregate|pipe|"
     r"run_in_executor|to_thread|takewhile|dropwhile|reduce|accumulate|sorted|defaultdict"
 )
 # Parameters for such functions.
-_CALLED_FOR_EACH = re.compile(r"(?i)(\w*_)?(transforms?|collate_fn|key|default_factory|augment\w*|map_fn)")
+_CALLED_FOR_EACH = lazy_pattern(r"(?i)(\w*_)?(transforms?|collate_fn|key|default_factory|augment\w*|map_fn)")
 
 
 def runs_often(project: ValueFlow, path: str, call: Call) -> bool:

@@ -443,6 +443,45 @@ def test_help_and_rule_load_neither_libcst_nor_the_catalogue(arguments: tuple[st
     assert (ran.returncode, ran.stderr) == (0, "[]\n")
 
 
+# What a run imports only if it needs it: the names of modules begin so.
+_NEEDED_BY_FEW = (
+    *("libcst", "torchrepro_lint.checks.fixes.", "torchrepro_lint.syntax.libcst_tree", "multiprocessing"),
+    *("packaging", "ctypes", "importlib.resources"),
+)
+_CLEAN = """\
+import torch
+
+torch.manual_seed(0)
+torch.save(torch.nn.Linear(2, 2)(torch.rand(2, 2)), "result.pt")
+"""
+
+
+def imported(*arguments: str) -> set[str]:
+    """The modules of ``_NEEDED_BY_FEW`` that a run imports, each as it begins there."""
+    code = (
+        "import sys; from torchrepro_lint.interfaces.cli.app import main\n"
+        f"try: main(sys.argv[1:])\nfinally: print(*(each for each in {_NEEDED_BY_FEW!r}"
+        " if any(one.startswith(each) for one in sys.modules)), file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    return set(ran.stderr.splitlines()[-1].split())
+
+
+def test_a_clean_file_imports_no_fix_and_no_libcst(project: Maker) -> None:
+    folder = project({"a.py": _CLEAN})
+    assert imported(str(folder), "--no-cache", "--quiet") == set()
+
+
+def test_a_file_of_python_2_imports_no_libcst(project: Maker) -> None:
+    folder = project({"a.py": _CLEAN + 'print "done"\n'})
+    assert imported(str(folder), "--no-cache", "--quiet") == set()
+
+
+def test_a_finding_imports_its_fix(project: Maker) -> None:
+    folder = project({"a.py": _CLEAN.replace("torch.manual_seed(0)\n", "")})
+    assert imported(str(folder), "--no-cache", "--quiet") == {"torchrepro_lint.checks.fixes."}
+
+
 def test_what_python_warns_of_in_the_code_that_is_read_is_not_printed(project: Maker) -> None:
     """Each text has an escape that Python warns of, in a place of its own: a quoted annotation, an input over two lines, a
     magic's command.

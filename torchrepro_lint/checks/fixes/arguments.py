@@ -6,18 +6,19 @@ Comments, line breaks and trailing commas between the arguments (trivia) stay as
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.nodes import Arg, Call, Comprehension
 
-_COMMENT = re.compile(r"#[^\r\n]*")
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_INDENT = re.compile(r"(?:\r\n|\r|\n)[ \t\f]*")
-_CONTINUATION = re.compile(r"\\(?:\r\n|\r|\n)")
+_COMMENT = lazy_pattern(r"#[^\r\n]*")
+_LINE_END = lazy_pattern(r"\r\n|\r|\n")
+_INDENT = lazy_pattern(r"(?:\r\n|\r|\n)[ \t\f]*")
+_CONTINUATION = lazy_pattern(r"\\(?:\r\n|\r|\n)")
 # A comment, or a token that belongs to the arguments.
-_TOKEN = re.compile(r"(#[^\r\n]*)|[,=*]|\w+")
+_TOKEN = lazy_pattern(r"(#[^\r\n]*)|[,=*]|\w+")
 
 
 class ArgumentTrivia(NamedTuple):

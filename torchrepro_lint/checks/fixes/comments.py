@@ -10,13 +10,14 @@ import io
 import re
 import tokenize
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Span, lines_of
 
-_INDENTED_COMMENTS = re.compile(r"(?:(?:\r\n|\r|\n)[ \t]+#[^\r\n]*)+")
+_INDENTED_COMMENTS = lazy_pattern(r"(?:(?:\r\n|\r|\n)[ \t]+#[^\r\n]*)+")
 # The borders of cells in a script: of editors and jupytext, of nbconvert, of Databricks.
-_CELL_BORDER = re.compile(r"# ?%%|# \+(\s|$)|# In ?\[|# <codecell>|# COMMAND -")
+_CELL_BORDER = lazy_pattern(r"# ?%%|# \+(\s|$)|# In ?\[|# <codecell>|# COMMAND -")
 # Comments that other tools read.
-DIRECTIVE = re.compile(
+DIRECTIVE = lazy_pattern(
     r"#\s*(noqa|type:|pylint:|fmt:|isort:|ruff:|mypy:|flake8:|pragma:|yapf:|torchrepro:)", re.IGNORECASE
 )
 _HEADING_WORDS = 2

@@ -5,7 +5,9 @@ That takes a total order: of strings, bytes, integers, paths, and tuples of such
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from torchrepro_lint.source.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
@@ -10,6 +9,7 @@ from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
 from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.control_flow import control_flow_position, function_at
 from torchrepro_lint.syntax.nodes import (
@@ -220,7 +220,7 @@ def fix_system_random(project: Project, path: str, site: CallSite) -> Fix | NoFi
 
 
 # Seeders and generators that take 32 bits only.
-_NARROW = re.compile(r"numpy\.random\.(seed|RandomState|mtrand\.RandomState|RandomState\(\)\.seed)")
+_NARROW = lazy_pattern(r"numpy\.random\.(seed|RandomState|mtrand\.RandomState|RandomState\(\)\.seed)")
 
 
 def _fitting(site: CallSite, seed: WrittenSeed) -> WrittenSeed:

@@ -6,13 +6,13 @@ function, or to an attribute. A safe fix that relies on the elements of a contai
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.numeric_sets import declared_types
 from torchrepro_lint.dataflow.types.bindings import ADDING, EXTENDING, OTHER_MUTATORS
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -45,7 +45,7 @@ _COPYING = frozenset(
     {"|", "&", "-", "^", "+", "*", "in", "not in", "not", "is", "is not", "==", "!=", "<", "<=", ">", ">="}
 )
 # Functions of libraries that neither keep an argument nor add to it; ``set.add`` is one that does.
-_READERS = re.compile(
+_READERS = lazy_pattern(
     r"builtins\.(?!setattr)\w+|dict\.fromkeys|(copy|itertools|json|numpy|os|random|shutil|torch|tqdm)\..+"
 )
 _MOST_VARIABLES = 60

@@ -6,11 +6,10 @@ worker. What several fixes of a file need is computed once.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
@@ -24,6 +23,8 @@ from torchrepro_lint.domain.loaders.splits import (
     unseeded_worker_draws,
 )
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import (
     ControlFlowPosition,
@@ -297,7 +298,7 @@ class _MadeGenerator(NamedTuple):
 
 
 # The construction of a network, and not of torch's generator.
-_NETWORK = re.compile(r"(?<!torch\.)\b\w*Generators?\(|(?<!torch\.)\bGenerator\w*\(")
+_NETWORK = lazy_pattern(r"(?<!torch\.)\b\w*Generators?\(|(?<!torch\.)\bGenerator\w*\(")
 _HAS_NETWORK: SingleEntryMemo[str, bool] = SingleEntryMemo(lambda text: _NETWORK.search(text) is not None)
 _PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev", "source", "target"})
 _LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")

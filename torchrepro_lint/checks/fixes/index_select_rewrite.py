@@ -6,9 +6,6 @@ calls can be rewritten in the same round; comments and line breaks stay.
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
-
 from torchrepro_lint.checks.fixes.arguments import (
     argument_span,
     argument_trivia,
@@ -20,6 +17,8 @@ from torchrepro_lint.checks.fixes.arguments import (
 )
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, Edit, NoFix, Span, parse
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -39,7 +38,7 @@ _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Libraries whose objects are no torch tensors.
-_OTHER_LIBRARIES = re.compile(r"(numpy|pandas|builtins|paddle|jax|tensorflow|mlx|cupy|polars|pyarrow)\b.*")
+_OTHER_LIBRARIES = lazy_pattern(r"(numpy|pandas|builtins|paddle|jax|tensorflow|mlx|cupy|polars|pyarrow)\b.*")
 # Where an import fails, ``object`` may stand for the module, without its attributes.
 _IMPORT_FALLBACK = "builtins.object."
 # Other names that torch accepts for compatibility with NumPy.
@@ -132,7 +131,7 @@ def _parse_arguments(call: Call, source: Expression | None) -> IndexSelectCall |
     return IndexSelectCall(call, source or given["input"].value, input_, given["dim"], given["index"], out, plain)
 
 
-_EMPTY_LINES = re.compile(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
+_EMPTY_LINES = lazy_pattern(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
 # Expressions that a subscript or an attribute can follow without parentheses.
 _PRIMARY = (Ref, Attribute, Call, Subscript, Collection, Comprehension)
 

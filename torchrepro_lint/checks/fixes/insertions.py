@@ -6,13 +6,14 @@ a file or function binds, and whether a builtin's name still means the builtin w
 
 from __future__ import annotations
 
-import re
 import sys
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading, own_comments
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.control_flow import StaticContext, constant_truth
 from torchrepro_lint.syntax.nodes import Function, If, Import, Statement, SyntaxTree, span
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
 
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
+_NEWLINE = lazy_pattern(r"\r\n|\r|\n")
+_BLANK_LINES = lazy_pattern(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
 # The lines that may precede the first statement: comments and blank lines.
-_HEADER = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)|[ \t\f]*#[^\r\n]*\Z)*")
-_DOCSTRING = re.compile(
+_HEADER = lazy_pattern(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)|[ \t\f]*#[^\r\n]*\Z)*")
+_DOCSTRING = lazy_pattern(
     r"""[rRuU]?(?:\"{3}(?s:\\.|[^\\])*?\"{3}|'{3}(?s:\\.|[^\\])*?'{3}|\"[^\"\r\n]*\"|'[^'\r\n]*')[ \t]*(?=[;#\r\n]|\Z)"""
 )
 
@@ -90,9 +91,9 @@ def below_docstring(text: str) -> int:
     return line_end(text, docstring.end()) if docstring else header.end()
 
 
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 # The variable of a comprehension, perhaps a nested one: ``:f.<locals>.<comp>.x``; at the top level ``:<locals>.<comp>.x``.
-_COMPREHENSION_VARIABLE = re.compile(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
+_COMPREHENSION_VARIABLE = lazy_pattern(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
 
 
 _WORDS: SingleEntryMemo[str, frozenset[str]] = SingleEntryMemo(lambda text: frozenset(_WORD.findall(text)))

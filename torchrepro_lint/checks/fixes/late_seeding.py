@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
 from torchrepro_lint.checks.fixes.seed_place import entry_place, entry_positions, first_offset
 from torchrepro_lint.checks.fixes.seeding import fix_drawn, fix_start
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
 from torchrepro_lint.syntax.control_flow import (
     BlockPosition,
@@ -85,9 +87,9 @@ class _Move(NamedTuple):
 
 
 # Restoring a state belongs where it is, after the model is built.
-_RESTORES = re.compile(r"state$")
-_ABOUT_SEEDS = re.compile(r"seed|random|determin|reprod|repeat", re.IGNORECASE)
-_BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n)")
+_RESTORES = lazy_pattern(r"state$")
+_ABOUT_SEEDS = lazy_pattern(r"seed|random|determin|reprod|repeat", re.IGNORECASE)
+_BLANK = lazy_pattern(r"[ \t]*(?:\r\n|\r|\n)")
 
 
 def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]], draw: Draw) -> Fix | NoFix:

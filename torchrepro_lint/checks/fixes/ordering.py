@@ -5,8 +5,7 @@ For ``os.walk`` the directories are sorted in the loop with ``dirs.sort()``, and
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.element_order import sorting_obstacle
 from torchrepro_lint.checks.fixes.escapes import is_followed
@@ -14,6 +13,8 @@ from torchrepro_lint.checks.fixes.insertions import free_word, insert_statement,
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.transfer import LISTING, argument_effect
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -48,7 +49,7 @@ _POP_CURE = "choose the element by an order of your own, such as min(...)"
 # Libraries whose functions tell sets, dictionaries and lists apart.
 _TELLING_APART = ("numpy.", "pandas.", "torch.")
 # Calls that only iterate an argument, whatever it is.
-_ITERATING = re.compile(
+_ITERATING = lazy_pattern(
     r"builtins\.(list|tuple|enumerate|iter|zip|map|filter|sorted|max|min|any|all|dict\.fromkeys)|"
     r"(itertools|more_itertools|tqdm)\..+|collections\.deque|torch\.nn\.(ModuleList|ParameterList)"
 )

@@ -6,9 +6,10 @@ A switch that is turned over no longer makes a run fast, and a seed that is writ
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import DIRECTIVE, own_comments
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Span, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.nodes import Assign, ExpressionStatement, SyntaxTree, span
@@ -26,24 +27,24 @@ class Subject(NamedTuple):
 
 
 SPEED = Subject(
-    re.compile(
+    lazy_pattern(
         r"\b(fast\w*|speed\w*|quick\w*|slow\w*|accelerat\w+|perform(ance|s)?|optimi[sz]\w+|(auto-?)?tun(e[sd]?|ing|er)"
         r"|benchmark\w*|efficien\w+|throughput|boost\w*|(best|optimal) algorithm\w*)\b",
         re.IGNORECASE,
     ),
-    re.compile(r"determin|reprod|repeat", re.IGNORECASE),
-    re.compile(r"cudnn|backends|tf32|precision|compile|jit|amp\b|threads|channels_last"),
+    lazy_pattern(r"determin|reprod|repeat", re.IGNORECASE),
+    lazy_pattern(r"cudnn|backends|tf32|precision|compile|jit|amp\b|threads|channels_last"),
 )
 ENTROPY = Subject(
-    re.compile(
+    lazy_pattern(
         r"\b(clock|(current|system|wall|the) time|timestamp|entropy|urandom|uuid|process id|pid|different|differs"
         r"|(each|every) (run|time|start)|(truly|really|fully) random|(non-?|in)determin\w+)\b",
         re.IGNORECASE,
     ),
-    re.compile(r"reprod|repeat|\bdetermin", re.IGNORECASE),
-    re.compile(r"seed|time|random"),
+    lazy_pattern(r"reprod|repeat|\bdetermin", re.IGNORECASE),
+    lazy_pattern(r"seed|time|random"),
 )
-_COMMENT_BEHIND = re.compile(r"(?:[ \t]*,)?(?P<space>[ \t]*)(?P<comment>#[^\r\n]*)")
+_COMMENT_BEHIND = lazy_pattern(r"(?:[ \t]*,)?(?P<space>[ \t]*)(?P<comment>#[^\r\n]*)")
 
 
 def outdated_comments(text: str, statement: Span, subject: Subject) -> tuple[Edit, ...]:

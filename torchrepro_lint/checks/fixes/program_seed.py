@@ -6,15 +6,16 @@ walk.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -31,7 +32,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.summary import Option
 from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
 
-SEED_NAME = re.compile(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
+SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
 _Body: TypeAlias = tuple[Statement, ...]
 
@@ -100,7 +101,7 @@ def assigned_targets(statement: Statement) -> tuple[Expression, ...]:
 FALLBACK = "0"
 # The name that a fix gives it.
 CONSTANT = "SEED"
-_PARSED_OPTIONS = re.compile(
+_PARSED_OPTIONS = lazy_pattern(
     r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*"
 )
 

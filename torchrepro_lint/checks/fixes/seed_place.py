@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, module_constant, own_seed
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import (
     BlockPosition,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 
 # Callees that start a function in another process, which has its own generators.
-_SPAWNERS = re.compile(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
+_SPAWNERS = lazy_pattern(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
 _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 
 
@@ -140,9 +142,9 @@ def _all_draws_under(program: Program, test: If, branch: str) -> bool:
 
 
 # Parameters and variables that hold the number of a process.
-_RANK = re.compile(r"(?i)_*((global|local|world|process|proc|dist)_?)?rank|process_(index|idx|id)|gpu(_id)?")
+_RANK = lazy_pattern(r"(?i)_*((global|local|world|process|proc|dist)_?)?rank|process_(index|idx|id)|gpu(_id)?")
 # Calls after which a program is one of several processes; on a ``mesh`` some of them may have to draw alike.
-_JOINS = re.compile(
+_JOINS = lazy_pattern(
     r"torch\.distributed\.(distributed_c10d\.)?init_process_group|torch\.distributed\.rpc\.init_rpc|"
     r"deepspeed\.init_distributed|torch\.distributed\.(\w+\.)*init_device_(?P<mesh>mesh)"
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
@@ -23,6 +23,8 @@ from torchrepro_lint.checks.fixes.program_seed import (
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines, process_starts
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects, Seed
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -57,7 +59,7 @@ _SEED_CALLS = {
     "numpy": ("numpy", "np", "{}.random.seed"),
     "torch": ("torch", "", "{}.manual_seed"),
 }
-_ABOUT_SEEDS = re.compile(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
+_ABOUT_SEEDS = lazy_pattern(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
 
 
 def family_names(families: Iterable[str]) -> str:
@@ -170,7 +172,7 @@ def _is_repeatable(part: Expression) -> bool:
     return isinstance(part, Ref)
 
 
-_INTEGER_DRAWS = re.compile(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
+_INTEGER_DRAWS = lazy_pattern(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
 
 
 def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | NoFix | None:

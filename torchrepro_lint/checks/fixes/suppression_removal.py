@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.suppressions import CODES, Suppression
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, apply_edits
 
 # Where a further part of a comment begins, as "# type: ignore" may behind a reason; "see issue #12" has none.
-_PART = re.compile(r"(?<=[ \t])#[ \t]*[A-Za-z!]")
-_NOQA = re.compile("# noqa", re.IGNORECASE)
+_PART = lazy_pattern(r"(?<=[ \t])#[ \t]*[A-Za-z!]")
+_NOQA = lazy_pattern("# noqa", re.IGNORECASE)
 _BLANKS = " \t"
 
 

@@ -31,6 +31,7 @@ from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.source.files import release
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.events import TraceEvent
 
 
-_EQUALS = re.compile(r"[ \t]*=[ \t]*")
+_EQUALS = lazy_pattern(r"[ \t]*=[ \t]*")
 
 
 def fix_switch(
@@ -180,7 +181,7 @@ def fix_workspace(
     return fix_in(path, own, title, (*edits, cut) if cut else edits)
 
 
-_ABOUT_WORKSPACE = re.compile(r"cublas|determin|reprod|workspace", re.IGNORECASE)
+_ABOUT_WORKSPACE = lazy_pattern(r"cublas|determin|reprod|workspace", re.IGNORECASE)
 
 
 def _remove_late(tree: SyntaxTree, text: str, late: Statement) -> Edit | None:

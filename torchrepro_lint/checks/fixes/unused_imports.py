@@ -11,21 +11,22 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import own_comments
 from torchrepro_lint.checks.fixes.insertions import line_break, line_end
 from torchrepro_lint.checks.fixes.removals import with_gap
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
 from torchrepro_lint.syntax.control_flow import BlockPosition, control_flow_position
 from torchrepro_lint.syntax.nodes import Import, SyntaxTree, Try, span
 from torchrepro_lint.syntax.visitor import bodies, statements
 
-_WORD = re.compile(r"\w+")
-_NAMES = re.compile(r"(?:from\s.*?\bimport\b|import\b)\s*\(?\s*", re.DOTALL)
-_NAME = re.compile(r"(?P<name>[\w.]+)(?:\s+as\s+(?P<alias>\w+))?")
-_BETWEEN = re.compile(r"[\s\\,()]*")
-_KEEP = re.compile(r"#\s*(noqa|pylint:|type:)", re.IGNORECASE)
+_WORD = lazy_pattern(r"\w+")
+_NAMES = lazy_pattern(r"(?:from\s.*?\bimport\b|import\b)\s*\(?\s*", re.DOTALL)
+_NAME = lazy_pattern(r"(?P<name>[\w.]+)(?:\s+as\s+(?P<alias>\w+))?")
+_BETWEEN = lazy_pattern(r"[\s\\,()]*")
+_KEEP = lazy_pattern(r"#\s*(noqa|pylint:|type:)", re.IGNORECASE)
 
 
 class _Token(NamedTuple):

@@ -7,10 +7,9 @@ has no seed at all: the one that it uses for another family, else ``SEED``, whic
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.import_block import imports_torch
@@ -23,6 +22,8 @@ from torchrepro_lint.checks.fixes.seed_origins import (
     is_combined,
     seed_origins,
 )
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition, comprehension_names, control_flow_position
 from torchrepro_lint.syntax.visitor import statements
@@ -54,9 +55,9 @@ class WrittenSeed(NamedTuple):
         return self._replace(text=f"{self.text} % 2**32") if self.text.endswith(_INITIAL_SEED) else self
 
 
-_PLAIN = re.compile(r"[\w.]+(\(\))?")
-_SUM = re.compile(r"[\w.]+( \+ [\w.]+)*")
-_WORD = re.compile(r"\w+")
+_PLAIN = lazy_pattern(r"[\w.]+(\(\))?")
+_SUM = lazy_pattern(r"[\w.]+( \+ [\w.]+)*")
+_WORD = lazy_pattern(r"\w+")
 _INITIAL_SEED = ".initial_seed()"
 _NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so only the callers know which seed to pass")
 

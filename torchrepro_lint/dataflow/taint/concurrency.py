@@ -6,15 +6,16 @@ received from a queue is tainted by the loop that receives it; a list that threa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.arguments import receiver_of
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
 from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -45,8 +46,8 @@ _MAKING_POOLS = frozenset({"ThreadPoolExecutor", "ProcessPoolExecutor", "Pool", 
 # Without an import of any of these a project has no workers, without a call of any of those no queues.
 _WORKER_MODULES = frozenset({"threading", "multiprocessing", "concurrent"})
 _MAKING_QUEUES = frozenset({"Queue", "SimpleQueue", "LifoQueue", "JoinableQueue"})
-_THREADS = re.compile(r".*(ThreadPoolExecutor|ThreadPool|multiprocessing\.dummy\.Pool|threading\.Thread)\b.*")
-_QUEUES = re.compile(
+_THREADS = lazy_pattern(r".*(ThreadPoolExecutor|ThreadPool|multiprocessing\.dummy\.Pool|threading\.Thread)\b.*")
+_QUEUES = lazy_pattern(
     r"(queue|asyncio(\.queues)?|(\w+\.)*multiprocessing(\.\w+(\(\))?)*)\.(Simple|Lifo|Joinable)?Queue\(\)\.(get|get_nowait)"
 )
 _PUTTING = frozenset({"put", "put_nowait"})

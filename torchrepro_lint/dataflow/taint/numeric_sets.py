@@ -5,13 +5,13 @@ Elements are followed through containers to ``tolist`` and ``numpy`` of tensors,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.query.memo_tables import with_tuples
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -45,7 +45,7 @@ _EXTENDING = ("update", "symmetric_difference_update", "extend")
 _MOST = 60
 _MOST_CALLS = 3
 # Arrays of whole numbers, whatever they are made of.
-_INDICES = re.compile(
+_INDICES = lazy_pattern(
     r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
     r"scipy\.signal\.(find_peaks_cwt|argrelextrema|argrelmax|argrelmin)"
 )
@@ -303,7 +303,7 @@ def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
 _ARRAY_WORDS = frozenset({"array", "asarray"})
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray"})
-_NUMBER_DTYPE = re.compile(r"u?int\d*|long|float\d*|double|half")
+_NUMBER_DTYPE = lazy_pattern(r"u?int\d*|long|float\d*|double|half")
 _TENSOR_WORDS = frozenset(
     {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
 )

@@ -5,13 +5,13 @@ Of a module that has nothing to do with torch only what it writes into a file co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.taint.arguments import receiver_of
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Operation, Ref, Subscript
 from torchrepro_lint.syntax.summary import has_word
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import Expression
 
 # Calls that write data into a file, by name, and methods of objects that are not known.
-_WRITERS = re.compile(
+_WRITERS = lazy_pattern(
     r"numpy\.(save|savez|savez_compressed|savetxt)|torch\.save|safetensors(\.\w+)*\.save_file|"
     r"(json|simplejson|ujson|pickle|cPickle|_pickle|dill|cloudpickle|joblib|yaml|msgpack|marshal)\.(safe_)?dump|"
     r"scipy\.(io\.savemat|sparse\.save_npz)|pyarrow\.(\w+\.)*write_\w+|"
@@ -47,10 +47,10 @@ _WRITING_WORDS = _WRITING_METHODS | {
     "savemat",
 }
 # Files that no training run reads, and folders and files of a project that prepare no data.
-_DOCUMENTS = re.compile(
+_DOCUMENTS = lazy_pattern(
     r"(?i).*\.(md|rst|html?|log|lock|py|pyi|sh|tex|css|js|ts|svg|toml|cfg|ini|c|cpp|h|cu|cmake|ipynb)"
 )
-_ASIDE = re.compile(
+_ASIDE = lazy_pattern(
     r"(.*/)?((tests?|docs?|\.\w+|ci)/.*|(test_\w+|\w+_test|setup|conftest|conf|noxfile|versioneer)\.py)"
 )
 

@@ -5,9 +5,9 @@ A key that counts ties: ``max(set(words), key=words.count)``. So does the length
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Lambda, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import last_identifier
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KEYED_WORDS = frozenset({"max", "min", "sorted", "nlargest", "nsmallest"})
 _KEYED = frozenset({"builtins.max", "builtins.min", "builtins.sorted", "heapq.nlargest", "heapq.nsmallest"})
 _LOOKING_UP = frozenset({"get", "__getitem__"})
-_COUNTERS = re.compile(r"collections\.Counter(\(\))?(\.\w+\(\))?")
+_COUNTERS = lazy_pattern(r"collections\.Counter(\(\))?(\.\w+\(\))?")
 # Tables of numbers that several keys share, by their names.
 _COUNTING_WORDS = frozenset(
     {"count", "counts", "counter", "df", "freq", "freqs", "frequency", "frequencies", "hist", "histogram"}

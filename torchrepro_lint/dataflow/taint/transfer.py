@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.source.globs import sequence_with_gaps, split_at_gaps
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -135,7 +137,7 @@ def nesting_depth(taint: OrderTaint) -> int:
 
 
 # Sanitisers: calls whose result does not depend on the order of their argument, or is not used as data.
-_SANITISERS = re.compile(
+_SANITISERS = lazy_pattern(
     r"builtins\.(len|set|frozenset|any|all|min|max|sorted|sum|bool|print|isinstance|issubclass|type|id|callable|hasattr|"
     r"hash|dir|vars|help|exit|quit|setattr|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
@@ -172,18 +174,18 @@ _SANITISING_METHODS = _SET_METHODS | frozenset(
 )
 # Methods of pools: the results come in the order of the argument.
 _MAPPING_WORDS = frozenset({"starmap", "imap", "map_async", "starmap_async", "starmap_unordered", "imap_unordered"})
-_REPORTING_WORDS = re.compile(
+_REPORTING_WORDS = lazy_pattern(
     r"(assert|log|warn|print|report|display|show|check|verify|validate|remove|ignore|exclude|drop|delete|discard|clear|"
     r"upload|push_to)\w*|\w*_(warn|warning|info|debug|log|deprecation|error|print|exists|commit)|"
     r"\w*(Error|Exception|Warning)"
 )
 # Arguments of such names are only used for membership tests.
-_MEMBERSHIP_NAMES = re.compile(
+_MEMBERSHIP_NAMES = lazy_pattern(
     r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
 )
 
 # Calls whose result is in the order of an argument.
-_ORDER_KEEPING = re.compile(
+_ORDER_KEEPING = lazy_pattern(
     r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
     r"dropwhile|filterfalse|starmap|accumulate|compress|tee|pairwise|batched|groupby|product|permutations|combinations)|"
     r"tqdm(\.\w+)*\.(tqdm|trange|tqdm_notebook)|tqdm\.(tqdm|auto)|rich\.progress\.track|alive_progress\.alive_it|"
@@ -195,24 +197,26 @@ _ORDER_KEEPING = re.compile(
     r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
 )
 # Calls that make a tensor of numbers.
-_TENSORS = re.compile(r"torch\.(tensor|as_tensor|asarray|(cuda\.)?(Long|Int|Short|Byte|Bool|Half|Float|Double)?Tensor)")
+_TENSORS = lazy_pattern(
+    r"torch\.(tensor|as_tensor|asarray|(cuda\.)?(Long|Int|Short|Byte|Bool|Half|Float|Double)?Tensor)"
+)
 # Calls that collate samples into a batch.
-_COLLATING = re.compile(r"torch\.utils\.data\.(dataloader\.|_utils\.collate\.)?default_(collate|convert)")
+_COLLATING = lazy_pattern(r"torch\.utils\.data\.(dataloader\.|_utils\.collate\.)?default_(collate|convert)")
 # Calls that return the same value; of a set, a set.
 _SAME = frozenset(
     {"copy.copy", "copy.deepcopy", "typing.cast", "typing_extensions.cast", "builtins.frozenset", "builtins.set"}
 )
 _MAPPINGS = frozenset({"builtins.dict", "builtins.dict.fromkeys", "collections.OrderedDict", "types.MappingProxyType"})
-_TEXTS = re.compile(
+_TEXTS = lazy_pattern(
     r"builtins\.(str|repr|format|ascii|int|float|abs|round|bytes|ord|divmod|pow|hex)|os\.path\.\w+|pathlib\.\w+|"
     r"re\.\w+|json\.dumps|posixpath\.\w+|ntpath\.\w+|string\.\w+|"
     r"fnmatch\.\w+|textwrap\.\w+"
 )
-_DRAWS = re.compile(
+_DRAWS = lazy_pattern(
     r"random\.(Random\(\)\.)?(shuffle|sample|choices?)|"
     r"numpy\.random\.(\w+\(\)\.)?(shuffle|choice|permutation|permuted)|torch\.utils\.data\.(random_split|\w*Sampler)"
 )
-_LOADING = re.compile(r"torch\.utils\.data\.\w+")
+_LOADING = lazy_pattern(r"torch\.utils\.data\.\w+")
 
 # Databases: ``put`` stores under a key and appends nothing.
 _DATABASES = ("lmdb.", "rocksdb.", "plyvel.", "leveldb.", "diskcache.")
@@ -351,8 +355,8 @@ _RECEIVER_EFFECTS = {
     "format": "text",
 }
 _PATTERNS = (
-    (re.compile(r"collections\.Counter"), "count"),
-    (re.compile(r"collections\.Counter\(\)\.update"), "counted"),
+    (lazy_pattern(r"collections\.Counter"), "count"),
+    (lazy_pattern(r"collections\.Counter\(\)\.update"), "counted"),
     (_SANITISERS, "free"),
     (_COLLATING, "collate"),
     (_DRAWS, "draw"),

@@ -6,7 +6,6 @@ where no value is known.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -14,6 +13,7 @@ from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -116,7 +116,7 @@ _SPARSE_ONLY = frozenset(
         "is_sparse_csr",
     ]
 )
-_SPARSE = re.compile(r"(?i)sparse|(^|_)(coo|csr|csc)(_|$)")
+_SPARSE = lazy_pattern(r"(?i)sparse|(^|_)(coo|csr|csc)(_|$)")
 # The results of these are dense, or no tensors.
 _DENSE = frozenset(
     [

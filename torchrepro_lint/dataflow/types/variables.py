@@ -6,7 +6,6 @@ tables.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from torchrepro_lint.dataflow.types.lattice import (
     not_none,
     or_none,
 )
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, path_of, takes_receiver
@@ -46,7 +46,7 @@ _RANK_DEPENDENT = (
     "index_select",
 )
 # Names of losses that are passed as arguments.
-_LOSS = re.compile(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
+_LOSS = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
 # With more calls than this, a parameter stays unknown.
 _MOST_CALLS = 20
 

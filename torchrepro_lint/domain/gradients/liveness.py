@@ -6,12 +6,12 @@ off; or where each caller of the function, found by closure over the call graph,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
-_STOPPING = re.compile(
+_STOPPING = lazy_pattern(
     r"detach|item|tolist|numpy|data|shape|dtype|device|ndim|is_cuda|size|dim|numel|nelement|element_size|arg\w+|"
     r"long|int|short|bool|byte|char|eq|ne|lt|le|gt|ge|equal|is\w+|any|all|nonzero|count_nonzero|sign|round|floor|ceil"
 )
 # Methods of a tensor whose result passes the gradient back.
-_DIFFERENTIABLE = re.compile(
+_DIFFERENTIABLE = lazy_pattern(
     r"cpu|cuda|to|type|type_as|float|double|half|bfloat16|view|view_as|reshape|reshape_as|permute|transpose|t|T|mT|squeeze|"
     r"unsqueeze|expand|expand_as|repeat|contiguous|clone|flatten|unflatten|flip|roll|narrow|select|split|chunk|unbind|"
     r"mean|sum|prod|std|var|norm|max|min|amax|amin|abs|neg|exp|log|log2|log10|log1p|sqrt|rsqrt|square|pow|clamp|add|sub|"
@@ -57,7 +57,7 @@ _CONVERSIONS = frozenset(
 )
 _VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
 # Functions of torch that compute tensors from tensors without side effects.
-_FUNCTION = re.compile(r"torch\.(nn\.functional\.)?[a-z]\w*(?<!_)")
+_FUNCTION = lazy_pattern(r"torch\.(nn\.functional\.)?[a-z]\w*(?<!_)")
 _NOT_TENSOR_FUNCTIONS = frozenset({"save", "compile", "manual_seed"})
 _MOST_EXPRESSIONS = 200
 

@@ -5,10 +5,10 @@ Also here: code that runs only in evaluation mode, and code that trains nothing 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.value_sources import gradient_mode
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -153,12 +153,12 @@ def _in_autograd_function(project: ProgramIndex, function: str) -> bool:
 _DATA_BASES = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # Names of functions that fold several layers into one, for inference only.
-_FOLDING = re.compile(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
+_FOLDING = lazy_pattern(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
 # Names of packages and modules that hold only such code. A network in a data module may be trained, one in an export
 # module is not.
-_DATA_MODULES = re.compile(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
-_OUTPUT_MODULES = re.compile(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
-_PIPELINE_STEPS = re.compile(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(_?set|_?loader)?)")
+_DATA_MODULES = lazy_pattern(r"data|data_?sets?|data_?loaders?|loaders?|samplers?")
+_OUTPUT_MODULES = lazy_pattern(r"visuali[sz]\w*|plot(s|ting)?|export(er|ers|s|ing)?|export_\w+|\w+_export")
+_PIPELINE_STEPS = lazy_pattern(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(_?set|_?loader)?)")
 
 
 def trains_nothing(project: ProgramIndex, function: str) -> bool:

@@ -6,7 +6,6 @@ Recursion is solved as a fixpoint.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +20,7 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.domain.rng.effects import called_variable
 from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -46,21 +46,21 @@ ANY_GENERATOR: GeneratorSet = frozenset({"unknown"})
 _OWN_GENERATOR: GeneratorSet = frozenset({"own"})
 _WRAPPED_PARAMETERS = ("transforms", "transform", "lambd", "func")
 # A variable of unknown value is taken for a transform by its name.
-_TRANSFORM_WORD = re.compile(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
-_GENERATORS = re.compile(
+_TRANSFORM_WORD = lazy_pattern(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
+_GENERATORS = lazy_pattern(
     r"(numpy\.random\.(default_rng|RandomState|Generator)|random\.Random|torch\.Generator)\(\)(\..*)?"
 )
 # Conversions of a table to an array, whatever the table was read from.
 _ARRAYS = (".values", ".to_numpy()", ".numpy()", ".to_pandas()")
 # Classes whose items are no fetched samples: containers, and libraries' records of one sample or a batch.
-_RECORDS = re.compile(
+_RECORDS = lazy_pattern(
     r"builtins\.(dict|list|tuple|str|bytes)|collections\.(UserDict|UserList|OrderedDict|defaultdict|Counter|deque|ChainMap)|"
     r"typing\.(NamedTuple|TypedDict)|torch\.(Tensor|nn\.\w+)|numpy\.ndarray|tensordict\.\w+|"
     r"torch_geometric\.data\.(\w+\.)*(Data|HeteroData|Batch|TemporalData)|dgl\.\w*Graph|"
     r"transformers\.(\w+\.)*(BatchEncoding|BatchFeature)"
 )
 # A method of a transform's result: ``Compose()().clone``.
-_METHOD_OF_RESULT = re.compile(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
+_METHOD_OF_RESULT = lazy_pattern(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
 _MOST_NESTED = 16
 # Kinds of events with effects that the trace may not show.
 _USES = frozenset({"call", "index", "iterate"})

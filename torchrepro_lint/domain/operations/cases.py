@@ -5,9 +5,8 @@ A call is a case of a row unless a condition is known to fail. Methods count on 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import (
     NO_SUBJECTS,
@@ -38,6 +37,8 @@ from torchrepro_lint.domain.operations.condition_variables import (
 )
 from torchrepro_lint.domain.operations.order_free import is_order_free
 from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls, subscript_rows
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.visitor import last_identifier
@@ -89,7 +90,7 @@ def _is_method(context: Context, site: CallSite) -> bool:
 
 
 # Packages of torch whose functions return no tensors: queues, handles, optimizers.
-_WITHOUT_TENSORS = re.compile(
+_WITHOUT_TENSORS = lazy_pattern(
     r"torch\.(multiprocessing|distributed|utils|profiler|backends|optim|package|onnx|fx|futures|monitor|cuda\.(?!\w*Tensor))\b"
 )
 
@@ -249,7 +250,7 @@ def _passed_losses(context: Context, site: CallSite) -> tuple[str, ...]:
     return ()
 
 
-_LOSS = re.compile(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
+_LOSS = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
 
 
 def _accepts(module: str, call: Call) -> bool:

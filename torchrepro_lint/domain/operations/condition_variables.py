@@ -6,12 +6,12 @@ embedding tables of which only the weight is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import Interval, argument_reader
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -145,8 +145,8 @@ def _is_count(tensors: TensorFacts, repeats: Expression) -> bool:
     return tensors.value(repeats).kind == "int" or bool(_COUNT.fullmatch(last_identifier(repeats)))
 
 
-_SHAPE = re.compile(r"\w*(shape|size)")
-_COUNT = re.compile(r"\w+_(groups|factor|dim)")
+_SHAPE = lazy_pattern(r"\w*(shape|size)")
+_COUNT = lazy_pattern(r"\w+_(groups|factor|dim)")
 
 
 def _is_on_cpu(what: AbstractValue) -> bool:

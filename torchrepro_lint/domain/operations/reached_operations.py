@@ -5,10 +5,9 @@ A model of another library stands for one typical operation, such as a convoluti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
 from torchrepro_lint.domain.gradients.modes import in_training_mode
@@ -16,6 +15,8 @@ from torchrepro_lint.domain.operations.verdicts import verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.domain.rng.feasibility import is_reachable
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Subscript
 from torchrepro_lint.trace.events import guards, prefix_and_rest
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.events import TraceEvent
 
 # The typical operation of models of other libraries.
-_VISION = re.compile(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
-_TEXT = re.compile(
+_VISION = lazy_pattern(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
+_TEXT = lazy_pattern(
     r"transformers\.(.*\.)?(?!DataCollator|TF[A-Z]|Flax|\w*(Output|Processor|Tokenizer|Config|Card|Arguments))"
     r"\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.(from_config|from_pretrained))?"
 )
@@ -40,7 +41,7 @@ _STANDS_FOR = (
 )
 
 
-_MAKING = re.compile(r"\.(from_pretrained|from_config)$")
+_MAKING = lazy_pattern(r"\.(from_pretrained|from_config)$")
 
 
 class ReachedOperation(NamedTuple):

@@ -5,13 +5,14 @@ Reads that only print or log do not count.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -36,7 +37,7 @@ _DIVISIONS = frozenset({"%", "&", "//", ">>"})
 _NUMERIC_CONVERSIONS = frozenset(
     {"builtins.abs", "builtins.int", "builtins.float", "numpy.abs", "numpy.uint32", "numpy.int64", "math.fabs"}
 )
-_SEED = re.compile(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
+_SEED = lazy_pattern(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
 _MOST_USES = 60
 _SEEDED = "seeds"
 

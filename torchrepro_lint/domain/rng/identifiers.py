@@ -5,9 +5,9 @@ They change no result, and a fixed one would make two jobs collide, so they coun
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-_SCALAR_DRAWS = re.compile(
+_SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"
     r"numpy\.random\.(randint|choice|random|rand|uniform|bytes)|torch\.(randint|rand)"
 )
 # Names that say what a value is for.
-IDENTIFIERS = re.compile(
+IDENTIFIERS = lazy_pattern(
     r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|job|session|group|sweep)_?id|nonce|"
     r"token|salt|(tmp|temp)\w*|suffix|file_?name|dir_?name|(run|exp|experiment|job|group|project)_?name|(run|exp)_?dir|"
     r"(save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
 )
-_MACHINES = re.compile(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
+_MACHINES = lazy_pattern(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
-MAKERS = re.compile(r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)")
+MAKERS = lazy_pattern(r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)")
 # Calls whose result still is the number or its text.
-_PASSES_ON = re.compile(
+_PASSES_ON = lazy_pattern(
     r"builtins\.(str|int|hex|oct|repr|format|bytes|chr|round|abs|iter)|os\.path\.\w+|os\.fspath|pathlib\.\w+|posixpath\.\w+|"
     r"'str'\.\w+|builtins\.str\(\)\.\w+"
 )
 _TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"})
 # Calls that use a value as an identifier.
-_USES = re.compile(
+_USES = lazy_pattern(
     r"builtins\.open|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs|"
     r"path\.(exists|isfile|isdir|islink|lexists|getsize))|"
     r"(shutil|tempfile|socket|subprocess|wandb|mlflow|neptune|comet_ml|clearml)\..*|"

@@ -4,10 +4,9 @@ seeders literal arguments rule out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
 from torchrepro_lint.dataflow.constants import ENTROPY, Declaration
@@ -15,6 +14,8 @@ from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, path_of
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 # Scalar draws, by the family whose generator they draw from.
 _SCALAR_DRAWS = {
-    "python": re.compile(r"random\.(randint|randrange|getrandbits|random|choice|uniform|sample)"),
-    "numpy": re.compile(r"numpy\.random\.(randint|choice|random|rand|uniform|random_integers)"),
-    "torch": re.compile(r"torch\.(randint|rand|randperm|initial_seed)"),
+    "python": lazy_pattern(r"random\.(randint|randrange|getrandbits|random|choice|uniform|sample)"),
+    "numpy": lazy_pattern(r"numpy\.random\.(randint|choice|random|rand|uniform|random_integers)"),
+    "torch": lazy_pattern(r"torch\.(randint|rand|randperm|initial_seed)"),
 }
 # Functions that turn a function of the program into a command line.
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire", "typer.run", "tyro.cli", "jsonargparse.CLI", "defopt.run"})

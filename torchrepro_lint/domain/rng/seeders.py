@@ -6,13 +6,14 @@ is, whether its calls leave a result or measure something over data.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.catalogue.rows import without_calls
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import is_none, subexpressions
 from torchrepro_lint.trace.library_models import trains_or_measures
@@ -81,7 +82,7 @@ def _calls_seeder(catalogue: Catalogue, names: tuple[str, ...]) -> bool:
     return any(seeder is not None and seeder.families for seeder in seeders)
 
 
-_NONDETERMINISTIC_SOURCES = re.compile(
+_NONDETERMINISTIC_SOURCES = lazy_pattern(
     r"time\.(time|time_ns|perf_counter|perf_counter_ns|monotonic|monotonic_ns|process_time|clock)|os\.(urandom|getpid)|"
     r"uuid\.uuid[14]|secrets\.\w+|builtins\.id|random\.SystemRandom\(\)\.\w+|"
     r"datetime\.(datetime|date)\.(now|utcnow|today)|torch\.(random\.)?seed|torch\.Generator\(\)\.seed"
@@ -179,7 +180,7 @@ def _hashes_text(names: Names, path: str, expression: Expression, seen: set[int]
     return True
 
 
-_SAVERS = re.compile(
+_SAVERS = lazy_pattern(
     r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"
     r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.im(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
     r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|(pickle|joblib|dill)\.dump|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
@@ -187,13 +188,13 @@ _SAVERS = re.compile(
 _SAVING_METHODS = frozenset(
     {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
 )
-_OPTIMIZER_WORD = re.compile(r"(?=\w*\Z)(?:\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg])")
+_OPTIMIZER_WORD = lazy_pattern(r"(?=\w*\Z)(?:\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg])")
 
 
 _LOGGING_METHODS = frozenset(
     {"info", "debug", "log", "log_metric", "log_metrics", "add_scalar", "add_scalars", "log_dict"}
 )
-_METRIC = re.compile(
+_METRIC = lazy_pattern(
     r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
     r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])"
 )
@@ -204,7 +205,7 @@ _PACKAGES_WITHOUT_DATA = frozenset(
     | {"operator", "string", "dataclasses", "enum", "inspect", "types", "contextlib", "traceback", "pprint", "cv2"}
     | {"thop", "torchsummary", "torchinfo", "fvcore", "ptflops", "torchstat", "torch_scatter", "torch_sparse"}
 )
-_DATA_READERS = re.compile(
+_DATA_READERS = lazy_pattern(
     r"builtins\.(open|input)|torch\.(load|hub\.\w+)|numpy\.(load\w*|genfromtxt|memmap|from(file|regex|txt|string))|cv2\.imread|"
     r"torchvision\.(datasets|io)\..*|torchaudio\.(datasets\..*|load)|os\.(listdir|scandir|walk|fdopen|read|popen)|sys\.stdin.*"
 )
@@ -263,7 +264,7 @@ def _texts(call: Call) -> Iterator[str]:
 
 
 # An unresolved call named like a seeder may be one: then nothing is reported about the run.
-_SEEDER_WORD = re.compile(
+_SEEDER_WORD = lazy_pattern(
     r"(?=\w*\Z)(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those test or convert, and set nothing
     r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
     r"seed_\w+|seeding|\w*(determinis|reproduc)\w*)"

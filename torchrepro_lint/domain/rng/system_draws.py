@@ -4,10 +4,10 @@ data.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.rng.identifiers import IDENTIFIERS, MAKERS, only_identifies
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -34,11 +34,11 @@ SYSTEM_DRAWS = frozenset(
 )
 _COMPARISONS = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "&", ">>", "<<", "^", "|", "**"})
-_NUMBERS = re.compile(
+_NUMBERS = lazy_pattern(
     r"builtins\.(int|float|abs|round|min|max)(\.from_bytes)?|int\.from_bytes|struct\.unpack|builtins\.(list|bytes|bytearray)"
 )
 _PARTS = frozenset({"int", "hex", "bytes", "time_low", "node"})
-_ARRAYS = re.compile(
+_ARRAYS = lazy_pattern(
     r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
 )
 _MOST_USES = 40

@@ -18,6 +18,7 @@ from torchrepro_lint.interfaces.report import summary
 from torchrepro_lint.source.decoding import SourceProblem, decode, with_edits
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import is_notebook, read_program
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.suppressions import joined_rows
 from torchrepro_lint.source.text import Edit, Lines, Span
 
@@ -71,7 +72,7 @@ def accept_findings(arguments: Arguments, outcome: RunOutcome) -> tuple[str, lis
     return told, errors
 
 
-_NOQA_COMMENT = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
+_NOQA_COMMENT = lazy_pattern(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
 
 
 def noqa_changes(diagnostics: Iterable[Diagnostic]) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:

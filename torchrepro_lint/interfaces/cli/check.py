@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions
@@ -24,12 +24,13 @@ from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions
 from torchrepro_lint.engine.store.run_store import load_outcome, run_record, save_outcome
 from torchrepro_lint.engine.writing import FileChange, write_all
-from torchrepro_lint.interfaces.cli import adopt, terminal
+from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.cli.arguments import Arguments
-from torchrepro_lint.interfaces.report import diff, show, statistics, summary
+from torchrepro_lint.interfaces.report import summary
 from torchrepro_lint.interfaces.report.formats import renderer
 from torchrepro_lint.interfaces.report.view import View, base_directory, with_shown_paths, with_shown_places
 from torchrepro_lint.source.errors import UsageError, escaped_path
+from torchrepro_lint.source.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.baseline import Baseline
@@ -109,21 +110,26 @@ def _run(arguments: Arguments, run: Callable[[Plan, Baseline | None], RunOutcome
     for note in () if arguments.quiet else planned.notes:
         terminal.note(note)
     if arguments.show_files:
+        from torchrepro_lint.interfaces.report import show
+
         terminal.out(show.files(planned))
         for note in () if arguments.quiet else show.roots(planned):
             terminal.note(note)
         return _print_errors(planned.errors)
     if arguments.show_settings:
         from torchrepro_lint.engine.run import prepare
+        from torchrepro_lint.interfaces.report import show
 
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
         return _print_errors(planned.errors)
-    baseline = adopt.read_baseline(arguments, _reads_stdin(arguments))
+    baseline = _baseline(arguments)
     outcome = run(planned, baseline) if run else _outcome(arguments, planned, baseline)
     if arguments.write_baseline:
         return _adopt(arguments, outcome)
     found = len(outcome.diagnostics)
     if baseline:
+        from torchrepro_lint.interfaces.cli import adopt
+
         outcome = adopt.new_findings(baseline, planned, outcome)
     if arguments.add_noqa:
         return _adopt(arguments, outcome)
@@ -132,7 +138,17 @@ def _run(arguments: Arguments, run: Callable[[Plan, Baseline | None], RunOutcome
     return _finish(arguments, planned, outcome, found - len(outcome.diagnostics))
 
 
+def _baseline(arguments: Arguments) -> Baseline | None:
+    if arguments.baseline is None and not arguments.write_baseline and not arguments.add_noqa:
+        return None
+    from torchrepro_lint.interfaces.cli import adopt  # few runs have a baseline
+
+    return adopt.read_baseline(arguments, _reads_stdin(arguments))
+
+
 def _adopt(arguments: Arguments, outcome: RunOutcome) -> int:
+    from torchrepro_lint.interfaces.cli import adopt
+
     told, errors = adopt.accept_findings(arguments, outcome)
     if not arguments.quiet:
         terminal.note(told)
@@ -239,6 +255,8 @@ def _summarise(arguments: Arguments, outcome: RunOutcome, settings: Settings, un
 def _report(arguments: Arguments, outcome: RunOutcome, settings: Settings, piped: bool) -> str:
     """The text of the report. On a terminal it is ``full`` unless another format is asked for."""
     if arguments.statistics:
+        from torchrepro_lint.interfaces.report import statistics
+
         counts = statistics.count(outcome.diagnostics, settings.unsafe_fixes)
         as_json = "json" in (settings.output_format or "")
         return statistics.render_json(counts) if as_json else statistics.render(counts)
@@ -273,6 +291,8 @@ def _write_report(report: str, file: Path | None, piped: bool) -> None:
 
 def _diff(arguments: Arguments, outcome: RunOutcome) -> int:
     """Print what fixes would change; the exit status is 1 if they would change anything."""
+    from torchrepro_lint.interfaces.report import diff
+
     for change in outcome.changes:
         terminal.out(diff.render(change, terminal.is_terminal(), terminal.uses_colour(arguments.color)))
     if not arguments.quiet:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import sys
 import time
@@ -17,11 +16,12 @@ from textwrap import fill, wrap
 from typing import TextIO
 
 from torchrepro_lint.source.errors import UsageError, escaped_line
+from torchrepro_lint.source.patterns import lazy_pattern
 
 _WIDTH = 30
 _PATIENCE = 1.0
 _REDRAW = 0.1
-_LABEL = re.compile(r" *\w+ {2,}")
+_LABEL = lazy_pattern(r" *\w+ {2,}")
 # So many files take a while to be checked.
 _MANY = 100
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import find, url
 from torchrepro_lint.checks.rule import Finding, Rule, why_unfixed
 from torchrepro_lint.interfaces.report.markdown import escaped
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 
 MOST = 1500
 # A rule that would get fewer characters is only counted.
 _FEWEST = 220
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|;(?=\s)")
+_SENTENCE_END = lazy_pattern(r"[.!?](?=\s|$)|;(?=\s)")
 _RULES = {rule.code: rule for rule in RULES}
 
 

@@ -6,9 +6,7 @@ is withdrawn when it no longer holds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from lsprotocol import types
 
@@ -20,9 +18,11 @@ from torchrepro_lint.interfaces.lsp.hover import hover_text
 from torchrepro_lint.interfaces.lsp.messages import TextChange, fix_all_changes, quick_fixes
 from torchrepro_lint.interfaces.lsp.text_documents import PositionMapper
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 
-_CODE = re.compile(r"TRL\d{3}")
+_CODE = lazy_pattern(r"TRL\d{3}")
 _FIX_ALL_TITLE = "Apply all safe fixes of torchrepro-lint in this file"
 # Where the settings ask for unsafe fixes.
 _FIX_ALL_UNSAFE_TITLE = "Apply all fixes of torchrepro-lint in this file (unsafe)"

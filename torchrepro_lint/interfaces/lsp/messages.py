@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from lsprotocol import types
 
@@ -21,10 +20,12 @@ from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.text_documents import EditorPosition, PositionMapper
 from torchrepro_lint.source.decoding import Source
+from torchrepro_lint.source.named_tuples import NamedTuple
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.suppressions import joined_rows, suppressions
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, apply_edits
 
-_NOQA_COMMENT = re.compile(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]+)*[A-Z]+[0-9]+", re.IGNORECASE)
+_NOQA_COMMENT = lazy_pattern(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]+)*[A-Z]+[0-9]+", re.IGNORECASE)
 
 
 def suppression_edit(reading: ParsedFile, offset: int, code: str) -> Edit | None:
@@ -49,7 +50,7 @@ def suppression_edit(reading: ParsedFile, offset: int, code: str) -> Edit | None
     return edit if any(one.covers(row, code, "") for one in suppressions(after) if one.span.start >= start) else None
 
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class TextChange(NamedTuple):

@@ -12,6 +12,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import LanguageServerProtocol
 
+from torchrepro_lint.source.patterns import lazy_pattern
+
 # pygls must not keep the documents: ``OpenTexts`` does.
 _OWN_METHODS = (
     types.TEXT_DOCUMENT_DID_OPEN,
@@ -54,8 +56,8 @@ class ServerProtocol(LanguageServerProtocol):
 
 # In bytes: twice the size of the largest text that is analysed.
 LARGEST_MESSAGE = 100_000_000
-_LENGTH = re.compile(rb"content-length:[ \t]*0*(\d{1,20})[ \t]*\r\n", re.IGNORECASE)
-_ANY_LENGTH = re.compile(rb"\s*content-length\b", re.IGNORECASE)
+_LENGTH = lazy_pattern(rb"content-length:[ \t]*0*(\d{1,20})[ \t]*\r\n", re.IGNORECASE)
+_ANY_LENGTH = lazy_pattern(rb"\s*content-length\b", re.IGNORECASE)
 _NO_HEADER = b"Unknown: header\r\n"
 
 

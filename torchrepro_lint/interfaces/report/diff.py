@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator
 
 from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.interfaces.report.colours import BOLD, CYAN, GREEN, RED, paint
 from torchrepro_lint.source.errors import escape_control_characters
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # Patches end lines at \n only; a carriage return or a form feed is part of the line.
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_LINE = lazy_pattern(r"[^\n]*\n|[^\n]+")
 _STYLES = (("--- ", BOLD), ("+++ ", BOLD), ("@@ ", CYAN), ("-", RED), ("+", GREEN))
 # The control characters that a terminal may get.
-_ALLOWED_CONTROLS = re.compile(r"(\t|\r?\n)")
+_ALLOWED_CONTROLS = lazy_pattern(r"(\t|\r?\n)")
 
 
 def render(change: FileChange, visible: bool = False, colour: bool = False) -> str:

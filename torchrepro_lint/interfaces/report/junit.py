@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 from xml.sax.saxutils import quoteattr
@@ -11,9 +10,10 @@ from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.summary import unfollowed
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.errors import CONTROL_CHARACTERS
+from torchrepro_lint.source.patterns import lazy_pattern
 
 # Characters that XML 1.0 cannot represent, and control characters of terminals and of text direction.
-_FORBIDDEN = re.compile(f"(?![\t\n\r])[{CONTROL_CHARACTERS}\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN = lazy_pattern(f"(?![\t\n\r])[{CONTROL_CHARACTERS}\ud800-\udfff\ufffe\uffff]")
 _CLEAN = '  <testsuite name="torchrepro-lint" tests="1" failures="0" errors="0">\n    <testcase name="no findings"/>\n'
 
 

@@ -12,8 +12,9 @@ from torchrepro_lint.interfaces.report.flake8 import step_location
 from torchrepro_lint.interfaces.report.summary import by_severity, counted, unfollowed
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.errors import without_workflow_commands
+from torchrepro_lint.source.patterns import lazy_pattern
 
-_SPECIAL = re.compile(r"[\\`*_{}\[\]|~^$]")
+_SPECIAL = lazy_pattern(r"[\\`*_{}\[\]|~^$]")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
 
 

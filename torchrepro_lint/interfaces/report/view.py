@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
-from urllib.parse import quote
 
 from torchrepro_lint.engine.diagnostic import Diagnostic, UnfollowedProgram
 from torchrepro_lint.source.errors import escaped_path
+from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import with_paths
 
 
@@ -45,6 +44,8 @@ def relative(path: str, base: str) -> str:
 def uri(path: str, base: str) -> str:
     """The same as a URI reference; bytes that do not decode are kept."""
     name = relative(path, base)
+    from urllib.parse import quote  # few formats have links
+
     return ("file://" if name.startswith("/") else "") + quote(os.fsencode(name))
 
 
