@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.catalogue.rows import (
     Condition,
@@ -28,7 +28,6 @@ from torchrepro_lint.catalogue.rows import (
     read_signature,
 )
 from torchrepro_lint.source.files import documented_versions, read_table, release
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:

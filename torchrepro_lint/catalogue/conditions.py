@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
 
 ArgumentReader: TypeAlias = Callable[[str], Expression | None]

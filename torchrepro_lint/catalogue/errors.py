@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names, load, signatures
 from torchrepro_lint.catalogue.rows import Condition, ErrorName, OperationRow, Signature, compatible
 from torchrepro_lint.source.files import documented_versions, release
 from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 
 _NOT_DETERMINISTIC = lazy_pattern(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")

@@ -7,6 +7,7 @@ The table is ``generators.toml``. Rows may hold for a range of library versions,
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions, admits_release_from
 from torchrepro_lint.catalogue.rows import (
@@ -19,7 +20,6 @@ from torchrepro_lint.catalogue.rows import (
     without_calls,
 )
 from torchrepro_lint.source.files import read_table
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 
 class LibraryGenerator(NamedTuple):

@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.catalogue.rows import Condition, Signature, read_conditions, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 
 # The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.rows import NameIndex, Signature, Table, read_signature, without_calls
 from torchrepro_lint.source.files import read_table
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import Call, Expression
 
 # Methods that return the object they are called on, whatever its class.

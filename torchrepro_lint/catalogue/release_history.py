@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import alternatives_for, canonical, error_names, load, signatures
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 _SHORT = (
     ("F.", "torch.nn.functional."),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import rules_dir
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:

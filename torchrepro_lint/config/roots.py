@@ -14,10 +14,10 @@ from fnmatch import fnmatch
 from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrepro_lint.config.settings import OWN_FILE, PYPROJECT, Settings, load_settings, settings_table
 from torchrepro_lint.source.files import top_folders
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 _SETUP = ("setup.py", "setup.cfg")
 _REQUIREMENTS = "requirements*.txt"

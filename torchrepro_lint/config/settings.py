@@ -11,13 +11,12 @@ import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import load_toml
 from torchrepro_lint.source.globs import parse_gitignore_line
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 
 def string_list(value: object) -> tuple[str, ...]:

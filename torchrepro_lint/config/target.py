@@ -11,13 +11,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.roots import ConfigOptions, ProjectRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import Settings, parse_torch_version
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions, load_toml, read_manifest, read_requirements
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:

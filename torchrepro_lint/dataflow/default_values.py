@@ -7,7 +7,7 @@ through assignments, tests and calls. Each value remembers the declaration of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.constants import (
     COMPARISONS,
@@ -20,7 +20,6 @@ from torchrepro_lint.dataflow.constants import (
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.place_values import PlaceRun, all_statements, contains, leaves
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,

@@ -8,9 +8,8 @@ Code that reads neither its arguments nor its receiver is context-insensitive: i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import Expression, Function, Ref
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 

@@ -6,7 +6,7 @@ A write that depends on an argument whose value is not known counts as a write o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     UNKNOWN_ARGUMENT,
@@ -19,7 +19,6 @@ from torchrepro_lint.catalogue.conditions import (
 )
 from torchrepro_lint.catalogue.rows import Signature, without_calls
 from torchrepro_lint.dataflow.constants import propagated_constant
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import (

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
@@ -32,7 +32,6 @@ from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
 

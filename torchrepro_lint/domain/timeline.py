@@ -6,7 +6,7 @@ Diagnostics repeat in a few words what the rules report; a lane may also lack so
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VALUES, CUBLAS_VARIABLE, FAMILIES
@@ -30,7 +30,6 @@ from torchrepro_lint.domain.operations.reached_operations import (
     operations_raising,
 )
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression

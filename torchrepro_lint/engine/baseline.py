@@ -7,13 +7,12 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.engine.writing import write_atomically
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError
 from torchrepro_lint.source.files import read_named_file
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Lines, Span
 
 if TYPE_CHECKING:

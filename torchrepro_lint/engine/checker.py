@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.config.configurations import read_configurations
@@ -18,7 +18,6 @@ from torchrepro_lint.config.target import console_scripts, required_libraries
 from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.suppressions import Suppression, suppressions
 from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
 from torchrepro_lint.syntax.visitor import split_name

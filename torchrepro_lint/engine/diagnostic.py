@@ -4,8 +4,9 @@ a run.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torchrepro_lint.engine.writing import FileChange
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Fix, Lines, Position, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.catalogue.catalogue import signatures
@@ -16,7 +17,6 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine.checker import Checker, read_manifest
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ParsedProject, read_tree
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call
 

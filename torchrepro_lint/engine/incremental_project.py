@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree
 from torchrepro_lint.domain.program_effects import Database
@@ -23,7 +23,6 @@ from torchrepro_lint.engine.run import gc_disabled, prepare
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, is_notebook, read_program
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project

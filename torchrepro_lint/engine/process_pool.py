@@ -10,10 +10,9 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.serialization import pickled, unpickled
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
@@ -20,7 +20,6 @@ from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.read_project import ONE_PROCESS, ParsedProject, ReadOptions, read_tree
 from torchrepro_lint.source.files import FileSignature
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Lines, Position
 
 if TYPE_CHECKING:

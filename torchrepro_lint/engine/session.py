@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
@@ -17,7 +18,6 @@ from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.source.decoding import Source, decode
 from torchrepro_lint.source.files import is_notebook, read_program
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.tokens import has_unnormalised_names

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.higher_order import (
@@ -18,7 +18,6 @@ from torchrepro_lint.resolve.higher_order import (
     HigherOrderCalls,
     encode_target,
 )
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,

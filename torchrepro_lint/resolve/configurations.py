@@ -9,11 +9,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.resolve.search_path import path_values
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,

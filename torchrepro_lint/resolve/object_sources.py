@@ -8,6 +8,7 @@ it is made. This is context-insensitive: all callers count.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.module_wrappers import (
     FLUENT_METHODS,
@@ -18,7 +19,6 @@ from torchrepro_lint.catalogue.module_wrappers import (
 )
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.definitions import attribute_unpacking_index
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import path_of

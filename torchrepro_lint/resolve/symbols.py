@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
+from typing import NamedTuple
 
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable, with_tuples
 from torchrepro_lint.resolve.imports import ImportResolver
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
 from torchrepro_lint.syntax.definitions import MutationSites, mutation_sites
 from torchrepro_lint.syntax.nodes import (

@@ -11,8 +11,8 @@ import io
 import tokenize
 from collections.abc import Iterable
 from itertools import accumulate
+from typing import NamedTuple
 
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.notebook_json import RawCell, read_cells
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Span, apply_edits
 

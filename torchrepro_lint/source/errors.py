@@ -6,7 +6,8 @@ would obey; ``escaped`` and its variants make them harmless.
 
 from __future__ import annotations
 
-from torchrepro_lint.source.named_tuples import NamedTuple
+from typing import NamedTuple
+
 from torchrepro_lint.source.patterns import lazy_pattern
 
 # The message for work that needs more memory than there is.

@@ -6,9 +6,9 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Span
 

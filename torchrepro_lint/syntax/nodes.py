@@ -19,12 +19,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Span
 
 if TYPE_CHECKING:

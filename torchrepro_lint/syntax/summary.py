@@ -8,9 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sys import intern
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.control_flow import StaticContext, events, is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import glob_matcher
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.files import is_notebook
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree
 from torchrepro_lint.syntax.visitor import path_of
 

@@ -7,10 +7,9 @@ commands of one file share the trace of its top level as a prefix. The memo tabl
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
 from torchrepro_lint.syntax.nodes import FrozenRecord, fields
 

@@ -6,9 +6,9 @@ Comments, line breaks and trailing commas between the arguments (trivia) stay as
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.nodes import Arg, Call, Comprehension

@@ -5,9 +5,7 @@ That takes a total order: of strings, bytes, integers, paths, and tuples of such
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from torchrepro_lint.source.named_tuples import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue

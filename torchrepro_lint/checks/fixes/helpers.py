@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.insertions import (
     ensure_import,
@@ -19,7 +20,6 @@ from torchrepro_lint.checks.fixes.insertions import (
     shadowed,
 )
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Edit, join_insertions
 from torchrepro_lint.syntax.nodes import FrozenRecord, Function, Import, fields
 from torchrepro_lint.syntax.visitor import statements

@@ -6,6 +6,8 @@ calls can be rewritten in the same round; comments and line breaks stay.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torchrepro_lint.checks.fixes.arguments import (
     argument_span,
     argument_trivia,
@@ -17,7 +19,6 @@ from torchrepro_lint.checks.fixes.arguments import (
 )
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, Edit, NoFix, Span, parse
 from torchrepro_lint.syntax.nodes import (

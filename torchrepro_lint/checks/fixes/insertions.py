@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sys
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading, own_comments
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.control_flow import StaticContext, constant_truth

@@ -5,7 +5,7 @@ For ``os.walk`` the directories are sorted in the loop with ``dirs.sort()``, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.checks.fixes.element_order import sorting_obstacle
 from torchrepro_lint.checks.fixes.escapes import is_followed
@@ -13,7 +13,6 @@ from torchrepro_lint.checks.fixes.insertions import free_word, insert_statement,
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.transfer import LISTING, argument_effect
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import (

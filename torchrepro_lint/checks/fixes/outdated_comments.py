@@ -6,9 +6,9 @@ A switch that is turned over no longer makes a run fast, and a seed that is writ
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import DIRECTIVE, own_comments
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Span, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position

@@ -8,14 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import binding_function, shadowed
 from torchrepro_lint.checks.fixes.program_seed import variables_bound
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
     Call,

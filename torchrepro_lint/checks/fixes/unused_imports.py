@@ -11,11 +11,11 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import own_comments
 from torchrepro_lint.checks.fixes.insertions import line_break, line_end
 from torchrepro_lint.checks.fixes.removals import with_gap
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
 from torchrepro_lint.syntax.control_flow import BlockPosition, control_flow_position

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.import_block import imports_torch
@@ -22,7 +22,6 @@ from torchrepro_lint.checks.fixes.seed_origins import (
     is_combined,
     seed_origins,
 )
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition, comprehension_names, control_flow_position

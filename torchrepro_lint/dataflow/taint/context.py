@@ -5,10 +5,9 @@ Tainted is an order that differs between runs: of a set, a directory listing, co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchrepro_lint.dataflow.taint.transfer import OrderTaint
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import Call, Expression
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
@@ -16,7 +16,6 @@ from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
 from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,

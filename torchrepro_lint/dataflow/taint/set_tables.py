@@ -7,13 +7,12 @@ of which type their elements are.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.taint.numeric_sets import is_number
 from torchrepro_lint.dataflow.taint.prefilter import makes_set
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue, join_all
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,

@@ -6,6 +6,8 @@ variable.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torchrepro_lint.dataflow.types.bindings import (
     FLOW,
     MODES,
@@ -21,7 +23,6 @@ from torchrepro_lint.dataflow.types.bindings import (
     variables_of_loop,
 )
 from torchrepro_lint.dataflow.types.nullability import assume
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,

@@ -6,7 +6,8 @@ operands have in common (promotion of dtypes, the device, the gradient), and tor
 
 from __future__ import annotations
 
-from torchrepro_lint.source.named_tuples import NamedTuple
+from typing import NamedTuple
+
 from torchrepro_lint.syntax.nodes import Call
 
 # The least upper bounds of kinds, other than unknown.

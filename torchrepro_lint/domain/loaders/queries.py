@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_ARGUMENT, Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import DatasetModel, LoaderKind, dataset_model, loader_kinds, loader_names
@@ -34,7 +34,6 @@ from torchrepro_lint.domain.loaders.callable_effects import (
 )
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.resolve.call_sites import paths_constructing
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,

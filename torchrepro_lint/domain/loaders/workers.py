@@ -7,14 +7,13 @@ global generator, which torch before 1.9 left unseeded in workers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.callable_effects import unseeded_draws
 from torchrepro_lint.domain.loaders.queries import loader_kind
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,

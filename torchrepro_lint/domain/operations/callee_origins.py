@@ -8,12 +8,11 @@ code of the project, and an argument that nothing passes has its default.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
 from torchrepro_lint.resolve.object_sources import is_abstract
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.definitions import loop_unpacking_index
 from torchrepro_lint.syntax.nodes import (
     Attribute,

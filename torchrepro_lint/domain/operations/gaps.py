@@ -8,7 +8,7 @@ needs to know all that is trained holds across it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.dataflow.constants import describe
@@ -16,7 +16,6 @@ from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import (
     Attribute,

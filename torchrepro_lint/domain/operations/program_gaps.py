@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
@@ -16,7 +16,6 @@ from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, UnknownCalls, is_from_elsewhere
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.visitor import is_classmethod, path_of

@@ -7,11 +7,10 @@ Slices, masks, numbers and lists are no such indices.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     ArgumentReader,
@@ -25,7 +25,6 @@ from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.entry_points import is_test

@@ -22,9 +22,9 @@ from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrepro_lint import __version__
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 CACHE_DIR_VARIABLE = "TORCHREPRO_LINT_CACHE_DIR"
 # The limit for the caches of all projects; the least recently used are removed first.

@@ -13,11 +13,10 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.engine.store.cache import SIGNATURE_BYTES, Cache, tool_stamp, trim
 from torchrepro_lint.source.files import FileSignature, digest, unchanged
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree
 from torchrepro_lint.syntax.serialization import summary_from, summary_json
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
@@ -22,7 +22,6 @@ from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome, Unfollowed
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, digest, file_signature, is_notebook, read_program, unchanged
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Message, Position, Reference, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrepro_lint.config.settings import Selection, Settings
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 
 class RuleOverrides(NamedTuple):

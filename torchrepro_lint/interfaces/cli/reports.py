@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree
@@ -31,7 +32,6 @@ from torchrepro_lint.interfaces.overview.survey import Survey, survey
 from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import SyntaxTree
 

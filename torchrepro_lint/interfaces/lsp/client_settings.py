@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import (
@@ -18,7 +18,6 @@ from torchrepro_lint.config.settings import (
     string_list,
 )
 from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 SECTION = "torchrepro-lint"
 

@@ -10,9 +10,8 @@ import io
 import json
 import tokenize
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Lines
 
 _UTF8 = ("utf-8", "utf-8-sig")

@@ -7,6 +7,7 @@ is withdrawn when it no longer holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from lsprotocol import types
 
@@ -18,7 +19,6 @@ from torchrepro_lint.interfaces.lsp.hover import hover_text
 from torchrepro_lint.interfaces.lsp.messages import TextChange, fix_all_changes, quick_fixes
 from torchrepro_lint.interfaces.lsp.text_documents import PositionMapper
 from torchrepro_lint.interfaces.lsp.workspace import Workspace
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 

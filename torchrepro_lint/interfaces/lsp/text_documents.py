@@ -8,6 +8,7 @@ notebook each cell is a document of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -15,7 +16,6 @@ from lsprotocol import types
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.documents import CellText, Document, length_in_units, offset
 from torchrepro_lint.source.files import is_notebook
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Lines, Position, Span
 
 

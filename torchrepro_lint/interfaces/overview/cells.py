@@ -7,7 +7,7 @@ cuBLAS workspace), loaders and operations. Findings can only make a state worse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
@@ -23,7 +23,6 @@ from torchrepro_lint.domain.operations.reached_operations import (
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, SHORT_MESSAGES, STATES, lane_key
 from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
 from torchrepro_lint.source.files import release
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.visitor import path_of
 
 if TYPE_CHECKING:

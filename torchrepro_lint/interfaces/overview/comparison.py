@@ -9,13 +9,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
 from torchrepro_lint.interfaces.overview.records import CellChange, Comparison, Overview
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError
 from torchrepro_lint.source.files import read_named_file
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord

@@ -7,14 +7,13 @@ timeline is drawn: one for each generator and flag.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
 from torchrepro_lint.domain.operations.cases import cases
 from torchrepro_lint.domain.operations.reached_operations import device_of
 from torchrepro_lint.domain.program_effects import has_backward
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.syntax.nodes import span as span_of
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import Catalogue, load, signatures
 from torchrepro_lint.catalogue.release_history import STATUSES, release_ranges
 from torchrepro_lint.domain.operations.cases import Case, cases
 from torchrepro_lint.interfaces.overview.records import Location, OperationUse, ReleaseShift
 from torchrepro_lint.source.files import documented_versions
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow

@@ -6,8 +6,9 @@ project's root, or with several projects to the directory that they have in comm
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torchrepro_lint.domain.timeline import Timeline
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 
 class Location(NamedTuple):

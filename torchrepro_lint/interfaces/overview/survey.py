@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
@@ -32,7 +32,6 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import with_paths
 from torchrepro_lint.syntax.visitor import split_name
 

@@ -6,9 +6,9 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import Edit, Lines, Span, apply_edits
 
 Characters = Callable[[str], Sequence[str]]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.interfaces.report.json import dumps
-from torchrepro_lint.source.named_tuples import NamedTuple
 
 
 class Count(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from torchrepro_lint.engine.diagnostic import Diagnostic, UnfollowedProgram
 from torchrepro_lint.source.errors import escaped_path
-from torchrepro_lint.source.named_tuples import NamedTuple
 from torchrepro_lint.source.text import with_paths
 
 
