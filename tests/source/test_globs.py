@@ -12,10 +12,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from pathspec import GitIgnoreSpec, RegexPattern
+from pathspec import GitIgnoreSpec
 
 from matching import steps
-from torchrepro_lint.source.globs import GitignoreMatcher, parse_gitignore_line, sequence_with_gaps, wildcard_expression
+from torchrepro_lint.source.globs import parse_gitignore_line, sequence_with_gaps, wildcard_expression
 
 SEGMENTS = (
     *("a", "b", "ab", "*", "**", "**", "a*", "*b", "*a*", "a*b*", "?", "?b", "[ab]", "[!a]b", "\\a", "\\*", "a?*"),
@@ -62,31 +62,6 @@ def test_a_line_means_what_it_means_to_pathspec() -> None:
                 assert folder_of(found) == folder_of(expected), (line, each)
                 fitted += found is not None
     assert fitted > 5000
-
-
-def test_lines_together_mean_what_they_mean_to_pathspec() -> None:
-    """Its simple backend, with our expressions."""
-    chance = random.Random(3)
-    verdicts = {True: 0, False: 0, None: 0}
-    for _ in range(600):
-        some = [("!" if chance.random() < 0.4 else "") + each.removeprefix("!") for each in lines(6, chance)]
-        read = [each for each in map(parse_gitignore_line, some) if each]
-        theirs = GitIgnoreSpec(
-            [RegexPattern(re.compile(one.expression), one.excludes) for one in read], backend="simple"
-        )
-        ours = GitignoreMatcher(read)
-        for path in paths(12, chance):
-            for each in (path, f"{path}/", "./"):
-                verdict = ours.excludes(each)
-                assert verdict == theirs.check_file(each).include, (some, each)
-                verdicts[verdict] += 1
-    assert min(verdicts.values()) > 1000
-
-
-def test_a_file_is_taken_back_from_an_excluded_folder_whatever_the_order() -> None:
-    for some in (["!a/b", "a/"], ["a/", "!a/b"]):
-        matcher = GitignoreMatcher(each for each in map(parse_gitignore_line, some) if each)
-        assert [matcher.excludes(path) for path in ("a/b", "a/c", "a/", "b")] == [False, True, True, None]
 
 
 @pytest.mark.parametrize("line", ["*", "**", "/*", "/**", "**/*", "*/", "**/", "/**/", "**/*/"])

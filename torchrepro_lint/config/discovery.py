@@ -7,9 +7,10 @@ Exclusion follows the globs of the settings and every ``.gitignore`` that applie
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchrepro_lint.config.roots import (
     ConfigOptions,
@@ -22,9 +23,12 @@ from torchrepro_lint.config.roots import (
 from torchrepro_lint.config.settings import OWN_FILE, nearest
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import escaped, escaped_path
-from torchrepro_lint.source.globs import GitignoreMatcher, GitignorePattern, parse_gitignore_line
+from torchrepro_lint.source.globs import GitignorePattern, parse_gitignore_line
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _PLAIN_NAME = lazy_pattern(r"[\w.-]+")
 # A directory without a marker that has more Python files is not taken whole. It is not searched beyond so many entries, either.
@@ -48,8 +52,8 @@ class Exclusion:
         # Most patterns are plain names, which need no regular expression, unless a negated pattern makes the order matter.
         plain = not any(one.startswith("!") for one in patterns)
         self._names = frozenset(one for one in patterns if plain and _PLAIN_NAME.fullmatch(one))
-        self._patterns = _matcher(_below_root(root, (one for one in patterns if one not in self._names)))
-        self._ignores: dict[str, tuple[tuple[str, GitignoreMatcher], ...]] = {}
+        self._patterns = _spec(_below_root(root, (one for one in patterns if one not in self._names)))
+        self._ignores: dict[str, tuple[tuple[str, GitIgnoreSpec], ...]] = {}
         self._repository = next((at for at in _and_parents(root) if os.path.exists(os.path.join(at, ".git"))), root)
 
     def excludes(self, path: str, directory: bool = False) -> bool:
@@ -61,17 +65,17 @@ class Exclusion:
         place = relative_path(path, self.root)
         if not self._names.isdisjoint(place.split("/")):
             return True
-        return self._patterns is not None and bool(self._patterns.excludes(place + "/" * directory))
+        return self._patterns is not None and self._patterns.match_file(place + "/" * directory)
 
     def _ignored(self, path: str, directory: bool) -> bool:
         """Whether git ignores a path: the deepest ignore file with a matching line decides, by its last such line."""
-        for parent, matcher in self._chain(os.path.dirname(path)):
-            verdict = matcher.excludes(relative_path(path, parent) + "/" * directory)
+        for parent, spec in self._chain(os.path.dirname(path)):
+            verdict = spec.check_file(relative_path(path, parent) + "/" * directory).include
             if verdict is not None:
                 return verdict
         return False
 
-    def _chain(self, directory: str) -> tuple[tuple[str, GitignoreMatcher], ...]:
+    def _chain(self, directory: str) -> tuple[tuple[str, GitIgnoreSpec], ...]:
         """The ignore files that apply in a directory, each with its directory, deepest first."""
         if directory not in self._ignores:
             parent = os.path.dirname(directory)
@@ -79,15 +83,15 @@ class Exclusion:
             lines = _ignore_lines(os.path.join(directory, ".gitignore"))
             if directory == self._repository:
                 lines = _ignore_lines(os.path.join(directory, ".git", "info", "exclude")) + lines
-            matcher = _matcher(lines)
-            self._ignores[directory] = above if matcher is None else ((directory, matcher), *above)
+            spec = _spec(lines)
+            self._ignores[directory] = above if spec is None else ((directory, spec), *above)
         return self._ignores[directory]
 
 
 def glob_matcher(patterns: Iterable[str], root: str = "") -> Callable[[str], bool]:
     """A test whether a path from the root matches any of some globs, with the syntax of .gitignore."""
-    matcher = _matcher(_below_root(root, patterns))
-    return lambda path: matcher is not None and bool(matcher.excludes(path))
+    spec = _spec(_below_root(root, patterns))
+    return lambda path: spec is not None and spec.match_file(path)
 
 
 def relative_path(path: str, root: str) -> str:
@@ -139,10 +143,18 @@ def _entries(directory: str, most: int | None) -> list[os.DirEntry[str]]:
         return list(entries if most is None else islice(entries, most + 1))
 
 
-def _matcher(lines: Iterable[str]) -> GitignoreMatcher | None:
-    """The matcher of some lines; None where none of them is a pattern."""
-    patterns = [each for each in map(_read_pattern, lines) if each is not None]
-    return GitignoreMatcher(patterns) if patterns else None
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec | None:
+    read = [each for each in map(_read_pattern, lines) if each is not None]
+    if not read:
+        return None
+    from inspect import signature
+
+    from pathspec import GitIgnoreSpec, RegexPattern  # a project may have no patterns but plain names
+
+    patterns: Any = [RegexPattern(re.compile(each.expression), each.excludes) for each in read]
+    # From version 1 on pathspec may choose another matcher, which does not support all of our expressions.
+    options: dict[str, Any] = {"backend": "simple"} if "backend" in signature(GitIgnoreSpec).parameters else {}
+    return GitIgnoreSpec(patterns, **options)
 
 
 def _read_pattern(line: str) -> GitignorePattern | None:

@@ -26,9 +26,8 @@ _CLASSES = {
 }
 # A member of a bracket expression: a character, perhaps with a backslash, a range, or a class.
 _MEMBER = lazy_pattern(r"\[:(?P<name>[a-z]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\\.|[^\\\]]))?", re.DOTALL)
-# This group takes part where a folder was matched, whose contents other patterns may still re-include.
-_FOLDER_MARK = "ps_d"
-_FOLDER = f"(?P<{_FOLDER_MARK}>/)"
+# By this group name pathspec knows that a directory was matched, whose contents other patterns may still re-include.
+_FOLDER = "(?P<ps_d>/)"
 
 
 class GitignorePattern(NamedTuple):
@@ -65,29 +64,6 @@ def split_at_gaps(some: Iterable[str], gap: str) -> list[list[str]]:
         else:
             found[-1].append(each)
     return found
-
-
-class GitignoreMatcher:
-    """A matcher for the patterns of a .gitignore file, given in the order of its lines.
-
-    The last pattern that fits a path decides. One that fits a folder above the path decides only where none fits the path itself, so
-    that a file can be taken back from an excluded folder.
-    """
-
-    def __init__(self, patterns: Iterable[GitignorePattern]) -> None:
-        self._last_first = [(re.compile(each.expression), each.excludes) for each in patterns][::-1]
-
-    def excludes(self, path: str) -> bool | None:
-        """Whether a path is excluded, relative, with slashes, and one at its end if it is a folder; None where nothing fits."""
-        of_folder = None
-        below = path.removeprefix("./")
-        for expression, excludes in self._last_first:
-            if match := expression.match(below):
-                if not match.groupdict().get(_FOLDER_MARK):
-                    return excludes
-                if of_folder is None:
-                    of_folder = excludes
-        return of_folder
 
 
 def parse_gitignore_line(line: str) -> GitignorePattern | None:

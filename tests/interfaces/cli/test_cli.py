@@ -446,7 +446,7 @@ def test_help_and_rule_load_neither_libcst_nor_the_catalogue(arguments: tuple[st
 # What a run imports only if it needs it: the names of modules begin so.
 _NEEDED_BY_FEW = (
     *("libcst", "torchrepro_lint.checks.fixes.", "torchrepro_lint.syntax.libcst_tree", "multiprocessing"),
-    *("packaging", "ctypes", "importlib.resources"),
+    *("packaging", "pathspec", "ctypes", "importlib.resources"),
 )
 _CLEAN = """\
 import torch
