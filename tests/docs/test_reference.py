@@ -171,7 +171,7 @@ def test_the_keys_of_a_report_are_told(lint: Callable[..., Ran]) -> None:
 
 
 def test_the_settings_of_the_server_are_told() -> None:
-    from torchrepro_lint.interfaces.lsp.client_settings import _READERS as READERS
+    from torchrepro_lint.interfaces.lsp.workspace import _READERS as READERS
 
     told = first_column(section("editors/index.md", "Settings of the server"))
     assert {re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", key) for key in told} == set(READERS)
