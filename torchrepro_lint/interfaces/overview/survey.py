@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,7 @@ from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare, report_on
 from torchrepro_lint.interfaces.overview.cells import cells
-from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, rules_off
+from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, imported_packages, rules_off
 from torchrepro_lint.interfaces.overview.operation_uses import operation_uses, release_shifts
 from torchrepro_lint.interfaces.overview.records import (
     EntryRecord,
@@ -107,11 +108,14 @@ def _prefixed(found: Timeline, prefix: str) -> Timeline:
 
 
 class Survey(NamedTuple):
-    """An overview, notes for the user, and the errors that make a run fail."""
+    """An overview, notes for the user, and the errors that make a run fail; ``packages`` are those of others that the files
+    import, by name, with the number of files.
+    """
 
     overview: Overview
     notes: tuple[str, ...]
     errors: tuple[str, ...]
+    packages: tuple[tuple[str, int], ...] = ()
 
 
 class _ProjectSurvey(NamedTuple):
@@ -126,6 +130,7 @@ class _ProjectSurvey(NamedTuple):
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
+    packages: Counter[str]
 
 
 def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, means: ReadOptions) -> Survey:
@@ -158,7 +163,9 @@ def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, me
         tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(GAP_KINDS).index(gap.kind))),
     )
     notes = dict.fromkeys(note for part in parts for note in part.notes)
-    return Survey(overview, tuple(notes), (*plan.errors, *(error for part in parts for error in part.errors)))
+    packages = sum((part.packages for part in parts), Counter[str]())
+    errors = (*plan.errors, *(error for part in parts for error in part.errors))
+    return Survey(overview, tuple(notes), errors, tuple(sorted(packages.items())))
 
 
 def _prefixes(trees: tuple[ProjectTree, ...]) -> list[str]:
@@ -186,6 +193,7 @@ def _project_survey(
     reported = report_on(checker, parts)
     contexts = _contexts(checker, parts)
     items = Describer(contexts, tree.root.path, prefix).items(reported.diagnostics)
+    packages = imported_packages(tree, parts)
     off = {rule.code for rule in RULES if rule.default} - {rule.code for rule in checker.rules}
     entries, beside = entry_records(contexts, items, off, prefix)
     found, broken = _uses(contexts, prefix)
@@ -193,7 +201,7 @@ def _project_survey(
         *_failures(tree, (*readings.errors, *reported.faults), prefix),
         *broken,
         *beside,
-        *gaps(checker, parts, reported.hidden, prefix),
+        *gaps(checker, parts, reported.hidden, packages, prefix),
         *rules_off(checker, [(rule.code, rule.name) for rule in RULES]),
     )
     told = substitution_warning(target)
@@ -202,7 +210,7 @@ def _project_survey(
         TargetRecord(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
         len(contexts.keys() & dict(tree.given).keys()),
         entries, items, found, release_shifts(found, target.version), left_out, (told,) if told else (),
-        (*readings.errors, *reported.faults, *faults),
+        (*readings.errors, *reported.faults, *faults), packages,
     )  # fmt: skip
 
 
