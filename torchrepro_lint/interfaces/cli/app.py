@@ -29,12 +29,13 @@ from torchrepro_lint.interfaces.cli.options import (
     output_option,
     shared_options,
 )
+from torchrepro_lint.interfaces.cli.survey import SURVEY_COMMANDS, survey
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 # Equal to ``FORMATS`` of ``config.settings``, which imports more than --help needs.
 FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 # The keys of ``COMMANDS`` below.
-COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "trace")
+COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "survey", "trace")
 _COLOR: dict[str, Any] = {
     "type": Word(("auto", "always", "never")),
     "default": "auto",
@@ -291,6 +292,7 @@ _COMMANDS_HELP = (
     ("rule [CODE]", "explain a rule, or list all rules"),
     ("trace ENTRY", "show what a run does to generators and flags, in order"),
     ("report [PATHS]", "write a page on a project: runs, findings, operations"),
+    ("survey REPOS", "report on many repositories, into a dataset"),
     ("explain MESSAGE", "explain an error of torch about determinism"),
     ("ops [NAME]", "show how operations of torch behave, release by release"),
     ("schema", "print the JSON Schema of the settings, for editors"),
@@ -308,8 +310,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     from torchrepro_lint.source.errors import UsageError
 
     given = _without_help_word(sys.argv[1:] if arguments is None else arguments)
-    named = given[0] if given and given[0] in COMMANDS else ""
-    command, words = (COMMANDS[named], given[1:]) if named else (check, given)
+    named = next((name for count in (2, 1) if (name := " ".join(given[:count])) in EVERY_COMMAND), "")
+    command, words = (EVERY_COMMAND[named], given[len(named.split()) :]) if named else (check, given)
     if is_subcommand_completion(os.environ):
         command, named = click.Group(commands=COMMANDS), ""
     try:
@@ -484,5 +486,8 @@ COMMANDS: dict[str, click.Command] = {
     "rule": rule,
     "schema": schema,
     "server": server,
+    "survey": survey,
     "trace": trace,
 }
+# Also those that two words call.
+EVERY_COMMAND: dict[str, click.Command] = dict(sorted({**COMMANDS, **SURVEY_COMMANDS}.items()))
