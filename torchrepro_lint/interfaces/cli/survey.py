@@ -74,7 +74,7 @@ def _extra(command: str) -> Iterator[None]:
     type=click.FloatRange(1),
     default=300.0,
     metavar="SECONDS",
-    help="Give up on a repository after so long (default: 300).",
+    help="Give up on a repository after so much processor time, or three times as long on the clock (default: 300).",
 )
 @_limits(
     "--memory",

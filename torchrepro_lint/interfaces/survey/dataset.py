@@ -100,7 +100,7 @@ class Dataset:
 
     def _take_over(self, resume: bool) -> None:
         manifest = read_manifest(self._folder)
-        if not resume:
+        if not resume and manifest["parts"]:
             raise UsageError(f"{self._folder}: has a survey; add --resume to go on with it, or name another folder")
         # Another version of the tool, or other options, would have found something else.
         self.made_anew = (manifest["version"], manifest["options"]) != (__version__, self._options)

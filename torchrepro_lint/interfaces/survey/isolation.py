@@ -1,4 +1,4 @@
-"""Process isolation of tasks: each runs in a process of its own, with a deadline and a limit of memory.
+"""Process isolation of tasks: each runs in a process of its own, with a deadline of processor time and a limit of memory.
 
 A helper process has the analysis in memory and forks for each task, since importing it takes longer than a small repository
 does. It watches its child: whatever that does, the helper answers. A helper ends with the process that started it, and its
@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import math
 import os
 import select
 import shutil
@@ -33,7 +34,9 @@ from torchrepro_lint.source.errors import OUT_OF_MEMORY, escape_surrogates
 _LENGTH = struct.Struct("<Q")
 # The current directory, whose code is only read, must offer no modules.
 _START = "import sys; sys.path[:] = filter(None, sys.path); from torchrepro_lint.interfaces.survey.isolation import serve; serve()"
-# After the deadline of a task its helper has so many seconds to answer before it is ended, too.
+# A task may take so many times its deadline on the clock: the deadline is one of processor time, however busy the machine is.
+_PATIENCE = 3.0
+# After that its helper has so many seconds to answer before it is ended, too.
 _GRACE = 30.0
 # More bytes of rows are no result.
 _MAX_RESULT = 1 << 29
@@ -106,7 +109,7 @@ class _Helper:
         """The answer to a task; raises ``EOFError`` if the helper died before it gave one."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        timer = threading.Timer(task.limits.seconds + (_GRACE if FORKS else 0.0), self._end_late)
+        timer = threading.Timer(_PATIENCE * task.limits.seconds + (_GRACE if FORKS else 0.0), self._end_late)
         timer.start()
         try:
             _write(self._process.stdin, msgspec.msgpack.encode(task._replace(repository=_as_text(task.repository))))
@@ -207,7 +210,7 @@ def _asked(task: Task) -> _Answer:
 
 
 def _too_late(task: Task) -> str:
-    return f"it takes longer than {task.limits.seconds:g} seconds"
+    return f"it takes longer than {_PATIENCE * task.limits.seconds:g} seconds on the clock"
 
 
 def _as_text(repository: Repository) -> Repository:
@@ -283,16 +286,18 @@ def _in_child(task: Task, place: Path, source: int) -> _Answer:
         shutil.rmtree(place.parent, ignore_errors=True)
         os._exit(1)
     result = b"".join(pieces)
+    peak = usage.ru_maxrss * 1024  # of Linux, in kilobytes
     if not reason and not result.endswith(_END):
-        reason, detail = _exit_cause(status)
-    return _Answer(
-        b"" if reason else result.removesuffix(_END),
-        reason,
-        detail,
-        usage.ru_utime + usage.ru_stime,
-        usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
-    )
+        reason, detail = _exit_cause(status, task.limits)
+        # Some libraries end the process where they get no memory.
+        if reason == "crash" and peak > _NEARLY_ALL * task.limits.memory:
+            reason, detail = "memory", f"{OUT_OF_MEMORY}: {detail}"
+    return _Answer(b"" if reason else result.removesuffix(_END), reason, detail, usage.ru_utime + usage.ru_stime, peak)
 
+
+# A process that ends with this share of its memory in use has most likely got no more. The limit counts addresses, of which
+# some are never used.
+_NEARLY_ALL = 0.7
 
 # What ends a whole result: a child that is killed while it writes leaves a part.
 _END = b"\xc1end"
@@ -300,7 +305,7 @@ _END = b"\xc1end"
 
 def _gathered(task: Task, reading: int, source: int) -> tuple[list[bytes], str, str]:
     """What a child writes until it closes the pipe, or why it must be ended."""
-    end = time.monotonic() + task.limits.seconds
+    end = time.monotonic() + _PATIENCE * task.limits.seconds
     pieces: list[bytes] = []
     size = 0
     while True:
@@ -343,7 +348,7 @@ def _limit(limits: TaskLimits) -> None:
     """Limit this process, and each that it starts: memory, processor time, the size of a file; no core dumps."""
     import resource
 
-    seconds = int(limits.seconds) + 5
+    seconds = math.ceil(limits.seconds)
     for kind, most in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_CPU, seconds),
@@ -355,13 +360,13 @@ def _limit(limits: TaskLimits) -> None:
         resource.setrlimit(kind, (value, hard if kind == resource.RLIMIT_CPU else value))
 
 
-def _exit_cause(status: int) -> tuple[str, str]:
+def _exit_cause(status: int, limits: TaskLimits) -> tuple[str, str]:
     """The reason and the words for a child that ended without a result."""
     code = os.waitstatus_to_exitcode(status)
     if code == _NO_MEMORY:
         return "memory", OUT_OF_MEMORY
     if code in (-signal.SIGXCPU, -signal.SIGVTALRM):
-        return "deadline", "it took more processor time than its deadline allows"
+        return "deadline", f"it takes longer than {limits.seconds:g} seconds"
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         return "crash", f"its process was ended by {name}"

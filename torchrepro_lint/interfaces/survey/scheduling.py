@@ -33,7 +33,7 @@ def local_results(tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
         try:
             running = {pool.submit(isolated, task) for task in islice(coming, jobs * _AHEAD)}
             while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                done, running = wait(running, None, FIRST_COMPLETED)  # torchrepro: ignore[TRL505] sorted at the end
                 running |= {pool.submit(isolated, task) for task in islice(coming, len(done))}
                 for future in done:
                     yield unpacked(future.result())
@@ -69,7 +69,8 @@ def cluster_results(tasks: Iterable[Task], address: str) -> Iterator[Result]:
                 futures.append(future)
             return futures
 
-        done = as_completed(submit(slots * (1 + _AHEAD)), raise_errors=False)
+        first = submit(slots * (1 + _AHEAD))
+        done = as_completed(first, loop=client.loop, raise_errors=False)  # torchrepro: ignore[TRL505] sorted at the end
         for future in done:
             task = waiting.pop(future.key)
             yield _result(future, task)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, OperationUse, Overview
     from torchrepro_lint.interfaces.overview.survey import Survey
 
+# What the engine says of a file that takes too long, or whose own process ended.
+_TOO_LONG, _ENDED = "it takes longer than", "its process "
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 # Packages that train for the program, by the name under which they are counted.
@@ -43,7 +45,7 @@ FRAMEWORKS: Mapping[str, str] = {
 
 
 class TaskLimits(NamedTuple):
-    """The limits of a task: seconds on the clock, bytes of memory of each of its processes, and of what is unpacked."""
+    """The limits of a task: seconds of processor time, bytes of memory of each of its processes, and of what is unpacked."""
 
     seconds: float = 300.0
     memory: int = 2 << 30
@@ -167,13 +169,18 @@ def _no_progress(total: int) -> Callable[[], None]:  # noqa: ARG001  as ``Progre
 def _trouble(done: Survey) -> Row:
     """What a run says of errors in single files: they cost those files and not the others."""
     errors = [error.removeprefix("./") for error in done.errors]
+    # A file of which the parser could not get hold within the limits is told as one that cannot be parsed.
+    errors += [
+        f"{gap.what}: {gap.why}" for gap in done.overview.gaps if gap.kind == "syntax" and _is_of_limits(gap.why)
+    ]
     if not errors:
         return {}
     reason = "memory" if any(OUT_OF_MEMORY in error for error in errors) else "files"
     return {"status": "partial", "reason": reason, "detail": errors[0], "errors": errors}
 
 
-VERDICTS = ("to fix", "depends", "unknown", "reproducible")
+def _is_of_limits(why: str) -> bool:
+    return OUT_OF_MEMORY in why or _TOO_LONG in why or _ENDED in why
 
 
 def _entry(entry: EntryRecord) -> Row:

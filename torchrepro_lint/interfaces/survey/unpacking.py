@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.settings import Settings
+from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.survey.repositories import Repository
@@ -45,8 +46,13 @@ _MANIFESTS = (
 )
 # Folders of environments and tools beside the code of a folder, which the settings exclude by default: they may be large.
 _EXCLUDED = frozenset({*Settings().exclude, ".git"})
-# A longer configuration is not read by the analysis, so it need not be unpacked.
-_MAX_CONFIGURATION = 100_000
+# The analysis reads nothing that is longer, so it need not be unpacked: a configuration, a program, a notebook, a manifest.
+_MAX_BYTES = {
+    **dict.fromkeys((".yaml", ".yml", ".json"), 100_000),
+    ".py": 4 * MAX_ANALYSED_CHARACTERS + 3,
+    ".ipynb": 200_000_000,
+}
+_MAX_MANIFEST = 10_000_000
 # A text has no such ratio; below so many bytes any ratio is harmless.
 _MAX_RATIO = 200
 _FREE_BYTES = 64_000_000
@@ -124,12 +130,12 @@ def unpack(repository: Repository, into: Path, limits: UnpackLimits) -> Unpacked
             patterns = git.patterns(taken)
             if patterns:
                 with git.archive(patterns) as stream:
-                    _take_tar(stream, taken, trusted_links=True)
+                    _take_tar(stream, taken)
         elif repository.path.endswith((".zip", ".whl")):
             _take_zip(repository.path, taken)
         else:
             with _decompressed(repository.path, limits) as stream:
-                _take_tar(stream, taken, trusted_links=False)
+                _take_tar(stream, taken, stream)
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
         raise RefusedError("damaged archive", f"the archive cannot be read: {error}") from None
     except (RuntimeError, OSError) as error:  # a zip file with a password; a stream that is no gzip
@@ -232,29 +238,39 @@ def _folder(top: str, limits: UnpackLimits, left_out: list[tuple[str, str]]) -> 
             elif entry.is_dir():
                 if entry.name not in _EXCLUDED:
                     waiting.append(path)
-            elif entry.is_file() and is_read(path) and _is_worth_reading(path, size := entry.stat().st_size):
+            elif entry.is_file() and is_read(path) and _is_worth_reading(path, size := entry.stat().st_size, left_out):
                 yield path, size
 
 
-def _is_worth_reading(path: str, size: int) -> bool:
-    return size <= _MAX_CONFIGURATION or not path.endswith(_CONFIGURATIONS)
+def _is_worth_reading(path: str, size: int, left_out: list[tuple[str, str]]) -> bool:
+    """Whether the analysis reads a file of this size; one that is too long is told, unless it is a mere configuration."""
+    suffix = os.path.splitext(path)[1]
+    most = _MAX_BYTES.get(suffix, _MAX_MANIFEST)
+    if size > most and suffix not in _CONFIGURATIONS:
+        left_out.append((path, f"has more than {most:,} bytes"))
+    return size <= most
 
 
-def _take_tar(stream: IO[bytes], taken: _Taken, trusted_links: bool) -> None:
-    """The files of a tar stream. In an archive of unknown origin a link out of the folder is a reason to refuse it; git's own
-    archive has the links that people committed, which are left out.
+def _take_tar(stream: Any, taken: _Taken, bounds: _BoundedReader | None = None) -> None:
+    """The files of a tar stream. In an archive of unknown origin, which has bounds, a link out of the folder is a reason to
+    refuse it; git's own archive has the links that people committed, which are left out.
     """
+    declared = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             taken.count_entry()
+            declared += member.size
+            if bounds:
+                bounds.require(declared)
             path = _safe_path(member.name)
             if member.issym() or member.islnk():
-                if not trusted_links and _leaves(path, member.linkname, symbolic=member.issym()):
+                if bounds is None:  # git has told of it
+                    continue
+                if _leaves(path, member.linkname, symbolic=member.issym()):
                     raise RefusedError("unsafe link", f"the link {path[:200]!r} of the archive leaves the folder")
-                if is_read(path):
-                    taken.left_out.append((path, "a link, which is not followed"))
+                taken.left_out += [(path, "a link, which is not followed")] if is_read(path) else []
             elif member.isfile():
-                if is_read(path) and _is_worth_reading(path, member.size):
+                if is_read(path) and _is_worth_reading(path, member.size, taken.left_out):
                     source = archive.extractfile(member)
                     assert source is not None
                     taken.add(path, source)
@@ -282,7 +298,7 @@ def _take_zip(path: str, taken: _Taken) -> None:
                 taken.left_out += [(name, "a link, which is not followed")] if is_read(name) else []
             elif mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise RefusedError("unsafe file", f"{name[:200]!r} of the archive is a device or a pipe")
-            elif not member.is_dir() and is_read(name) and _is_worth_reading(name, member.file_size):
+            elif not member.is_dir() and is_read(name) and _is_worth_reading(name, member.file_size, taken.left_out):
                 if member.file_size > _FREE_BYTES and member.file_size > _MAX_RATIO * member.compress_size:
                     raise RefusedError("bomb", f"{name[:200]!r} of the archive expands more than {_MAX_RATIO} times")
                 with archive.open(member) as source:
@@ -300,17 +316,22 @@ class _BoundedReader:
         self._most_by_ratio = max(_FREE_BYTES, _MAX_RATIO * compressed)
 
     def read(self, size: int = -1) -> bytes:
+        """The next bytes. Raises ``RefusedError`` for too many of them."""
         data = self._stream.read(size)
         self._given += len(data)
-        if self._given > self._most_by_ratio:
-            raise RefusedError("bomb", f"the archive expands more than {_MAX_RATIO} times")
-        if self._given > self._most:
-            raise RefusedError("too large", f"the archive expands to more than {self._most:,} bytes")
+        self.require(self._given)
         return data
+
+    def require(self, size: int) -> None:
+        """Raise ``RefusedError`` if no honest archive has so many bytes."""
+        if size > self._most_by_ratio:
+            raise RefusedError("bomb", f"the archive expands more than {_MAX_RATIO} times")
+        if size > self._most:
+            raise RefusedError("too large", f"the archive expands to more than {self._most:,} bytes")
 
 
 @contextmanager
-def _decompressed(path: str, limits: UnpackLimits) -> Iterator[IO[bytes]]:
+def _decompressed(path: str, limits: UnpackLimits) -> Iterator[_BoundedReader]:
     openers: dict[str, Callable[..., Any]] = {
         ".gz": gzip.open,
         ".tgz": gzip.open,
@@ -319,7 +340,7 @@ def _decompressed(path: str, limits: UnpackLimits) -> Iterator[IO[bytes]]:
     }
     opener = openers.get(os.path.splitext(path)[1], open)
     with opener(path, "rb") as stream:
-        yield _BoundedReader(stream, os.path.getsize(path), limits)  # type: ignore[misc]
+        yield _BoundedReader(stream, os.path.getsize(path), limits)
 
 
 class _Git:
