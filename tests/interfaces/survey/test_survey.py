@@ -164,7 +164,9 @@ def test_brackets_and_memory_cost_a_file_or_a_repository(tmp_path: Path, lint: L
     assert {row["what"] for row in rows(tmp_path / "out", "gaps") if row["kind"] == "syntax"} >= {"deep.py:1"}
     lint("survey", str(large), "-o", str(tmp_path / "small"), "-q", "--memory", "256", "--deadline", "100")
     run = runs(tmp_path / "small")[str(large)]
-    assert (run["status"] in ("failed", "partial"), run["reason"]) == (True, "memory"), run
+    # A long file has a process of its own, which some libraries end where they get no memory.
+    assert (run["status"], run["reason"]) in {("failed", "memory"), ("partial", "memory"), ("partial", "files")}, run
+    assert run["detail"]
     assert run["peak_bytes"] < 256 << 20
 
 
@@ -226,8 +228,9 @@ def test_a_survey_that_is_killed_goes_on(tmp_path: Path, lint: Lint) -> None:
     assert len(list((out / "findings").iterdir())) == 1
 
 
-def test_no_process_outlives_a_survey(tmp_path: Path) -> None:
-    """Neither a helper nor what it has forked: they end with a process that is killed without warning."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_process_outlives_a_survey(number: int, tmp_path: Path) -> None:
+    """Neither a helper nor what it has forked: they end with the process, whether it is killed, ended or interrupted."""
     long = "".join(f"def f{number}(x):\n    return [x.a{number}(y) for y in x]\n\n" for number in range(60_000))
     source = made.folder(tmp_path / "slow", {"a.py": f"import torch\n{long}"})
     mark = f"SURVEY_MARK={tmp_path}"
@@ -243,7 +246,8 @@ def test_no_process_outlives_a_survey(tmp_path: Path) -> None:
         while len(living()) < 3:
             assert process.poll() is None
             time.sleep(0.01)
-        process.kill()
+        process.send_signal(number)
+        process.wait(60)
     for _ in range(500):
         if not living():
             break

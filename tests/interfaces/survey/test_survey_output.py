@@ -21,13 +21,16 @@ pytest.importorskip("duckdb", reason="needs the extra survey (duckdb)")
 Lint = Callable[..., Ran]
 REQUIRES = "torch==2.13.0\n"
 LIGHTNING = """import lightning
+from net import Net
+
+lightning.Trainer().fit(Net())
+"""
+NET = """import lightning
 import torch
 
 class Net(lightning.LightningModule):
     def training_step(self, batch, number):
         return torch.nn.functional.dropout(batch).sum()
-
-lightning.Trainer().fit(Net())
 """
 in_a_browser = [
     pytest.mark.slow,
@@ -49,13 +52,14 @@ def surveyed(place: Path, projects: dict[str, dict[str, str]]) -> str:
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A survey of three projects, and of one that is not there."""
+    """A survey of three projects, of one without torch, and of one that is not there."""
     return surveyed(
         tmp_path_factory.mktemp("survey"),
         {
             "good": {"train.py": STEADY, "requirements.txt": REQUIRES},
             "bad": {**made.PROJECT, "again.py": TRAIN, "requirements.txt": "torch==2.1.0\n"},
-            "light": {"fit.py": LIGHTNING, "requirements.txt": REQUIRES},
+            "light": {"fit.py": LIGHTNING, "net.py": NET, "requirements.txt": REQUIRES},
+            "other": {"print.py": 'import random\nopen("a.txt", "w").write(str(random.random()))\n'},
         },
     )
 
@@ -73,7 +77,7 @@ def test_the_tables(out: str, lint: Lint) -> None:
     found = tables(lint, "show", out)
     summary = {row["what"]: row["number"] for row in found["Survey"]}
     assert (summary["repositories"], summary["failed"], summary["entry points"], summary["reproducible"]) == (
-        4,
+        5,
         1,
         5,
         1,
@@ -98,9 +102,9 @@ def test_the_tables(out: str, lint: Lint) -> None:
 
 
 def test_a_query_of_the_user(out: str, lint: Lint) -> None:
-    asked = "SELECT name, files FROM runs WHERE status = 'ok' ORDER BY files DESC"
+    asked = "SELECT name, files FROM runs WHERE status = 'ok' ORDER BY files DESC, name"
     assert tables(lint, "show", out, "--sql", asked)[""] == [
-        {"name": "bad", "files": 4}, {"name": "good", "files": 1}, {"name": "light", "files": 1},
+        {"name": "bad", "files": 4}, {"name": "light", "files": 2}, {"name": "good", "files": 1}, {"name": "other", "files": 1},
     ]  # fmt: skip
     ran = lint("survey", "show", out, "--sql", "SELECT nothing FROM runs")
     assert (ran.status, ran.out) == (2, "")

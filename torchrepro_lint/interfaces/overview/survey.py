@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,13 +33,50 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.text import with_paths
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.visitor import path_of, split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.timeline import Timeline
     from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.engine.run import Progress
+
+
+# Libraries that train with torch for a program, which need not import torch itself.
+_RUN_ON_TORCH = frozenset(
+    [
+        "accelerate",
+        "catalyst",
+        "composer",
+        "deepspeed",
+        "detectron2",
+        "diffusers",
+        "fairseq",
+        "fastai",
+        "flair",
+        "ignite",
+        "lightning",
+        "lightning_fabric",
+        "mmengine",
+        "monai",
+        "peft",
+        "pytorch_lightning",
+        "pytorch_tabnet",
+        "sb3_contrib",
+        "sentence_transformers",
+        "setfit",
+        "skorch",
+        "speechbrain",
+        "stable_baselines3",
+        "tianshou",
+        "timm",
+        "torch",
+        "torchvision",
+        "transformers",
+        "trl",
+        "ultralytics",
+    ]
+)
 
 
 def entry_records(
@@ -51,10 +89,11 @@ def entry_records(
     entries: list[EntryRecord] = []
     beside: list[Gap] = []
     by_entry = _by_entry(items)
+    torch_files = frozenset(path for path in contexts if _uses_torch(contexts[path]))
     every = ((contexts[path], each) for path in sorted(contexts) for each in contexts[path].project.programs_of(path))
     for context, program in every:
         own = by_entry.get(entry_id(prefix, program), [])
-        entry = guarded(lambda context=context, program=program, own=own: _entry(context, program, own, off, prefix))  # type: ignore[misc]
+        entry = guarded(partial(_entry, context, program, own, off, prefix, torch_files))
         if isinstance(entry, Fault):
             beside.append(Gap("fault", prefix + program.entry.path, f"its run broke off: {entry.message}"))
         elif entry.timeline.moments or entry.timeline.gaps or own:
@@ -62,6 +101,12 @@ def entry_records(
         else:
             beside.append(Gap("idle", entry.name, "it uses no known generator, flag, variable or device"))
     return tuple(entries), tuple(beside)
+
+
+def _uses_torch(context: Context) -> bool:
+    """Whether a file imports torch or a library that runs on it, or is imported by one that imports torch."""
+    imported = {module.partition(".")[0] for module in context.tree.summary.imports}
+    return context.path in context.project.torch_modules or not imported.isdisjoint(_RUN_ON_TORCH)
 
 
 def _by_entry(items: tuple[FindingRecord, ...]) -> dict[str, list[FindingRecord]]:
@@ -73,7 +118,12 @@ def _by_entry(items: tuple[FindingRecord, ...]) -> dict[str, list[FindingRecord]
 
 
 def _entry(
-    context: Context, program: Program, items: list[FindingRecord], off: Collection[str], prefix: str
+    context: Context,
+    program: Program,
+    items: list[FindingRecord],
+    off: Collection[str],
+    prefix: str,
+    torch_files: frozenset[str],
 ) -> EntryRecord:
     found = _prefixed(timeline(context, program), prefix)
     return EntryRecord(
@@ -85,6 +135,7 @@ def _entry(
         program.effects.matters and program.effects.acts,
         cells(context, program, found, items, off),
         found,
+        not torch_files.isdisjoint({program.entry.path, *map(path_of, program.run.functions)}),
     )
 
 

@@ -71,8 +71,8 @@ def _verdict(summary: Summary) -> str:
     figures = summary.figures
     entries, good = figures["entry_points"], figures["reproducible"]
     if not entries:
-        return "No entry point was found whose run saves or measures anything."
-    which = f"{counted(entries, 'entry point')} whose run saves or measures something"
+        return "No entry point was found whose run uses torch, and saves or measures anything."
+    which = f"{counted(entries, 'entry point')} whose run uses torch, and saves or measures something,"
     return f"{good:,} of {which} {'is' if good == 1 else 'are'} reproducible: {good / entries:.1%}."
 
 

@@ -36,8 +36,8 @@ class Summary(NamedTuple):
     versions: tuple[str, ...]
 
 
-# Entry points whose run saves or measures something: the others have nothing to reproduce.
-_MATTERING = "FROM entry_points WHERE matters"
+# Entry points whose run uses torch, and saves or measures something: the others have nothing to reproduce.
+_MATTERING = "FROM entry_points WHERE matters AND uses_torch"
 _REPRODUCIBLE = "count(*) FILTER (verdict = 'reproducible')"
 _FIGURES = f"""SELECT
   (SELECT count(*) FROM runs) AS repositories,
@@ -61,7 +61,7 @@ _FRAMEWORK = f"""SELECT framework, count(DISTINCT repository) AS repositories, c
   {_REPRODUCIBLE} AS reproducible, {_REPRODUCIBLE} / count(*) AS share
 FROM entry_points JOIN (
   SELECT repository, unnest(if(len(frameworks) = 0, ['none of these'], frameworks)) AS framework FROM runs
-) USING (repository) WHERE matters GROUP BY framework ORDER BY "entry points" DESC, framework"""
+) USING (repository) WHERE matters AND uses_torch GROUP BY framework ORDER BY "entry points" DESC, framework"""
 _FAILURES = """SELECT status, reason, count(*) AS repositories, min(repository) AS example, arg_min(detail, repository) AS detail
 FROM runs WHERE reason <> '' GROUP BY status, reason ORDER BY repositories DESC, status, reason"""
 _BY_STATE = ", ".join(f"count(*) FILTER (state = '{state.key}') AS \"{state.word}\"" for state in STATES.values())
@@ -194,7 +194,7 @@ WITH by_path AS (SELECT o.repository AS old, n.repository AS new FROM old_runs o
 SELECT old, new FROM by_path UNION ALL SELECT old, new FROM left_old JOIN left_new USING (name)"""
 _RANK = "CASE state " + " ".join(f"WHEN '{each.key}' THEN {each.rank}" for each in STATES.values()) + " END"
 _CELLS = """CREATE TABLE {side}_cells AS SELECT repository, path, function, control, {rank} AS rank
-FROM (SELECT repository, path, function, unnest(controls, recursive := true) FROM {side}_entry_points WHERE matters)"""
+FROM (SELECT repository, path, function, unnest(controls, recursive := true) FROM {side}_entry_points WHERE matters AND uses_torch)"""
 _CHANGED_CELLS = """CREATE TABLE changed AS SELECT pairs.new AS repository, n.control, sign(n.rank - o.rank)::INTEGER AS change
 FROM pairs JOIN old_cells o ON o.repository = pairs.old
 JOIN new_cells n ON n.repository = pairs.new AND n.path = o.path AND n.function = o.function AND n.control = o.control

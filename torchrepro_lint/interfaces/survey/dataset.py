@@ -49,7 +49,7 @@ TABLES: Mapping[str, pa.Schema] = {
         },
         "entry_points": {
             "id": _TEXT, "path": _TEXT, "function": _TEXT, "torch": _TEXT, "device": _TEXT, "matters": pa.bool_(),
-            "verdict": _TEXT, "unfollowed": _COUNT,
+            "uses_torch": pa.bool_(), "verdict": _TEXT, "unfollowed": _COUNT,
             "controls": _structs(control=_TEXT, state=_TEXT, says=_TEXT, because=_TEXT),
         },
         "gaps": {"kind": _TEXT, "what": _TEXT, "why": _TEXT},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import math
 import os
@@ -38,6 +39,8 @@ _START = "import sys; sys.path[:] = filter(None, sys.path); from torchrepro_lint
 _PATIENCE = 3.0
 # After that its helper has so many seconds to answer before it is ended, too.
 _GRACE = 30.0
+# A helper that is to end has so many seconds.
+_LAST_WORDS = 5.0
 # More bytes of rows are no result.
 _MAX_RESULT = 1 << 29
 # A program that imports what an analysis needs: the helper runs it once, before its first fork.
@@ -130,16 +133,16 @@ class _Helper:
 
     def end(self) -> None:
         """End the process and everything that it started, and remove its files."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):
-                assert pipe is not None
-                pipe.close()
+            self._process.stdin.close()  # at which it ends its child, and itself
+        try:
+            self._process.wait(_LAST_WORDS if FORKS else 0.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _end_late(self) -> None:
@@ -154,16 +157,22 @@ class _Helpers:
         self._lock = threading.Lock()
         self._idle: list[_Helper] = []
         self._all: set[_Helper] = set()
+        self._ended = False
 
-    def take(self) -> _Helper:
-        """A helper without a task, which may be new."""
+    def open(self) -> None:
+        """Let helpers be started again after ``end``."""
+        self._ended = False
+
+    def take(self) -> _Helper | None:
+        """A helper without a task, which may be new; None after ``end``."""
         with self._lock:
+            if self._ended:
+                return None
             if self._idle:
                 return self._idle.pop()
-        helper = _Helper()
-        with self._lock:
+            helper = _Helper()
             self._all.add(helper)
-        return helper
+            return helper
 
     def give_back(self, helper: _Helper) -> None:
         """Keep a helper for the next task."""
@@ -178,13 +187,14 @@ class _Helpers:
     def end(self) -> None:
         """End all helpers, and the tasks that they have."""
         with self._lock:
+            self._ended = True
             every, self._all, self._idle = self._all, set(), []
         for helper in every:
             helper.end()
 
 
 _HELPERS = _Helpers()
-end_helpers = _HELPERS.end
+open_helpers, end_helpers = _HELPERS.open, _HELPERS.end
 atexit.register(end_helpers)
 
 
@@ -192,6 +202,8 @@ def _asked(task: Task) -> _Answer:
     """The answer of a helper to a task; one that dies between two tasks is replaced once."""
     for attempt in (1, 2):
         helper = _HELPERS.take()
+        if helper is None:
+            break
         try:
             answer = helper.ask(task)
         except (EOFError, msgspec.DecodeError):
@@ -206,7 +218,7 @@ def _asked(task: Task) -> _Answer:
                 helper.end()
                 _HELPERS.drop(helper)
             return answer
-    raise AssertionError("unreachable")
+    return _Answer(b"", "crash", "the survey was ended", 0.0, 0)
 
 
 def _too_late(task: Task) -> str:
@@ -328,6 +340,7 @@ def _run_child(task: Task, place: Path, writing: int) -> None:
     """The child's part: limits, the analysis, and the result; it never returns."""
     try:
         os.setpgid(0, 0)
+        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
         _limit(task.limits)
         with os.fdopen(writing, "wb") as pipe:
             pipe.write(packed(analyse(task, place)) + _END)
@@ -342,6 +355,8 @@ def _run_child(task: Task, place: Path, writing: int) -> None:
 
 
 _NO_MEMORY = 101
+# PR_SET_PDEATHSIG of Linux: a signal for when the parent ends, in whatever way.
+_END_WITH_PARENT = 1
 
 
 def _limit(limits: TaskLimits) -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint import __version__
-from torchrepro_lint.interfaces.survey.isolation import end_helpers, isolated, packed, unpacked
+from torchrepro_lint.interfaces.survey.isolation import end_helpers, isolated, open_helpers, packed, unpacked
 from torchrepro_lint.interfaces.survey.task import Result, Task, blank_run, failed
 from torchrepro_lint.source.errors import UsageError
 
@@ -28,6 +28,7 @@ _CONNECT_SECONDS = 30
 
 def local_results(tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
     """The result of each task as it is done, by ``jobs`` processes at a time. No process outlives the iteration."""
+    open_helpers()
     coming = iter(tasks)
     with ThreadPoolExecutor(jobs) as pool:
         try:

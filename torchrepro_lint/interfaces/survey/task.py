@@ -148,8 +148,8 @@ def _analysed(task: Task, scratch: Path, run: Row) -> Result:
         "torch_decided_by": overview.aims[0].decided_by if overview.aims else "",
         "frameworks": sorted({FRAMEWORKS[name] for name, _ in done.packages if name in FRAMEWORKS}),
         "packages": [{"name": name, "files": count} for name, count in done.packages],
-        "entry_points": sum(entry["matters"] for entry in entries),
-        "reproducible": sum(entry["matters"] and entry["verdict"] == "reproducible" for entry in entries),
+        "entry_points": sum(map(_counts, entries)),
+        "reproducible": sum(_counts(entry) and entry["verdict"] == "reproducible" for entry in entries),
         "findings": len(overview.findings),
         **_trouble(done),
     }
@@ -191,6 +191,7 @@ def _entry(entry: EntryRecord) -> Row:
         "torch": entry.torch,
         "device": entry.device,
         "matters": entry.matters,
+        "uses_torch": entry.uses_torch,
         "verdict": _verdict(entry),
         "unfollowed": len(entry.timeline.gaps),
         "controls": [
@@ -198,6 +199,11 @@ def _entry(entry: EntryRecord) -> Row:
             for cell in entry.cells
         ],
     }
+
+
+def _counts(entry: Row) -> bool:
+    """Whether there is something to reproduce: the run uses torch, and saves or measures something."""
+    return bool(entry["matters"] and entry["uses_torch"])
 
 
 def _verdict(entry: EntryRecord) -> str:
