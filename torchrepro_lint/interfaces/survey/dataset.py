@@ -145,7 +145,10 @@ class Dataset:
             connection.execute("SET threads = 1")
             connection.execute("SET autoinstall_known_extensions = false")
             for table, schema in TABLES.items():
-                reader = connection.sql(_merged(self._folder, table, self._parts)).to_arrow_reader(_ROW_GROUP)
+                found = connection.sql(_merged(self._folder, table, self._parts))
+                # Called so before DuckDB 2.
+                batches = found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader
+                reader = batches(_ROW_GROUP)
                 self._write(table, part, schema, (pa.Table.from_batches([batch]).cast(schema) for batch in reader))
         self._commit([part], complete=True)
         self._remove_others()
