@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -307,3 +308,20 @@ def test_a_dataset_of_another_schema_or_none(tmp_path: Path, lint: Lint) -> None
     assert "not the manifest" in lint("survey", "show", str(tmp_path / "out")).err
     (tmp_path / "out" / "survey.json").write_text(json.dumps({**manifest, "version": "0.0.1"}))
     assert "nothing of it is used again" in lint("survey", source, "-o", str(tmp_path / "out"), "--resume").err
+
+
+def test_a_scratch_folder_that_is_tidied_away_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cleaner of temporary files may remove a helper's folder between two tasks."""
+    from torchrepro_lint.interfaces.survey.repositories import named_repositories
+    from torchrepro_lint.interfaces.survey.scheduling import local_results
+    from torchrepro_lint.interfaces.survey.task import Task, TaskLimits
+
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    names = [str(made.folder(tmp_path / f"r{number}")) for number in range(4)]
+    found = []
+    for result in local_results([Task(each, "", False, TaskLimits()) for each in named_repositories(names)], 1):
+        for folder in (tmp_path / "scratch").iterdir():
+            shutil.rmtree(folder, ignore_errors=True)
+        found.append(result.run["repository"])
+    assert found == names

@@ -54,6 +54,18 @@ def test_each_kind_gives_the_files_that_are_read(tmp_path: Path) -> None:
     assert below(tmp_path / "sdist") == {*READ, "PKG-INFO"}
 
 
+def test_only_a_folder_that_holds_all_of_an_archive_is_its_top(tmp_path: Path) -> None:
+    inside = {"code/train.py": "import torch\n"}
+    source = made.folder(tmp_path / "project", inside)
+    beside = made.zipped(tmp_path / "beside.zip", {**inside, "README.md": "Not read.\n"})
+    wheel = made.zipped(tmp_path / "code-1.0-py3-none-any.whl", inside)
+    for number, word in enumerate((source, made.bare(tmp_path / "project.git", source), beside, wheel)):
+        taken(word, tmp_path / str(number))
+        assert below(tmp_path / str(number)) == {"code/train.py"}
+    taken(made.zipped(tmp_path / "wrapped.zip", inside), tmp_path / "wrapped")
+    assert below(tmp_path / "wrapped") == {"train.py"}
+
+
 def test_names_revisions_and_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     source = made.folder(tmp_path / "study")

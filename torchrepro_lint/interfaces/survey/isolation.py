@@ -125,11 +125,18 @@ class _Helper:
     def why(self, task: Task) -> _Answer:
         """The failure of a helper that gave no answer; the helper is gone then."""
         status = self._process.wait() if self._late or self._process.poll() is not None else None
-        errors = Path(self._scratch, "errors").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        errors = self._errors()
         self.end()
         if self._late:
             return _Answer(b"", "deadline", _too_late(task), 0.0, 0)
         return _Answer(b"", "crash", errors[-1] if errors else f"its process ended with status {status}", 0.0, 0)
+
+    def _errors(self) -> list[str]:
+        """What the process has complained of; nothing where somebody has tidied its files away."""
+        try:
+            return Path(self._scratch, "errors").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError:
+            return []
 
     def end(self) -> None:
         """End the process and everything that it started, and remove its files."""
@@ -253,7 +260,7 @@ def serve() -> None:
             task = packed_task._replace(repository=_from_text(packed_task.repository))
             number += 1
             place = scratch / str(number)
-            place.mkdir()
+            place.mkdir(parents=True)
             if not FORKS:
                 _write(channel, msgspec.msgpack.encode(_done_here(task, place)))
                 break

@@ -142,7 +142,8 @@ def unpack(repository: Repository, into: Path, limits: UnpackLimits) -> Unpacked
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise RefusedError("damaged archive", f"the archive cannot be read: {error}") from None
-    _unwrap(into)
+    if repository.kind == "archive" and not repository.path.endswith(".whl") and len(taken.tops) == 1:
+        _unwrap(into)
     return Unpacked(taken.files, taken.bytes, revision, tuple(sorted(taken.left_out)))
 
 
@@ -152,6 +153,8 @@ class _Taken:
     def __init__(self, into: Path, limits: UnpackLimits) -> None:
         self.files = self.bytes = 0
         self.left_out: list[tuple[str, str]] = []
+        # The first parts of the paths of all files, also of those that are not read.
+        self.tops: set[str] = set()
         self._into, self._limits, self._entries = into, limits, 0
 
     def count_entry(self) -> None:
@@ -193,12 +196,9 @@ class _Taken:
 
 
 def _unwrap(into: Path) -> None:
-    """Take the one folder that holds everything, as in an sdist, for the top."""
-    entries = list(into.iterdir())
-    if len(entries) != 1 or not entries[0].is_dir():
-        return
-    (only,) = entries
-    if (only / "__init__.py").exists():  # a package, which is no top
+    """Take the one folder that holds everything, as in an sdist, for the top; but not a package, which is no top."""
+    only = next(into.iterdir(), into)
+    if only == into or not only.is_dir() or (only / "__init__.py").exists():
         return
     moved = into.parent / f"{into.name}.unwrapped"
     only.rename(moved)
@@ -263,6 +263,8 @@ def _take_tar(stream: Any, taken: _Taken, bounds: _BoundedReader | None = None) 
             if bounds:
                 bounds.require(declared)
             path = _safe_path(member.name)
+            if not member.isdir():
+                taken.tops.add(path.partition("/")[0])
             if member.issym() or member.islnk():
                 if bounds is None:  # git has told of it
                     continue
@@ -293,6 +295,8 @@ def _take_zip(path: str, taken: _Taken) -> None:
         for member in archive.infolist():
             taken.count_entry()
             name = _safe_path(member.filename)
+            if not member.is_dir():
+                taken.tops.add(name.partition("/")[0])
             mode = member.external_attr >> 16
             if stat.S_ISLNK(mode):
                 taken.left_out += [(name, "a link, which is not followed")] if is_read(name) else []
