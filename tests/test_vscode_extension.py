@@ -15,11 +15,11 @@ import pytest
 
 from torchrepro_lint import __version__
 from torchrepro_lint.config.settings import DEVICES, OWN_FILE, SEVERITIES
-from torchrepro_lint.interfaces.lsp import client_settings
+from torchrepro_lint.interfaces.lsp import workspace
 
 TOP = Path(__file__).parents[1]
 EXTENSION = TOP / "editors" / "vscode"
-SECTION = client_settings.SECTION
+SECTION = workspace.SECTION
 # The settings that the extension keeps to itself.
 OWN = {"enable", "interpreter", "path", "trace.server"}
 
@@ -37,7 +37,7 @@ def settings() -> dict[str, dict[str, Any]]:
 
 
 def test_the_settings_are_those_of_the_server() -> None:
-    of_server = {re.sub(r"-(.)", lambda found: found[1].upper(), name) for name in client_settings._READERS}
+    of_server = {re.sub(r"-(.)", lambda found: found[1].upper(), name) for name in workspace._READERS}
     assert settings().keys() - OWN == of_server
 
 
@@ -45,18 +45,18 @@ def test_the_choices_and_defaults_are_those_of_the_server() -> None:
     declared = settings()
     assert declared["minSeverity"]["enum"] == [None, *SEVERITIES]
     assert declared["device"]["enum"] == [None, *DEVICES]
-    usual = client_settings.Preferences()
+    usual = workspace.Preferences()
     assert declared["delay"]["default"] == usual.delay * 1000
     assert declared["isolated"]["default"] == usual.isolated
     for name in ("minimum", "maximum"):
-        _, mistakes = client_settings.preferences({"delay": declared["delay"][name]})
+        _, mistakes = workspace.preferences({"delay": declared["delay"][name]})
         assert mistakes == ()
 
 
 @pytest.mark.parametrize("version", ["", "minimum", "2.6", "2.6.1+cu124", "2", "newest", "v2.6"])
 def test_a_version_is_taken_by_both_or_by_none(version: str) -> None:
     pattern = settings()["torchVersion"]["pattern"]
-    _, mistakes = client_settings.preferences({"torchVersion": version or None})  # an empty text is not sent
+    _, mistakes = workspace.preferences({"torchVersion": version or None})  # an empty text is not sent
     assert bool(re.search(pattern, version)) == (mistakes == ())
 
 

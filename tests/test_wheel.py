@@ -64,7 +64,8 @@ def test_the_wheel_brings_one_package_with_the_rules_inside(built: Path) -> None
     assert {top for top in tops if not top.endswith(".dist-info")} == {"torchrepro_lint"}
     assert "torchrepro_lint/py.typed" in names
     assert {
-        f"torchrepro_lint/interfaces/report/{name}" for name in ("page.css", "page.js", "ops_page.css", "ops_page.js")
+        f"torchrepro_lint/interfaces/report/{name}"
+        for name in ("page.css", "page.js", "ops_page.css", "ops_page.js", "survey_page.css")
     } <= set(names)
     assert {f"torchrepro_lint/config/{name}.schema.json" for name in ("torchrepro-lint", "pyproject")} <= set(names)
     rules = {path.relative_to(TOP / "rules").as_posix() for path in TOP.glob("rules/**/*") if path.is_file()}

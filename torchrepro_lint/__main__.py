@@ -22,8 +22,10 @@ def main() -> None:
             raise
         sys.exit(status)
     finally:
-        # The process ends here, so Python need not look for cycles in what is left.
-        gc.freeze()
+        # The process ends here, so Python need not look for cycles in what is left. DuckDB's types are in some, and would
+        # complain that they are left.
+        if "duckdb" not in sys.modules:
+            gc.freeze()
 
 
 def status_of(error: BaseException | None) -> int | str | None:

@@ -17,7 +17,7 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import pages
 from torchrepro_lint.config.settings import _READERS, FORMATS, Settings, parse_settings
 from torchrepro_lint.domain.timeline import KINDS
-from torchrepro_lint.interfaces.cli.app import COMMANDS
+from torchrepro_lint.interfaces.cli.app import EVERY_COMMAND
 from torchrepro_lint.source.files import parse_toml
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -127,7 +127,7 @@ def test_the_first_example_is_accepted() -> None:
 
 
 def test_every_command_has_a_section_with_all_its_options() -> None:
-    for name, command in COMMANDS.items():
+    for name, command in EVERY_COMMAND.items():
         told = section("command-line.md", name)
         options = [
             one
@@ -171,7 +171,7 @@ def test_the_keys_of_a_report_are_told(lint: Callable[..., Ran]) -> None:
 
 
 def test_the_settings_of_the_server_are_told() -> None:
-    from torchrepro_lint.interfaces.lsp.client_settings import _READERS as READERS
+    from torchrepro_lint.interfaces.lsp.workspace import _READERS as READERS
 
     told = first_column(section("editors/index.md", "Settings of the server"))
     assert {re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", key) for key in told} == set(READERS)

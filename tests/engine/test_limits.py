@@ -19,8 +19,7 @@ from torchrepro_lint.engine import read_project
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
 from torchrepro_lint.interfaces.lsp.client import WorkerThread
-from torchrepro_lint.interfaces.lsp.documents import Document
-from torchrepro_lint.interfaces.lsp.workspace import Workspace
+from torchrepro_lint.interfaces.lsp.workspace import Document, Workspace
 from torchrepro_lint.source.text import Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

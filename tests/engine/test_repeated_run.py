@@ -14,8 +14,8 @@ from torchrepro_lint.config.settings import settings_table
 from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.engine import incremental_project
 from torchrepro_lint.engine.diagnostic import RunOutcome
-from torchrepro_lint.engine.repeated_run import RepeatedRun
 from torchrepro_lint.engine.run import run
+from torchrepro_lint.engine.session import RepeatedRun
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 

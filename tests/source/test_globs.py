@@ -15,7 +15,7 @@ import pytest
 from pathspec import GitIgnoreSpec
 
 from matching import steps
-from torchrepro_lint.source.globs import parse_gitignore_line, sequence_with_gaps, wildcard_expression
+from torchrepro_lint.source.patterns import parse_gitignore_line, sequence_with_gaps, wildcard_expression
 
 SEGMENTS = (
     *("a", "b", "ab", "*", "**", "**", "a*", "*b", "*a*", "a*b*", "?", "?b", "[ab]", "[!a]b", "\\a", "\\*", "a?*"),

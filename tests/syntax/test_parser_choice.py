@@ -16,9 +16,7 @@ from conftest import Ran
 from notebooks import notebook
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.session import Session
-from torchrepro_lint.interfaces.lsp.client_settings import Preferences
-from torchrepro_lint.interfaces.lsp.documents import Document
-from torchrepro_lint.interfaces.lsp.workspace import Workspace
+from torchrepro_lint.interfaces.lsp.workspace import Document, Preferences, Workspace
 from torchrepro_lint.syntax import parse
 from torchrepro_lint.syntax.nodes import SyntaxTree
 

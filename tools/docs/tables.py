@@ -79,9 +79,12 @@ def _fix(page: str) -> str:
 
 def _commands() -> str:
     """What each command is for."""
-    from torchrepro_lint.interfaces.cli.app import COMMANDS
+    from torchrepro_lint.interfaces.cli.app import EVERY_COMMAND
 
-    rows = [f"| [`{_program(name)}`](#{name}) | {_purpose(each)} |" for name, each in COMMANDS.items()]
+    rows = [
+        f"| [`{_program(name)}`](#{name.replace(' ', '-')}) | {_purpose(each)} |"
+        for name, each in EVERY_COMMAND.items()
+    ]
     return "\n".join(["| command | what it does |", "|---|---|", *rows, ""])
 
 
@@ -96,9 +99,9 @@ def _purpose(command: click.Command) -> str:
 
 def _options() -> str:
     """A section for each command: its usage, its help and its options."""
-    from torchrepro_lint.interfaces.cli.app import COMMANDS
+    from torchrepro_lint.interfaces.cli.app import EVERY_COMMAND
 
-    return "\n".join(_section(name, command) for name, command in COMMANDS.items())
+    return "\n".join(_section(name, command) for name, command in EVERY_COMMAND.items())
 
 
 def _section(name: str, command: click.Command) -> str:

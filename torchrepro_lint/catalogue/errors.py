@@ -14,8 +14,7 @@ from typing import NamedTuple
 from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names, load, signatures
 from torchrepro_lint.catalogue.rows import Condition, ErrorName, OperationRow, Signature, compatible
 from torchrepro_lint.source.files import documented_versions, release
-from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 
 _NOT_DETERMINISTIC = lazy_pattern(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
 _TYPE = lazy_pattern(r"^.*\b\w*(?:Error|Warning):\s*")

@@ -15,8 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.catalogue.rows import Condition, Signature, read_conditions, read_signature
 from torchrepro_lint.source.files import read_table
-from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 
 # The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.
 LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"

@@ -13,8 +13,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 
 
 class Family(NamedTuple):

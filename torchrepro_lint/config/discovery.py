@@ -23,8 +23,7 @@ from torchrepro_lint.config.roots import (
 from torchrepro_lint.config.settings import OWN_FILE, nearest
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import escaped, escaped_path
-from torchrepro_lint.source.globs import GitignorePattern, parse_gitignore_line
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.patterns import GitignorePattern, lazy_pattern, parse_gitignore_line
 from torchrepro_lint.source.text import Fix
 
 if TYPE_CHECKING:

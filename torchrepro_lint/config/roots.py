@@ -37,6 +37,8 @@ class ConfigOptions(NamedTuple):
     overrides: Callable[[Settings], Settings] = lambda settings: settings
     # Whether ``--torch-version`` is one of the overrides.
     has_torch_version: bool = False
+    # An absolute directory; those above it, which others may own, decide nothing. Empty: all of them are asked.
+    top: str = ""
 
 
 class ProjectRoot(NamedTuple):
@@ -157,6 +159,8 @@ class RootFinder:
 
     def _search(self, directory: str) -> tuple[str, str]:
         parents = [directory, *map(str, Path(directory).parents)]
+        if self._options.top in parents:
+            parents = parents[: parents.index(self._options.top) + 1]
         for parent in parents:
             if (config := self._config(parent)) is not None:
                 return parent, config.name

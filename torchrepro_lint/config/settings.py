@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import load_toml
-from torchrepro_lint.source.globs import parse_gitignore_line
+from torchrepro_lint.source.patterns import parse_gitignore_line
 
 
 def string_list(value: object) -> tuple[str, ...]:

@@ -25,11 +25,11 @@ from torchrepro_lint.domain.loaders.workers import (
     worker_functions,
     worker_seeds,
 )
-from torchrepro_lint.domain.operations.initialised import initialised_attributes
 from torchrepro_lint.domain.rng.feasibility import is_feasible, is_tested
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
+from torchrepro_lint.domain.uninitialised import initialised_attributes
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -33,8 +34,8 @@ from torchrepro_lint.syntax.visitor import bound_arguments, last_identifier, pat
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.nodes import Function
+    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
+    from torchrepro_lint.syntax.nodes import Function, ModuleSummary
     from torchrepro_lint.syntax.use_def import UseDefIndex
 
 
@@ -416,3 +417,60 @@ def _around(spots: UseDefIndex, expression: Expression) -> Iterator[Expression]:
     while spot is not None and spot.parent is not None:
         yield spot.parent
         spot = spots.of(spot.parent)
+
+
+# --- initialisation ---------------------------------------------------------------------------------------------------
+
+# Functions of torch.nn.init that also exist under their old names, without the underscore.
+_OLD = (
+    *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal"),
+    *("orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform"),
+)
+_INIT_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
+
+
+def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
+    """The attributes that the project passes to such functions; empty for a variable of a loop over parameters."""
+    found: set[str] = set()
+    filling = call_candidates(project.resolver, _INIT_WORDS)
+    for path in filling.paths:
+        if not _may_call_init(project.resolver.modules.summary(path), filling.words):
+            continue
+        for site in project.calls_by(path, filling.words):
+            if any(name.startswith("torch.nn.init.") for name in site.names):
+                for arg in site.call.args[:1]:
+                    if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
+                        found.add(_initialised_attribute(project, path, arg.value))
+    return frozenset(found)
+
+
+def _may_call_init(summary: ModuleSummary, words: frozenset[str]) -> bool:
+    """Whether a file may call functions of ``torch.nn.init``: it reads from ``init``, or imports it or one of its functions."""
+    imported = {part for name in summary.imports for part in name.split(".")}
+    return bool(summary.stars) or "init" in summary.inner or "init" in imported or not words.isdisjoint(imported)
+
+
+def _initialised_attribute(project: ProgramIndex, path: str, value: Ref) -> str:
+    """The attribute of a module that is initialised; empty for a variable of a loop over ``parameters()``: any."""
+    if value.path:
+        return "" if value.path[-1] == "data" else value.path[-1] if _is_any_module(project, path, value) else "?"
+    for root in value.roots:
+        for how, source in project.resolver.assigned(f"{path}{root}"):
+            match source:
+                case Call(func=Ref(path=(*_, "parameters" | "named_parameters"))) if how == "[]":
+                    return ""
+    return "?"
+
+
+def _is_any_module(project: ProgramIndex, path: str, value: Ref) -> bool:
+    """Whether ``module.weight`` is of a module in a traversal, as by ``apply`` and ``modules()``: a parameter of a
+    function outside classes, or a loop variable.
+    """
+    for root in value.roots:
+        name = f"{path}{root}"
+        if any(how == "[]" for how, _ in project.resolver.assigned(name)):
+            return True
+        function = name.partition(".<locals>.")[0]
+        if any(not each.owner and each.params for each in project.resolver.functions(function)):
+            return True
+    return False

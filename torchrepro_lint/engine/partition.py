@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import re
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from torchrepro_lint.query.fixpoint import UnionFind
 from torchrepro_lint.resolve.search_path import ModuleTree, places_of
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.files import join_path, top_folders
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Constant, ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 # Garbage is collected after so many released files: a collection takes a while, whatever it finds.
 _GARBAGE_FILES = 100
-_WORD = re.compile(r"[^\W\d]\w*")
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+_WORD = lazy_pattern(r"[^\W\d]\w*")
+_DOTTED = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 
 class LinkStore(Protocol):

@@ -14,7 +14,7 @@
 - ``is_notebook`` of ``files``: a notebook by its name
 - ``file_signature``, ``FileSignature``, ``unchanged``, ``digest`` of ``files``: whether a file has changed
 - ``load_toml``, ``parse_toml``, ``read_table``, ``rules_dir``, ``documented_versions``, ``release`` of ``files``: TOML, shipped tables
-- ``parse_gitignore_line``, ``wildcard_expression``, ``sequence_with_gaps``, ``split_at_gaps`` of ``globs``: linear-time wildcards
+- ``parse_gitignore_line``, ``wildcard_expression``, ``sequence_with_gaps``, ``split_at_gaps`` of ``patterns``: linear-time wildcards, regular expressions compiled late
 - ``join_path``, ``parent_folders``, ``top_folders`` of ``files``: arithmetic on paths below a root
 - ``UsageError``, ``Fault`` of ``errors``: what goes wrong, as values
 - ``escaped``, ``escaped_message``, ``escaped_path``, ``escaped_line``, ``without_workflow_commands`` of ``errors``: untrusted text on one line

@@ -18,8 +18,7 @@ from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluat
 from torchrepro_lint.catalogue.loaders import loader_kinds
 from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.source.globs import wildcard_expression
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import (
     Arg,

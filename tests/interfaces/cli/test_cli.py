@@ -420,10 +420,10 @@ def test_help_is_a_word_for_the_option(project: Maker, lint: Lint) -> None:
 
 
 def test_each_option_of_a_command_is_in_its_help_once(lint: Lint) -> None:
-    from torchrepro_lint.interfaces.cli.app import COMMANDS
+    from torchrepro_lint.interfaces.cli.app import EVERY_COMMAND
 
-    for name, command in COMMANDS.items():
-        shown = lint(name, "--help").out
+    for name, command in EVERY_COMMAND.items():
+        shown = lint(*name.split(), "--help").out
         rows = [line.split() for line in shown.splitlines() if line.startswith("  -")]
         options = [
             one for one in command.params if one.param_type_name == "option" and not getattr(one, "hidden", False)

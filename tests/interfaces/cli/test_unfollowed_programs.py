@@ -15,7 +15,7 @@ import pytest
 from conftest import Ran
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.engine.repeated_run import RepeatedRun
+from torchrepro_lint.engine.session import RepeatedRun
 from torchrepro_lint.interfaces.cli.app import FORMATS
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -12,7 +12,7 @@ pytest.importorskip("pygls", reason="the extra lsp is not installed")
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import find, url
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.interfaces.lsp.hover import MOST, hover_text
+from torchrepro_lint.interfaces.lsp.language_features import MOST, hover_text
 from torchrepro_lint.source.text import Fix, NoFix, Position, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
 

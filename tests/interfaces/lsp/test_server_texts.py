@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from torchrepro_lint.interfaces.lsp.documents import ENCODINGS, length_in_units
 from torchrepro_lint.interfaces.lsp.text_documents import OpenTexts
+from torchrepro_lint.interfaces.lsp.workspace import ENCODINGS, length_in_units
 
 URI = "file:///a%20b.py"
 _TEXT = st.text(st.sampled_from("ab \n\r\f\x0b\x85\u2028é\U0001f600"), max_size=12)

@@ -14,9 +14,15 @@ from benchmarks.keystrokes import keystrokes
 from torchrepro_lint.domain.project import Project as AnalysedProject
 from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
-from torchrepro_lint.interfaces.lsp.client_settings import Preferences, preferences
-from torchrepro_lint.interfaces.lsp.documents import CellText, Document, encode_text, notebook_data
-from torchrepro_lint.interfaces.lsp.workspace import Workspace
+from torchrepro_lint.interfaces.lsp.workspace import (
+    CellText,
+    Document,
+    Preferences,
+    Workspace,
+    encode_text,
+    notebook_data,
+    preferences,
+)
 from torchrepro_lint.syntax.nodes import SyntaxTree
 
 Project = Callable[[Mapping[str, str | bytes]], Path]

@@ -12,8 +12,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.source.globs import sequence_with_gaps, split_at_gaps
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.patterns import lazy_pattern, sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,

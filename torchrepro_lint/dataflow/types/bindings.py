@@ -1,4 +1,5 @@
-"""Bindings: the definitions of variables in a type environment, as assignment targets, mutations and tests make them.
+"""Bindings: the definitions of variables in a type environment, as assignment targets, mutations and tests make them, with nullability:
+which variables tests have shown not to be None (whether a value may be None at all is ``AbstractValue.optional``).
 
 A program point is a file with the bindings there, and how many more calls may be followed from it.
 """
@@ -16,6 +17,7 @@ from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Collection,
+    Constant,
     Expression,
     ExpressionStatement,
     Function,
@@ -285,4 +287,31 @@ def _names_bound(target: Expression | None) -> list[str]:
             return [name for item in items for name in _names_bound(item)]
         case Operation(op="*", operands=(inner,)):
             return _names_bound(inner)
+    return []
+
+
+# --- nullability -----------------------------------------------------------------------------------------------------
+
+
+def assume(test: Expression, env: TypeEnvironment, *, truth: bool) -> TypeEnvironment:
+    """The type environment where a test holds, or fails, with the variables that are then not None."""
+    tested = [env[root] for root in _excluded(test, truth=truth) if root in env]
+    known = given_bindings(env)
+    new = tuple(each for each in tested if each not in known)
+    return {**env, NOT_NONE: Binding(NOT_NONE, predecessors=(*known, *new))} if new else env
+
+
+def _excluded(test: Expression, *, truth: bool) -> list[str]:
+    """The variables that are not None where a test holds, or fails."""
+    match test:
+        case Ref(roots=(root,), path=()) if truth:
+            return [root]
+        case Operation(op="not", operands=(inner,)):
+            return _excluded(inner, truth=not truth)
+        case Operation(op="and" | "or" as op, operands=operands) if (op == "and") is truth:
+            return [root for each in operands for root in _excluded(each, truth=truth)]
+        case Operation(
+            op="is" | "is not" | "==" | "!=" as op, operands=(Ref(roots=(root,), path=()), Constant(value=None))
+        ) if (op in ("is not", "!=")) is truth:
+            return [root]
     return []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import DTYPES
+from torchrepro_lint.dataflow.types.bindings import assume
 from torchrepro_lint.dataflow.types.lattice import (
     UNKNOWN,
     AbstractValue,
@@ -21,7 +22,6 @@ from torchrepro_lint.dataflow.types.lattice import (
     promoted_dtype,
     tensor,
 )
-from torchrepro_lint.dataflow.types.nullability import assume
 from torchrepro_lint.dataflow.types.reshaping import broadcast
 from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Operation, Ref

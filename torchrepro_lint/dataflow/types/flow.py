@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.types.bindings import (
     TypeEnvironment,
     after_escape,
     after_mutation,
+    assume,
     bind_target,
     element_targets,
     escaping_containers,
@@ -22,7 +23,6 @@ from torchrepro_lint.dataflow.types.bindings import (
     join_environments,
     variables_of_loop,
 )
-from torchrepro_lint.dataflow.types.nullability import assume
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,

@@ -10,5 +10,4 @@
 - ``why_not_strict`` and ``why_not_strict_in`` of ``strict_mode``: what speaks against turning strict mode on.
 - ``has_distinct_indices`` of ``distinct_indices`` and ``is_order_free`` of ``order_free``: whether the order makes no difference.
 - ``tensor_argument`` and ``uses_component`` of ``condition_variables``: a call's arguments, and the use of its result.
-- ``initialised_attributes`` of ``initialised``: what ``torch.nn.init`` fills.
 """

@@ -5,6 +5,7 @@
 - ``Command``, ``option_group``, ``shared_options`` of ``options``: options by group, the help that shows them, completion.
 - ``Arguments``, ``RuleOverrides`` of ``arguments``: the parsed options, and how they override the settings files.
 - ``run_check``, ``watch`` of ``check``: the command ``check``, once or after each change.
+- ``SURVEY_COMMANDS``, ``survey`` of ``survey``: the commands about many repositories.
 - ``run_report``, ``run_trace`` of ``reports``; ``run_explain``, ``run_ops`` of ``catalogue_commands``: the other commands.
 - ``out``, ``note``, ``save``, ``progress`` of ``terminal``: output to the standard streams and to files.
 """

@@ -18,6 +18,7 @@ import click
 from torchrepro_lint import __version__
 from torchrepro_lint.interfaces.cli.options import (
     CONTEXT,
+    DELETED,
     SEVERITIES,
     TARGET_OPTIONS,
     Command,
@@ -28,13 +29,15 @@ from torchrepro_lint.interfaces.cli.options import (
     option_group,
     output_option,
     shared_options,
+    working_directory_is_deleted,
 )
+from torchrepro_lint.interfaces.cli.survey import SURVEY_COMMANDS, survey
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 # Equal to ``FORMATS`` of ``config.settings``, which imports more than --help needs.
 FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 # The keys of ``COMMANDS`` below.
-COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "trace")
+COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "survey", "trace")
 _COLOR: dict[str, Any] = {
     "type": Word(("auto", "always", "never")),
     "default": "auto",
@@ -291,6 +294,7 @@ _COMMANDS_HELP = (
     ("rule [CODE]", "explain a rule, or list all rules"),
     ("trace ENTRY", "show what a run does to generators and flags, in order"),
     ("report [PATHS]", "write a page on a project: runs, findings, operations"),
+    ("survey REPOS", "report on many repositories, into a dataset"),
     ("explain MESSAGE", "explain an error of torch about determinism"),
     ("ops [NAME]", "show how operations of torch behave, release by release"),
     ("schema", "print the JSON Schema of the settings, for editors"),
@@ -308,8 +312,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     from torchrepro_lint.source.errors import UsageError
 
     given = _without_help_word(sys.argv[1:] if arguments is None else arguments)
-    named = given[0] if given and given[0] in COMMANDS else ""
-    command, words = (COMMANDS[named], given[1:]) if named else (check, given)
+    named = next((name for count in (2, 1) if (name := " ".join(given[:count])) in EVERY_COMMAND), "")
+    command, words = (EVERY_COMMAND[named], given[len(named.split()) :]) if named else (check, given)
     if is_subcommand_completion(os.environ):
         command, named = click.Group(commands=COMMANDS), ""
     try:
@@ -325,7 +329,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.Abort:
         status = 130
     except OSError as error:
-        status = _fail(_GONE) if _is_homeless() else _help_not_written(error)
+        status = _fail(DELETED) if working_directory_is_deleted() else _help_not_written(error)
     sys.exit(status or 0)
 
 
@@ -369,18 +373,6 @@ def _fail(message: str) -> int:
 
     note(f"torchrepro-lint: {' '.join(message.split())}")
     return 2
-
-
-_GONE = "the working directory has been deleted; change to another one first"
-
-
-def _is_homeless() -> bool:
-    """Whether the working directory has been deleted, or cannot be read any more: every path needs it."""
-    try:
-        os.getcwd()
-    except OSError:
-        return True
-    return False
 
 
 def _help_not_written(error: OSError) -> int:
@@ -496,5 +488,8 @@ COMMANDS: dict[str, click.Command] = {
     "rule": rule,
     "schema": schema,
     "server": server,
+    "survey": survey,
     "trace": trace,
 }
+# Also those that two words call.
+EVERY_COMMAND: dict[str, click.Command] = dict(sorted({**COMMANDS, **SURVEY_COMMANDS}.items()))

@@ -33,7 +33,7 @@ from torchrepro_lint.source.errors import UsageError, escaped_path
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.baseline import Baseline
-    from torchrepro_lint.engine.repeated_run import RepeatedRun
+    from torchrepro_lint.engine.session import RepeatedRun
 
 
 STDIN = "-"
@@ -92,7 +92,7 @@ class _Repeated:
 
     def _run(self) -> RepeatedRun:
         if self._known is None:
-            from torchrepro_lint.engine.repeated_run import RepeatedRun  # imports all rules
+            from torchrepro_lint.engine.session import RepeatedRun  # imports all rules
 
             gc.disable()  # see ``RepeatedRun.settle``
             means = ReadOptions(0, not self._arguments.no_cache, self._arguments.cache_dir)

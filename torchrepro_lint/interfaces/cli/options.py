@@ -5,6 +5,7 @@ Only click is imported here, so that ``--help`` is quick.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -228,3 +229,15 @@ _SHARED = (
     _settings("--isolated", is_flag=True, help="Ignore all settings files."),
     *TARGET_OPTIONS,
 )
+
+
+DELETED = "the working directory has been deleted; change to another one first"
+
+
+def working_directory_is_deleted() -> bool:
+    """Whether the working directory has been deleted, or cannot be read any more: every path needs it."""
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False

@@ -112,10 +112,13 @@ def width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def progress(total: int) -> Callable[[], None]:
+def progress(
+    total: int, done_so_far: str = "files read", when_done: str = "Checking {} files ..."
+) -> Callable[[], None]:
     """A function to call after each of ``total`` files that is read: on a terminal it draws a bar once a second has passed.
 
     When all are read, a line says that they are being checked, until something else is written or ``clear_status`` is called.
+    For another piece of work the texts are others; ``when_done`` may be empty.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return lambda: None
@@ -127,11 +130,11 @@ def progress(total: int) -> Callable[[], None]:
         done += 1
         now = time.monotonic()
         if done == total and (now - started >= _PATIENCE or total >= _MANY):
-            _show_status(f"Checking {total} files ...")
+            _show_status(when_done.format(f"{total}"))
         elif done < total and now - started >= _PATIENCE and now - drawn >= _REDRAW:
             drawn = now
             full = _WIDTH * done // total
-            _show_status(f"[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total} files read")
+            _show_status(f"[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total} {done_so_far}")
 
     return advance
 

@@ -3,9 +3,10 @@
 It speaks the Language Server Protocol (LSP) through pygls. The public function is ``serve`` of ``handlers``. Inside:
 
 - ``Server`` of ``server``: the state of one connection; hands document changes to the workspace, publishes diagnostics.
-- ``Workspace`` of ``workspace``: the open documents and their projects, without a word of the protocol.
+- ``Workspace``, ``Document``, ``Preferences`` of ``workspace``: the open documents, their projects and settings, without a word of the
+  protocol.
 - ``LanguageFeatures`` of ``language_features``: diagnostics, hover and code actions of a document, as LSP types.
-- ``hover_text`` of ``hover``: the text of a hover.
+- ``hover_text`` of ``language_features``: the text of a hover.
 - ``Client`` of ``client``: the editor's capabilities, and requests and notifications to it.
 - ``OpenTexts``, ``PositionMapper`` of ``text_documents``: texts as the editor has them, and offsets as LSP positions.
 """

@@ -18,7 +18,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from torchrepro_lint.engine.limits import guarded
-from torchrepro_lint.interfaces.lsp.client_settings import SECTION
+from torchrepro_lint.interfaces.lsp.workspace import SECTION
 from torchrepro_lint.source.errors import Fault
 
 _T = TypeVar("_T")

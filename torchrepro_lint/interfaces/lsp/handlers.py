@@ -10,10 +10,8 @@ from typing import BinaryIO, cast
 from lsprotocol import types
 
 from torchrepro_lint.interfaces.lsp import messages
-from torchrepro_lint.interfaces.lsp.client_settings import SECTION
-from torchrepro_lint.interfaces.lsp.documents import Document, encode_text, notebook_data
-from torchrepro_lint.interfaces.lsp.protocol import MessageReader
-from torchrepro_lint.interfaces.lsp.server import Server, to_path
+from torchrepro_lint.interfaces.lsp.server import MessageReader, Server, to_path
+from torchrepro_lint.interfaces.lsp.workspace import SECTION, Document, encode_text, notebook_data
 
 
 def serve() -> int:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from lsprotocol import types
 
 from torchrepro_lint.engine.parsed_file import ParsedFile
-from torchrepro_lint.interfaces.lsp.documents import CellText, Document, length_in_units, offset
+from torchrepro_lint.interfaces.lsp.workspace import CellText, Document, length_in_units, offset
 from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.source.text import Lines, Position, Span
 

@@ -1,25 +1,192 @@
-"""The workspace: the folders and documents that are open in an editor, the project of each, and its diagnostics.
+"""The workspace: the folders and documents that are open in an editor, the project of each, its settings and its diagnostics.
 
-Nothing here knows the protocol. Changes of documents are recorded at once, and analysed when a report is asked for.
+Nothing here knows the protocol. Changes of documents are recorded at once, and analysed when a report is asked for. An open document
+is the bytes that saving it would write, and goes through the same reader as a file; columns are converted between code points and the
+LSP position encodings: UTF-8 bytes, UTF-16 code units, UTF-32. ``Preferences`` are the options that an editor may send.
 """
 
 from __future__ import annotations
 
 import gc
+import io
+import json
 import os
+import tokenize
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
-from torchrepro_lint.config.roots import FallbackRoot, RootFinder, fallback_root
-from torchrepro_lint.config.settings import settings_table
+from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot, RootFinder, fallback_root
+from torchrepro_lint.config.settings import (
+    DEVICES,
+    SEVERITIES,
+    boolean,
+    did_you_mean,
+    one_of,
+    one_string,
+    parse_torch_version,
+    settings_table,
+    string_list,
+)
 from torchrepro_lint.engine.import_closure import with_imported_files
 from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
-from torchrepro_lint.interfaces.lsp.client_settings import Preferences
-from torchrepro_lint.interfaces.lsp.documents import Document
+from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.source.text import Lines
+
+SECTION = "torchrepro-lint"
+
+
+class Preferences(NamedTuple):
+    """The client settings for one folder; ``delay`` is in seconds."""
+
+    overrides: RuleOverrides = RuleOverrides()
+    config: str | None = None
+    isolated: bool = False
+    delay: float = 0.2
+
+    def same_findings(self, other: Preferences) -> bool:
+        """Whether other settings lead to the same findings."""
+        return self._replace(delay=0) == other._replace(delay=0)
+
+    def options(self, folder: str) -> ConfigOptions:
+        """The options for finding settings files; ``config`` is relative to the folder."""
+        config = Path(folder, self.config) if self.config else None
+        return ConfigOptions(config, self.isolated and not config, self.overrides.apply_to)
+
+
+def preferences(data: Any) -> tuple[Preferences, tuple[str, ...]]:
+    """The settings in an editor's JSON, and a line on each that cannot be used; keys may be in camel case.
+
+    The settings may stand under the server's name.
+    """
+    if isinstance(data, dict) and isinstance(data.get(SECTION), dict):
+        data = data[SECTION]
+    if data is None or (isinstance(data, list) and not data):  # what Lua makes of an empty table
+        data = {}
+    if not isinstance(data, dict):
+        return Preferences(), (f"the editor's settings of {SECTION}: expected a table",)
+    values: dict[str, Any] = {}
+    mistakes = []
+    for key, value in data.items():
+        name = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in str(key)).replace("_", "-")
+        reader = _READERS.get(name)
+        if reader is None:
+            mistakes.append(f"the editor's settings: {key}: unknown key{did_you_mean(name, _READERS)}")
+        elif value is not None:
+            try:
+                values[name.replace("-", "_")] = reader(value)
+            except (TypeError, ValueError) as error:
+                mistakes.append(f"the editor's settings: {key}: {error}")
+    own = {name: values.pop(name) for name in ("config", "isolated", "delay") if name in values}
+    return Preferences(RuleOverrides(**values), **own), tuple(mistakes)
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 60_000:
+        raise ValueError("expected milliseconds, 0 to 60000")
+    return value / 1000
+
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "select": string_list,
+    "extend-select": string_list,
+    "ignore": string_list,
+    "min-severity": one_of(*SEVERITIES),
+    "torch-version": parse_torch_version,
+    "device": one_of(*DEVICES),
+    "config": one_string,
+    "isolated": boolean,
+    "delay": _seconds,
+}
+
+
+_UTF8 = ("utf-8", "utf-8-sig")
+
+
+class Document(NamedTuple):
+    """An open file: its absolute path, the bytes that saving would write, and its URI.
+
+    ``cells`` are the URIs of all cells of a notebook that is open as one, in order; None for a text. ``version`` is the
+    editor's count of changes, where it keeps one.
+    """
+
+    path: str
+    data: bytes
+    uri: str
+    cells: tuple[str, ...] | None = None
+    version: int | None = None
+
+
+class CellText(NamedTuple):
+    """A notebook cell as an editor has it: its URI, whether it is code, its language, text and metadata."""
+
+    uri: str
+    is_code: bool
+    language: str
+    text: str
+    metadata: Any = None
+
+
+def encode_text(text: str) -> bytes:
+    """A text in the encoding that it declares, or in UTF-8 where that fails."""
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data if encoding in _UTF8 else text.encode(encoding)
+    except (SyntaxError, LookupError, ValueError):
+        return data
+
+
+def notebook_data(cells: Iterable[CellText], metadata: Any) -> bytes:
+    """The JSON of a notebook with these cells."""
+    found = [_cell(each) for each in cells]
+    metadata = metadata if isinstance(metadata, dict) else {}
+    # Editors wrap the metadata of the file.
+    metadata = metadata["metadata"] if isinstance(metadata.get("metadata"), dict) else metadata
+    return json.dumps({"cells": found, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}).encode("ascii")
+
+
+def _cell(cell: CellText) -> dict[str, Any]:
+    if not cell.is_code:
+        return {"cell_type": "markdown", "metadata": {}, "source": cell.text}
+    metadata = {} if cell.language == "python" else {"vscode": {"languageId": cell.language}}
+    return {"cell_type": "code", "metadata": metadata, "outputs": [], "source": cell.text}
+
+
+ENCODINGS = ("utf-8", "utf-16", "utf-32")
+_LAST_NARROW = "\uffff"
+
+
+def length_in_units(text: str, encoding: str) -> int:
+    """The length of a text in the units of one of ``ENCODINGS``."""
+    if encoding == "utf-32" or text.isascii():
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) + sum(letter > _LAST_NARROW for letter in text)
+
+
+def code_points(text: str, count: int, encoding: str) -> int:
+    """The number of whole code points in the first ``count`` units of a text; all where there are fewer."""
+    if encoding == "utf-32" or text.isascii():
+        return min(count, len(text))
+    seen = 0
+    for number, letter in enumerate(text):
+        seen += length_in_units(letter, encoding)
+        if seen > count:
+            return number
+    return len(text)
+
+
+def offset(lines: Lines, row: int, column: int, encoding: str) -> int:
+    """The offset of a position in a text, or the nearest one; rows count from 0, columns from 0 in units."""
+    if row >= len(lines):
+        return len(lines.text)
+    return lines.offset(row + 1, code_points(lines.line(row + 1), column, encoding) + 1)
 
 
 def unmarked_project(path: str, folder: str) -> FallbackRoot:

@@ -68,8 +68,12 @@ _MOST_NAMED = 5
 _TOOLS = ("__pycache__", "node_modules")
 
 
-def gaps(checker: Checker, parts: Partition, hidden: Mapping[str, int], prefix: str) -> Iterator[Gap]:
-    """The gaps of one project; ``hidden`` counts by path the findings that comments suppress."""
+def gaps(
+    checker: Checker, parts: Partition, hidden: Mapping[str, int], packages: Mapping[str, int], prefix: str
+) -> Iterator[Gap]:
+    """The gaps of one project; ``hidden`` counts by path the findings that comments suppress, ``packages`` are those of
+    ``imported_packages``.
+    """
     tree = checker.tree
     for path, _ in tree.given:
         reading = parts.files.get(path)
@@ -86,7 +90,10 @@ def gaps(checker: Checker, parts: Partition, hidden: Mapping[str, int], prefix: 
         yield Gap("ignored", pattern, f"per-file-ignores: {', '.join(selectors)}")
     if settings.min_severity != "note":
         yield Gap("ignored", f"below {settings.min_severity}", "min-severity")
-    yield from _packages(tree, parts)
+    if packages:
+        named = ", ".join(f"{name} ({packages[name]})" for name in sorted(packages))
+        why = "only the tool's tables describe them; the number of files that import each one is in brackets"
+        yield Gap("package", named, why)
 
 
 def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
@@ -150,8 +157,8 @@ def _entries_of(directory: str) -> Sequence[os.DirEntry[str]]:
         return ()
 
 
-def _packages(tree: ProjectTree, parts: Partition) -> Iterator[Gap]:
-    """Third-party packages that the given files import; only the catalogue knows them."""
+def imported_packages(tree: ProjectTree, parts: Partition) -> Counter[str]:
+    """The number of given files that import each third-party package; only the catalogue knows these."""
     standard = frozenset(sys.stdlib_module_names) | _VERSION_DEPENDENT_MODULES | {"torch"}
     files: Counter[str] = Counter()
     for path, _ in tree.given:
@@ -159,10 +166,7 @@ def _packages(tree: ProjectTree, parts: Partition) -> Iterator[Gap]:
             modules = {each for each in reading.facts.summary.imports if not each.startswith(".")}
             own = {each.partition(".")[0] for each in modules if parts.of(path).resolver.modules.loaded(path, each)}
             files.update({each.partition(".")[0] for each in modules} - own - standard)
-    if files:
-        named = ", ".join(f"{name} ({files[name]})" for name in sorted(files))
-        why = "only the tool's tables describe them; the number of files that import each one is in brackets"
-        yield Gap("package", named, why)
+    return files
 
 
 def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Gap]:

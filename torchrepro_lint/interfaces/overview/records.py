@@ -98,7 +98,8 @@ class Cell(NamedTuple):
 
 class EntryRecord(NamedTuple):
     """An entry point; ``function`` is empty where it is the module itself. ``matters`` says whether its run saves or
-    measures anything. ``cells`` are in the order of ``CONTROLS``.
+    measures anything, ``uses_torch`` whether it reaches a file that imports torch, or a library that runs on it. ``cells`` are in
+    the order of ``CONTROLS``.
     """
 
     id: str
@@ -109,6 +110,7 @@ class EntryRecord(NamedTuple):
     matters: bool
     cells: tuple[Cell, ...]
     timeline: Timeline
+    uses_torch: bool = True
 
     @property
     def name(self) -> str:

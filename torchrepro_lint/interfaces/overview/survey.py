@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ParsedProject, ReadOptions, read_tree
 from torchrepro_lint.engine.run import TreeReport, gc_disabled, prepare, report_on
 from torchrepro_lint.interfaces.overview.cells import cells
-from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, rules_off
+from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, imported_packages, rules_off
 from torchrepro_lint.interfaces.overview.operation_uses import operation_uses, release_shifts
 from torchrepro_lint.interfaces.overview.records import (
     EntryRecord,
@@ -33,13 +34,50 @@ from torchrepro_lint.interfaces.overview.records import (
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.text import with_paths
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.visitor import path_of, split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.timeline import Timeline
     from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.engine.run import Progress
+
+
+# Libraries that train with torch for a program, which need not import torch itself.
+_RUN_ON_TORCH = frozenset(
+    [
+        "accelerate",
+        "catalyst",
+        "composer",
+        "deepspeed",
+        "detectron2",
+        "diffusers",
+        "fairseq",
+        "fastai",
+        "flair",
+        "ignite",
+        "lightning",
+        "lightning_fabric",
+        "mmengine",
+        "monai",
+        "peft",
+        "pytorch_lightning",
+        "pytorch_tabnet",
+        "sb3_contrib",
+        "sentence_transformers",
+        "setfit",
+        "skorch",
+        "speechbrain",
+        "stable_baselines3",
+        "tianshou",
+        "timm",
+        "torch",
+        "torchvision",
+        "transformers",
+        "trl",
+        "ultralytics",
+    ]
+)
 
 
 def entry_records(
@@ -52,10 +90,11 @@ def entry_records(
     entries: list[EntryRecord] = []
     beside: list[Gap] = []
     by_entry = _by_entry(items)
+    torch_files = frozenset(path for path in contexts if _uses_torch(contexts[path]))
     every = ((contexts[path], each) for path in sorted(contexts) for each in contexts[path].project.programs_of(path))
     for context, program in every:
         own = by_entry.get(entry_id(prefix, program), [])
-        entry = guarded_analysis(partial(_entry, context, program, own, off, prefix))
+        entry = guarded_analysis(partial(_entry, context, program, own, off, prefix, torch_files))
         if isinstance(entry, Fault):
             beside.append(Gap("fault", prefix + program.entry.path, f"its run broke off: {entry.message}"))
         elif entry.timeline.moments or entry.timeline.gaps or own:
@@ -63,6 +102,12 @@ def entry_records(
         else:
             beside.append(Gap("idle", entry.name, "it uses no known generator, flag, variable or device"))
     return tuple(entries), tuple(beside)
+
+
+def _uses_torch(context: Context) -> bool:
+    """Whether a file imports torch or a library that runs on it, or is imported by one that imports torch."""
+    imported = {module.partition(".")[0] for module in context.tree.summary.imports}
+    return context.path in context.project.torch_modules or not imported.isdisjoint(_RUN_ON_TORCH)
 
 
 def _by_entry(items: tuple[FindingRecord, ...]) -> dict[str, list[FindingRecord]]:
@@ -74,7 +119,12 @@ def _by_entry(items: tuple[FindingRecord, ...]) -> dict[str, list[FindingRecord]
 
 
 def _entry(
-    context: Context, program: Program, items: list[FindingRecord], off: Collection[str], prefix: str
+    context: Context,
+    program: Program,
+    items: list[FindingRecord],
+    off: Collection[str],
+    prefix: str,
+    torch_files: frozenset[str],
 ) -> EntryRecord:
     found = _prefixed(timeline(context, program), prefix)
     return EntryRecord(
@@ -86,6 +136,7 @@ def _entry(
         program.effects.matters and program.effects.acts,
         cells(context, program, found, items, off),
         found,
+        not torch_files.isdisjoint({program.entry.path, *map(path_of, program.run.functions)}),
     )
 
 
@@ -109,11 +160,14 @@ def _prefixed(found: Timeline, prefix: str) -> Timeline:
 
 
 class Survey(NamedTuple):
-    """An overview, notes for the user, and the errors that make a run fail."""
+    """An overview, notes for the user, and the errors that make a run fail; ``packages`` are those of others that the files
+    import, by name, with the number of files.
+    """
 
     overview: Overview
     notes: tuple[str, ...]
     errors: tuple[str, ...]
+    packages: tuple[tuple[str, int], ...] = ()
 
 
 class _ProjectSurvey(NamedTuple):
@@ -128,6 +182,7 @@ class _ProjectSurvey(NamedTuple):
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
+    packages: Counter[str]
 
 
 def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, means: ReadOptions) -> Survey:
@@ -160,7 +215,9 @@ def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, me
         tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(GAP_KINDS).index(gap.kind))),
     )
     notes = dict.fromkeys(note for part in parts for note in part.notes)
-    return Survey(overview, tuple(notes), (*plan.errors, *(error for part in parts for error in part.errors)))
+    packages = sum((part.packages for part in parts), Counter[str]())
+    errors = (*plan.errors, *(error for part in parts for error in part.errors))
+    return Survey(overview, tuple(notes), errors, tuple(sorted(packages.items())))
 
 
 def _prefixes(trees: tuple[ProjectTree, ...]) -> list[str]:
@@ -195,6 +252,7 @@ def _described(
 ) -> _ProjectSurvey:
     contexts = _contexts(checker, parts)
     items = Describer(contexts, checker.tree.root.path, prefix).items(reported.diagnostics)
+    packages = imported_packages(checker.tree, parts)
     off = {rule.code for rule in RULES if rule.default} - {rule.code for rule in checker.rules}
     entries, beside = entry_records(contexts, items, off, prefix)
     found, broken = _uses(contexts, prefix)
@@ -202,7 +260,7 @@ def _described(
         *_failures(checker.tree, (*readings.errors, *reported.faults), prefix),
         *broken,
         *beside,
-        *gaps(checker, parts, reported.hidden, prefix),
+        *gaps(checker, parts, reported.hidden, packages, prefix),
         *rules_off(checker, [(rule.code, rule.name) for rule in RULES]),
     )
     told = substitution_warning(target)
@@ -211,7 +269,7 @@ def _described(
         TargetRecord(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
         len(contexts.keys() & dict(checker.tree.given).keys()),
         entries, items, found, release_shifts(found, target.version), left_out, (told,) if told else (),
-        (*readings.errors, *reported.faults, *faults),
+        (*readings.errors, *reported.faults, *faults), packages,
     )  # fmt: skip
 
 
