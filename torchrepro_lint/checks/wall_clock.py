@@ -217,7 +217,7 @@ class _Body:
         for name in names:
             if ":" in name and self.project.resolver.functions(name):
                 effects = self.project.effects_in(name)
-                if any(_is_step(each.event.value, each.names) for each in self.project.trace_of(name).trace_events):
+                if any(_is_step(each.event.value, each.names) for each in effects.run.trace_events):
                     yield _TRAINS
                 if effects.draws:
                     yield _DRAWS
