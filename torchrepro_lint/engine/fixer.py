@@ -355,8 +355,9 @@ def completed_edits(files: Mapping[str, ParsedFile], path: str, edits: Sequence[
 
 def _takes_from(text: str, path: str, names: frozenset[str]) -> bool:
     """Whether a file may take one of some names from the module of another: by a ``from`` import, a star or an attribute."""
-    module = re.escape(posixpath.basename(path).removesuffix(".py").removesuffix(".ipynb"))
-    if not re.search(rf"\b{module}\b", text):
+    name = posixpath.basename(path).removesuffix(".py").removesuffix(".ipynb")
+    module = re.escape(name)
+    if name not in text or not re.search(rf"\b{module}\b", text):  # the first test is ten times as fast
         return False
     listed = re.findall(rf"^[ \t]*from[ \t]+[\w.]*\b{module}[ \t]+import\b[ \t]*(\([^)]*\)|[^\n]*)", text, re.MULTILINE)
     taken = {word for each in listed for word in re.findall(r"\w+|\*", each)}

@@ -123,18 +123,18 @@ def _launched(project: TaintFlow, path: str, site: CallSite, word: str) -> tuple
     """The function that a call starts, whether several times at once, and whether in threads of this process."""
     call, keywords = site.call, {arg.keyword: arg.value for arg in site.call.args if arg.keyword}
     first = next((arg.value for arg in call.args[:1] if arg.keyword is None and not arg.star), None)
-    repeated = _is_repeated(project, path, call)
     if word in _STARTING:
-        return keywords.get("target"), repeated, word == "Thread"
+        return keywords.get("target"), _is_repeated(project, path, call), word == "Thread"
     if word in _SPAWNING:
         return (first or keywords.get("fn")), not _is_one(keywords.get("nprocs")), False
     if word == "add_done_callback":
-        return first, repeated, True
+        return first, _is_repeated(project, path, call), True
     if "callback" in keywords and word == "apply_async":
-        return keywords["callback"], repeated, True
+        return keywords["callback"], _is_repeated(project, path, call), True
     if not any(map(_is_of_pool, site.names)) or _has_one_worker(project, path, call):
         return None, False, False
-    return first, repeated or word in _MAPPING, any(map(_THREADS.fullmatch, site.names))
+    repeated = word in _MAPPING or _is_repeated(project, path, call)
+    return first, repeated, any(map(_THREADS.fullmatch, site.names))
 
 
 def _targets(project: TaintFlow, path: str, given: Expression) -> Iterator[str]:
