@@ -358,22 +358,28 @@ class FetchEffects:
         return NO_GENERATORS.union(*(self.draws(each, depth + 1) for each in parts))
 
     def _holds(self, call: Closure, row: DatasetModel) -> bool:
-        """Whether a row is known to hold for the call that creates a dataset, or for the one that its receiver comes
-        from.
+        """Whether a row is known to hold for the call that creates a dataset, or for those that its receiver comes from: in
+        ``ds = ds.map(f)`` of a loop that may be the call itself.
         """
-        assert isinstance(call.value, Call)
-        if not row.when:
-            return True
-        receivers: Iterable[Closure] = ()
-        match call.value.func:
-            case Attribute(value=value):
-                receivers = self._value_sources.of(call._replace(value=value))
-            case Ref(path=(*words, _)) as func:
-                receivers = self._value_sources.of(call._replace(value=func._replace(path=tuple(words))))
-        made = [each for each in receivers if isinstance(each.value, Call)]
-        if made:
-            return all(self._holds(each, row) for each in made)
-        return evaluate(row.when, row.signature, argument_reader(row.signature, call.value)) is Truth.HOLDS
+        left, seen, created = [call] if row.when else [], set[int](), list[Call]()
+        while left:
+            each = left.pop()
+            if isinstance(each.value, Call) and id(each.value) not in seen:
+                seen.add(id(each.value))
+                made = [one for one in self._receivers(each) if isinstance(one.value, Call)]
+                left += made
+                created += [] if made else [each.value]
+        holds = (evaluate(row.when, row.signature, argument_reader(row.signature, each)) for each in created)
+        return not row.when or (bool(created) and all(each is Truth.HOLDS for each in holds))
+
+    def _receivers(self, call: Closure) -> Iterable[Closure]:
+        """The sources of the object whose method a call runs."""
+        match call.value:
+            case Call(func=Attribute(value=value)):
+                return self._value_sources.of(call._replace(value=value))
+            case Call(func=Ref(path=(*words, _)) as func):
+                return self._value_sources.of(call._replace(value=func._replace(path=tuple(words))))
+        return ()
 
     def _of_later_attributes(self, call: Closure, words: Sequence[str]) -> GeneratorSet:
         """The generators of callables that a file sets as attributes of the dataset: ``dataset.transform = ...``."""
