@@ -71,7 +71,7 @@ _SAME = frozenset(
 )
 _READERS = frozenset({"open", "read_text", "read_bytes", "read"})
 # A configuration is followed through at most this many steps.
-_MAX_STEPS = 30
+_MAX_STEPS = 60
 _MAX_DEFAULTS = 8
 
 _Keys = tuple[str, ...]
