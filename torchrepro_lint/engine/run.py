@@ -24,6 +24,7 @@ from torchrepro_lint.source.text import Lines, Position
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.baseline import Baseline
+    from torchrepro_lint.engine.store.cache import Cache
     from torchrepro_lint.engine.store.finding_store import FindingStore
     from torchrepro_lint.engine.store.query_store import QueryStore
 
@@ -92,13 +93,14 @@ def _run_tree(
     project_files = read_tree(checker.tree, advance, options)
     seen.update(project_files.seen)
     fixed = FixResult(project_files.files, {}, (), ())
-    store = None if fix else _query_store(checker, project_files, options)
+    cache = None if fix else options.cache(checker.tree.root.path)
+    store = _query_store(checker, project_files, cache) if cache else None
     if fix:
         unsafe = checker.tree.root.settings.unsafe_fixes
         wanted = _not_in_baseline(checker, baseline) if baseline else None
         fixed = fix_tree(checker, project_files.files, unsafe, wanted, options.jobs)
     partition = fixed.partition or Partition(checker, fixed.files, store)
-    findings = _finding_store(checker, partition, project_files, options) if store else None
+    findings = _finding_store(checker, partition, project_files, cache) if cache else None
     checks = check_tree(checker, partition, options.jobs, findings.known() if findings else {})
     found = reported(checker, partition.files, checks)
     if findings:
@@ -117,22 +119,18 @@ def _run_tree(
     )
 
 
-def _query_store(checker: Checker, project_files: ParsedProject, options: ReadOptions) -> QueryStore | None:
-    """The query store of a project, if a cache is used."""
-    cache = options.cache(checker.tree.root.path)
-    if cache is None:
-        return None
+def _query_store(checker: Checker, project_files: ParsedProject, cache: Cache) -> QueryStore:
+    """The query store of a project."""
     from torchrepro_lint.engine.store.query_store import QueryStore
 
     return QueryStore(checker, project_files, cache)
 
 
 def _finding_store(
-    checker: Checker, partition: Partition, project_files: ParsedProject, options: ReadOptions
+    checker: Checker, partition: Partition, project_files: ParsedProject, cache: Cache
 ) -> FindingStore | None:
-    """The finding store of a project, if a cache is used and all texts are on disk."""
-    cache = options.cache(checker.tree.root.path)
-    if cache is None or any(given.data is not None for _, given in checker.tree.given):
+    """The finding store of a project, if all texts are on disk."""
+    if any(given.data is not None for _, given in checker.tree.given):
         return None
     from torchrepro_lint.engine.store.finding_store import FindingStore
 

@@ -50,9 +50,12 @@ class FindingStore:
         """The results of files whose components have not changed since they were checked."""
         found: dict[str, CheckResult] = {}
         for paths in self._partition.paths:
-            self._stored[paths] = stored = self._read(paths)
-            with suppress(KeyError, TypeError, IndexError):  # another version wrote it
+            stored = self._read(paths)
+            try:
                 found.update({path: decode_record(each, _TYPES) for path, each in stored.items()})
+                self._stored[paths] = stored
+            except (KeyError, TypeError):  # not what ``update`` wrote: written anew
+                continue
         return found
 
     def update(self, checks: Mapping[str, CheckResult]) -> None:
