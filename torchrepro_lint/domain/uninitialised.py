@@ -1,4 +1,4 @@
-"""Uninitialised memory: the calls that return it, and whether the first use of such a value reads it.
+"""Uninitialised memory: the calls that return it, whether the first use of such a value reads it, and what initialises attributes.
 
 A use fills the value, reads it, or looks only at its shape. What is not known counts as filling: a call that is not followed,
 a value that is stored, returned or captured.
@@ -430,7 +430,7 @@ _INIT_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_
 
 
 def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
-    """The attributes that the project passes to such functions; empty for a variable of a loop over parameters."""
+    """The attributes of modules that functions of ``torch.nn.init`` initialise; empty for a variable of a loop over parameters."""
     found: set[str] = set()
     filling = call_candidates(project.resolver, _INIT_WORDS)
     for path in filling.paths:

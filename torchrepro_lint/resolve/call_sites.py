@@ -128,17 +128,12 @@ def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
     return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
-def hold_edges(facts: SyntaxTree) -> list[tuple[str, frozenset[str]]]:
-    """The edges of what may hold what in a file: see ``identifiers_in``."""
-    return [(word, inside) for word, inside in _may_hold_edges(facts) if inside]
-
-
 def identifiers_in(
-    facts: SyntaxTree,
-    words: frozenset[str],
-    edges: Callable[[SyntaxTree], Sequence[tuple[str, Collection[str]]]] = hold_edges,
+    facts: SyntaxTree, words: frozenset[str], edges: Callable[[SyntaxTree], Sequence[tuple[str, Collection[str]]]]
 ) -> frozenset[str]:
-    """The words by which a file may call such a function, including its variables and attributes that may hold one."""
+    """The words by which a file may call such a function, including its variables and attributes that may hold one; ``edges`` is
+    ``hold_edges`` or what remembers it.
+    """
     summary = facts.summary
     imported = (name.rpartition(".")[2] for name in summary.imports)
     if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
@@ -153,6 +148,11 @@ def _transitive_words(given: Sequence[tuple[str, Collection[str]]], words: Itera
         if not more:
             return found
         found |= more
+
+
+def hold_edges(facts: SyntaxTree) -> list[tuple[str, frozenset[str]]]:
+    """The edges of what may hold what in a file: see ``identifiers_in``."""
+    return [(word, inside) for word, inside in _may_hold_edges(facts) if inside]
 
 
 def _may_hold_edges(facts: SyntaxTree) -> Iterator[tuple[str, frozenset[str]]]:

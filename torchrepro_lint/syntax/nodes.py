@@ -405,8 +405,7 @@ class DefinitionTable(Mapping[str, "AssignedValues"]):
         at = bisect_left(self._names, name)
         if at == len(self._names) or self._names[at] != name:
             return default
-        row = self._rows[at]
-        return tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)
+        return _values(self._rows[at])
 
     def items(self) -> ItemsView[str, AssignedValues]:
         """The variables with their values, without a search for each."""
@@ -420,8 +419,7 @@ class DefinitionTable(Mapping[str, "AssignedValues"]):
 
     def rows(self) -> Iterator[tuple[str, AssignedValues]]:
         """What ``items`` iterates over."""
-        for name, row in zip(self._names, self._rows, strict=True):
-            yield name, tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)
+        return zip(self._names, map(_values, self._rows), strict=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({dict(self)!r})"
@@ -441,6 +439,11 @@ def _row(values: Sequence[tuple[str, Expression]]) -> Any:
         case [("=", value)]:
             return value
     return tuple([each for pair in values for each in pair])
+
+
+def _values(row: Any) -> AssignedValues:
+    """The values that ``_row`` made compact."""
+    return tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)
 
 
 # Offsets below this limit are interned: a project uses each of them about ten times.

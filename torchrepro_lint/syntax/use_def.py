@@ -169,8 +169,7 @@ class UseDefIndex:
     def _expression(self, expression: Expression, position: ExpressionPosition) -> None:
         self._positions[id(expression)] = position
         self._all += (expression, position)
-        kind = type(expression)
-        if kind is Constant:
+        if type(expression) is Constant:
             return
         if type(expression) is Ref:
             for root in expression.roots:
@@ -179,7 +178,6 @@ class UseDefIndex:
         if type(expression) is Lambda:
             self.lambdas[expression.function] = expression
             return
-        # What most of the time goes into: each expression of a file comes by here.
         read = ExpressionPosition(expression, position.statement, position.function, position.blocks, False)
         below = (
             ExpressionPosition(expression, position.statement, position.function, position.blocks, True)
@@ -199,7 +197,7 @@ class UseDefIndex:
             )
             self._expression(expression.operands[1], read)
             return
-        inside = below if kind is Collection or kind is Operation else read
+        inside = below if type(expression) in (Collection, Operation) else read
         for part in operands_of(expression):
             self._expression(part, inside)
 

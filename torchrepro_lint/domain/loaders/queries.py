@@ -361,16 +361,21 @@ class FetchEffects:
         """Whether a row is known to hold for the call that creates a dataset, or for those that its receiver comes from: in
         ``ds = ds.map(f)`` of a loop that may be the call itself.
         """
-        left, seen, created = [call] if row.when else [], set[int](), list[Call]()
+        if not row.when:
+            return True
+        left, seen, created = [call], set[int](), list[Call]()
         while left:
             each = left.pop()
-            if isinstance(each.value, Call) and id(each.value) not in seen:
-                seen.add(id(each.value))
-                made = [one for one in self._receivers(each) if isinstance(one.value, Call)]
+            if not isinstance(each.value, Call) or id(each.value) in seen:
+                continue
+            seen.add(id(each.value))
+            made = [one for one in self._receivers(each) if isinstance(one.value, Call)]
+            if made:
                 left += made
-                created += [] if made else [each.value]
+            else:
+                created.append(each.value)
         holds = (evaluate(row.when, row.signature, argument_reader(row.signature, each)) for each in created)
-        return not row.when or (bool(created) and all(each is Truth.HOLDS for each in holds))
+        return bool(created) and all(each is Truth.HOLDS for each in holds)
 
     def _receivers(self, call: Closure) -> Iterable[Closure]:
         """The sources of the object whose method a call runs."""
