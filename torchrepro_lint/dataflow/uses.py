@@ -8,7 +8,7 @@ over the files of the project.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
@@ -42,20 +42,22 @@ class AttributeReads:
 
     def __init__(self, project: ProgramIndex) -> None:
         self._project = project
-        self._known: dict[str, list[tuple[str, Expression, int]]] = {}
 
     def having(self, word: str) -> list[tuple[str, Expression, int]]:
         """All reads of an attribute name: file, expression, and the position of the name in a reference's path."""
-        if word not in self._known:
-            modules = self._project.resolver.modules
-            self._known[word] = [
-                (path, each, at)
-                for path in sorted(modules.files)
-                if may_read(modules.summary(path), word)
-                for each in self._project.of_file("attributes", path, self._by_word).get(word, ())
-                for at in ([at for at, one in enumerate(each.path) if one == word] if isinstance(each, Ref) else (0,))
-            ]
-        return self._known[word]
+        return self._project.memoised("attribute reads", word, lambda: self._find(word))
+
+    def _find(self, word: str) -> list[tuple[str, Expression, int]]:
+        modules = self._project.resolver.modules
+        for kind in ("values", "calls", "inner"):
+            modules.reads.record_word(kind, word)
+        return [
+            (path, each, at)
+            for path in sorted(modules.files)
+            if may_read(modules.summary(path), word)
+            for each in self._project.of_file("attributes", path, self._by_word).get(word, ())
+            for at in ([at for at, one in enumerate(each.path) if one == word] if isinstance(each, Ref) else (0,))
+        ]
 
     def _by_word(self, path: str) -> dict[str, tuple[Ref | Attribute, ...]]:
         """The attribute reads of a file by name, each once for a name."""
@@ -108,9 +110,6 @@ def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None
         _in_expression(part, found)
 
 
-# The use-def indexes of so many files are kept: a thousand of them take as much memory as the syntax trees.
-_MOST_FILES = 32
-
 
 class DefUse:
     """Forward def-use over all files of a project; the use-def index of a file is built on demand."""
@@ -118,7 +117,6 @@ class DefUse:
     def __init__(self, project: ProgramIndex) -> None:
         self._project = project
         self._names = project.resolver
-        self._spots: dict[str, UseDefIndex] = {}
         self._attributes = AttributeReads(project)
 
     def summary(self, path: str) -> ModuleSummary:
@@ -130,14 +128,8 @@ class DefUse:
         return self._names.modules.files[path]
 
     def spots(self, path: str) -> UseDefIndex:
-        """The use-def index of a file; least recently used ones are dropped."""
-        found = self._spots.pop(path, None)
-        if found is None:
-            found = UseDefIndex(self._names.modules.files[path])
-            if len(self._spots) >= _MOST_FILES:
-                del self._spots[next(iter(self._spots))]
-        self._spots[path] = found
-        return found
+        """The use-def index of a file."""
+        return self._project.database.use_def.of(path, lambda: UseDefIndex(self._names.modules.files[path]))
 
     def of_variable(
         self, path: str, ref: Ref, defined: ExpressionPosition, after: int, but: frozenset[str] = frozenset()
@@ -237,16 +229,16 @@ class DefUse:
 
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a module's variable in other files, by import or as an attribute of the module."""
-        for path, root in self._importers.get(target, ()):
+        importers = self._project.memoised("importers", None, self._importers)
+        for path, root in importers.get(target, ()):
             for ref in self.spots(path).uses(root):
                 yield path, ref, ref.path
         module, _, word = split_name(target)
-        for path, root in self._importers.get(f"{module}:", ()):
+        for path, root in importers.get(f"{module}:", ()):
             for ref in self.spots(path).uses(root):
                 if path != home and ref.path[:1] == (word,):
                     yield path, ref, ref.path[1:]
 
-    @cached_property
     def _importers(self) -> dict[str, list[tuple[str, str]]]:
         """For each name of the project, the files that import it and under which name."""
         found: dict[str, list[tuple[str, str]]] = {}

@@ -92,6 +92,15 @@ class DependencyTracker:
         return 1 << self._first + number % _ANSWER_BITS
 
     @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Inside, ``dependencies`` are those of what runs inside alone; afterwards they are added to the others."""
+        outer, self.dependencies = self.dependencies, 0
+        try:
+            yield
+        finally:
+            self.dependencies |= outer
+
+    @contextmanager
     def untracked(self) -> Iterator[None]:
         """What is read inside is no dependency: for answers about all files that are updated file by file when one changes."""
         outer = self.dependencies
@@ -284,6 +293,13 @@ class MemoTable(Generic[_Key, _Value]):
         else:
             reads.dependencies |= depends_on
         return answer  # type: ignore[no-any-return]
+
+    def get(self, key: _Key) -> _Value | None:
+        """A remembered answer, whose dependencies become those of the running query; None if there is none."""
+        answer: _Value | None = self._known.get(key)
+        if answer is not None and self._reads.incremental:
+            self._reads.dependencies |= self._dependencies.get(key, 0)
+        return answer
 
     def unless_provisional(self, key: _Key, compute: Callable[[], tuple[_Value, bool]]) -> _Value:
         """As ``of``, where ``compute`` also says whether its answer is final: a provisional one (see ``fixpoint``) is not remembered."""

@@ -106,7 +106,7 @@ class Names(ObjectSources):
         reads, before, after = self.modules.reads, old.summary, facts.summary
         changed = reads.bits[path]
         callers, options = self.call_graph, self.options  # built from the old files
-        for kind in ("calls", "values", "keywords"):
+        for kind in ("calls", "values", "inner", "keywords"):
             for word in {*getattr(before, kind)} ^ {*getattr(after, kind)}:
                 changed |= reads.word(kind, word)
         for kind in ("partials", "through", "imports", "exports", "entered"):

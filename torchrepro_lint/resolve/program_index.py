@@ -8,7 +8,7 @@ object is passed around; a function that takes it names the lowest layer that it
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -29,6 +29,7 @@ from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
+from torchrepro_lint.syntax.use_def import UseDefIndex
 from torchrepro_lint.syntax.visitor import last_identifier, path_of, value_identifiers
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
 # The calls of all files take a quarter of the memory of their facts. A run needs most of them once; after an edit they are
 # needed again.
 _MAX_FILES = 64
+# A thousand use-def indexes take as much memory as the syntax trees.
+_MAX_USE_DEF = 32
 
 
 class Table(Protocol):
@@ -154,8 +157,14 @@ class IndexTables:
         # The bits of what has changed since the stored tables were written.
         self.changed = 0
         self.all_calls = CallSiteIndex()
+        # The use-def index of each file that was asked for last.
+        self.use_def: MemoTable[str, UseDefIndex] = MemoTable(reads, _MAX_USE_DEF)
+        # Whether what an expression may stand for is never a set.
+        self.never_sets: MemoTable[Any, bool] = MemoTable(reads)
         # Results of queries about one file, by the query's name and the file.
         self.of_files: MemoTable[tuple[str, str], Any] = MemoTable(reads)
+        # Results of queries that the cache does not store, by the query's name and its argument.
+        self.results: MemoTable[tuple[str, Hashable], Any] = MemoTable(reads)
         # Results of queries about the whole project, by name.
         self.answers = NamedMemoTable(reads)
 
@@ -201,7 +210,7 @@ class IndexTables:
 
     def _tables(self) -> Iterator[Table]:
         """The memo tables that a change invalidates."""
-        yield from (self.sites, self.called, self.calls, self.of_files)
+        yield from (self.sites, self.called, self.calls, self.use_def, self.never_sets, self.of_files, self.results)
 
 
 def _definitions_only(summary: ModuleSummary) -> ModuleSummary:
@@ -344,6 +353,11 @@ class ProgramIndex:
     def of_file(self, name: str, path: str, compute: Callable[[str], _Answer]) -> _Answer:
         """A memoised result about one file; ``compute`` may read only the database, so that its dependencies are recorded."""
         found: _Answer = self.database.of_files.of((name, path), lambda: compute(path))
+        return found
+
+    def memoised(self, name: str, argument: Hashable, compute: Callable[[], _Answer]) -> _Answer:
+        """A memoised result that the cache does not store; ``compute`` may read only the database."""
+        found: _Answer = self.database.results.of((name, argument), compute)
         return found
 
     def of_all(self, name: str, compute: Callable[[], _Answer]) -> _Answer:

@@ -38,7 +38,7 @@ class TaintAnalysis:
         self.project = project
         self.names = project.resolver
         self.uses = project.uses
-        self.non_sets = NonSets(self.names)
+        self.non_sets = NonSets(project)
         self.set_tables = SetTables(project)
         self.methods = MethodTaint(self)
         self.arguments = ArgumentTaint(self)

@@ -32,6 +32,7 @@ from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.analysis import TaintFlow
+    from torchrepro_lint.resolve.imports import ImportResolver
     from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
@@ -86,12 +87,13 @@ def arrival_orders(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
 
 def _has_workers(project: TaintFlow) -> bool:
     """Whether any file of the project imports a module for threads or processes."""
-    found: bool | None = project.revision_cache.get("workers")
-    if found is None:
-        summaries = (summary for _, summary in project.resolver.modules.summaries())
-        found = any(not _WORKER_MODULES.isdisjoint(each.split(".")) for one in summaries for each in one.imports)
-        project.revision_cache["workers"] = found
-    return found
+    return project.memoised("workers", None, lambda: _imports_workers(project.resolver.modules))
+
+
+def _imports_workers(modules: ImportResolver) -> bool:
+    modules.reads.record_word("imports", "")
+    imports = (each for _, summary in modules.summaries() for each in summary.imports)
+    return any(not _WORKER_MODULES.isdisjoint(each.split(".")) for each in imports)
 
 
 # --- launches --------------------------------------------------------------------------------------------------------
@@ -99,14 +101,14 @@ def _has_workers(project: TaintFlow) -> bool:
 
 def launches(project: TaintFlow) -> tuple[Launch, ...]:
     """All launches of the project."""
-    found: tuple[Launch, ...] | None = project.revision_cache.get("launches")
-    if found is None:
-        graph = project.resolver.call_graph
-        files = sorted(graph.paths(_LAUNCHING - {"map"}) | (graph.paths(["map"]) & graph.paths(_MAKING_POOLS)))
-        found = tuple(launch for path in files for launch in _in_file(project, path))
-        found += tuple(_of_classes(project))
-        project.revision_cache["launches"] = found
-    return found
+    return project.memoised("launches", None, lambda: tuple(_all_launches(project)))
+
+
+def _all_launches(project: TaintFlow) -> Iterator[Launch]:
+    graph = project.resolver.call_graph
+    for path in sorted(graph.paths(_LAUNCHING - {"map"}) | (graph.paths(["map"]) & graph.paths(_MAKING_POOLS))):
+        yield from _in_file(project, path)
+    yield from _of_classes(project)
 
 
 def _in_file(project: TaintFlow, path: str) -> Iterator[Launch]:

@@ -45,7 +45,9 @@ from torchrepro_lint.syntax.visitor import (
 )
 
 if TYPE_CHECKING:
+    from torchrepro_lint.query.memo_tables import MemoTable
     from torchrepro_lint.resolve.names import Names
+    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference", "WeakSet"})
@@ -242,26 +244,30 @@ _UNNAMED = -1
 class NonSets:
     """Expressions that are provably no sets, by exploring all that they may stand for."""
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
-        self._never_sets: set[_Key] = set()
-        self._maybe_sets: set[_Key] = set()
+    def __init__(self, project: ProgramIndex) -> None:
+        self._names = project.resolver
+        # Whether a value is known to be no set, or that it may be one.
+        self._known: MemoTable[_Key, bool] = project.database.never_sets
         # The budget of steps that end in a set: only proofs are remembered step by step.
         self._steps_left = _MOST_STEPS
 
     def is_never_set(self, path: str, expression: Expression) -> bool:
         """Whether nothing that an expression may stand for is written like a set; false if the budget is spent."""
-        if (known := _key(path, expression)) in self._never_sets:
-            return True
-        if known in self._maybe_sets or self._steps_left <= 0 or makes_set(expression):
+        key = _key(path, expression)
+        if key is not None and (known := self._known.get(key)) is not None:
+            return known
+        if self._steps_left <= 0 or makes_set(expression):
             return False
         reached_from: dict[_Key, _Key | None] = {}
-        last, steps = self._followed(path, expression, reached_from)
-        if last is None:
-            self._never_sets.update(reached_from)
-            return True
-        self._steps_left -= steps
-        self._note(reached_from, last)
+        reads = self._names.modules.reads
+        with reads.apart():
+            last, steps = self._followed(path, expression, reached_from)
+            if last is None:
+                for each in reached_from:
+                    self._known.put(each, True, reads.dependencies)
+                return True
+            self._steps_left -= steps
+            self._note(reached_from, last, reads.dependencies)
         return False
 
     def _followed(
@@ -276,10 +282,10 @@ class NonSets:
             file, value, to = left.pop()
             key = _key(file, value)
             if key is not None:
-                if key in self._maybe_sets:
-                    return to or _UNNAMED, steps
-                if key in reached_from or key in self._never_sets:
+                if key in reached_from or (known := self._known.get(key)):
                     continue
+                if known is False:
+                    return to or _UNNAMED, steps
                 reached_from[key] = to
                 to = key
             found = list(self._sources_of(file, value))
@@ -289,10 +295,10 @@ class NonSets:
             left += [(at, each, to) for at, each in found]
         return None, steps
 
-    def _note(self, reached_from: dict[_Key, _Key | None], to: _Key | None) -> None:
+    def _note(self, reached_from: dict[_Key, _Key | None], to: _Key | None, depends_on: int) -> None:
         """Mark all predecessors of a set."""
         while to is not None and to != _UNNAMED:
-            self._maybe_sets.add(to)
+            self._known.put(to, False, depends_on)
             to = reached_from[to]
 
     def _sources_of(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
