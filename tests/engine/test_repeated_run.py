@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from torchrepro_lint.checks.rule import Rule
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import settings_table
 from torchrepro_lint.domain.program_effects import Database
-from torchrepro_lint.engine import incremental_project
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.engine import incremental_project, rule_groups
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.run import run
 from torchrepro_lint.engine.session import RepeatedRun
@@ -44,13 +46,14 @@ class Watched:
         self.run = RepeatedRun(honour_comments=True)
         self.checked: list[str] = []
         self.fixed: set[str] = set()
-        checks = incremental_project.check
+        run_rules = rule_groups._run_rules
 
-        def noted(checker: object, path: str, *rest: object) -> object:
-            self.checked.append(path)
-            return checks(checker, path, *rest)  # type: ignore[arg-type]
+        def noted(rules: Sequence[Rule], context: Context) -> rule_groups.GroupResult:
+            if context.project.resolver.modules.reads.incremental:
+                self.checked.append(context.path)
+            return run_rules(rules, context)
 
-        monkeypatch.setattr(incremental_project, "check", noted)
+        monkeypatch.setattr(rule_groups, "_run_rules", noted)
 
     def outcome(self, **written: str | None) -> list[str]:
         """The findings after files were written or removed; those of a run from nothing are the same."""
@@ -63,15 +66,13 @@ class Watched:
         found = self.run.outcome(planned)
         anew = run(planned, fix=False, honour_comments=True, progress=lambda _: lambda: None)
         assert plain(found) == plain(anew)
-        self.checked.sort()
+        self.checked = sorted(set(self.checked))
         self.fixed = {one.code for one in found.diagnostics if one.fix}
         return [f"{Path(one.filename).name}:{one.start.row} {one.code}" for one in found.diagnostics]
 
     def rest(self) -> None:
         """All that is prepared while nothing changes."""
         self.run.settle()
-        while self.run.narrow(1.0):
-            pass
 
 
 def plain(outcome: RunOutcome) -> object:
@@ -135,12 +136,9 @@ def test_files_come_go_and_break(watched: Watched) -> None:
     assert watched.outcome(model=MODEL) == ["train.py:6 TRL101"]
 
 
-def test_preparing_changes_nothing(watched: Watched) -> None:
-    """Also where it is interrupted by a change."""
+def test_a_change_does_not_wait_for_preparation(watched: Watched) -> None:
     watched.outcome()
-    watched.run.narrow(0.0)
     assert watched.outcome(seeding=f"{SEEDING}\n\nLIMIT = 3\n") == ["other.py:3 TRL201", "train.py:6 TRL101"]
-    watched.run.narrow(0.0)
     assert watched.outcome(train=TRAIN.replace("'x.pt'", "'y.pt'")) == ["other.py:3 TRL201", "train.py:6 TRL101"]
 
 

@@ -102,8 +102,8 @@ class Database(TraceTables):
         # Whether what depends on which programs reach something is compared after a change. It needs all programs at once,
         # which pays where all files are checked after a change.
         self.compares_programs = False
-        # The findings of each file that was checked.
-        self.reports = NamedMemoTable(reads)
+        # The findings of each file that was checked, by group of rules.
+        self.findings = NamedMemoTable(reads)
 
     def replace(self, path: str, facts: SyntaxTree) -> bool:
         """Replace the tree of a changed file; see ``IndexTables``."""
@@ -115,7 +115,7 @@ class Database(TraceTables):
     def invalidate(self, changed: int, words: AbstractSet[str] = frozenset()) -> None:
         """Drop the results that depend on anything that has changed; see ``IndexTables``."""
         super().invalidate(changed, words)
-        self.reports.invalidate(changed, words)
+        self.findings.invalidate(changed, words)
 
     def _tables(self) -> Iterator[Table]:
         yield from super()._tables()

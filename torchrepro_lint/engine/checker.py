@@ -6,7 +6,6 @@ A rule that raises is reported as an error, and the other rules still run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,16 +16,15 @@ from torchrepro_lint.config.settings import Selection, is_at_least, matching_cod
 from torchrepro_lint.config.target import console_scripts, required_libraries
 from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.engine.parsed_file import ParsedFile
-from torchrepro_lint.source.errors import Fault
+from torchrepro_lint.engine.rule_groups import GroupResult, ProgramState, run_groups
 from torchrepro_lint.source.suppressions import Suppression, suppressions
 from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
-from torchrepro_lint.syntax.visitor import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.checks.rule import Finding, Rule
     from torchrepro_lint.domain.program_effects import Database
-    from torchrepro_lint.domain.project import Context, Project
+    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.source.files import Configuration
 
@@ -63,14 +61,6 @@ class Checker(NamedTuple):
     manifest: ProjectManifest
     table: tuple[Rule, ...] = ()
     finds_gaps: bool = True
-
-
-class ProgramState(NamedTuple):
-    """An entry point of a file (``function``, empty for the module), and its first gap: where the file leads there, and what it is."""
-
-    function: str
-    offset: int = 0
-    gap: str = ""
 
 
 class CheckResult(NamedTuple):
@@ -156,42 +146,40 @@ def link_project(
 
 def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> CheckResult:
     """Run the rules on one file and drop suppressed findings."""
+    from torchrepro_lint.checks.rule import Finding
+    from torchrepro_lint.domain.project import Context
+
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
-    ran = _run_rules(checker, rules, path, parsed, project)
-    judged = ran.complete and any(rule.code == UNUSED_SUPPRESSION for rule in rules)
-    comments = suppressions(parsed.lines) if checker.honour_comments and (ran.findings or judged) else ()
-    unused = _unused(checker, rules, parsed, ran.findings, comments) if judged else ()
-    severe = _severe(checker, rules, (*ran.findings, *unused))
-    visible = _visible(rules, parsed.lines, severe, comments)
-    findings = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
-    states = (
-        guarded_analysis(lambda: _program_states(project, path))
-        if checker.finds_gaps and parsed.facts is not None
-        else ()
-    )
-    programs = () if isinstance(states, Fault) else states  # the rules that ask the same say what failed
+    if parsed.facts is None:
+        ran = _syntax_error(rules, parsed)
+    else:
+        settings = checker.tree.root.settings
+        context = Context(path, parsed.facts, parsed.lines, project, checker.catalogue, settings)
+        ran = run_groups(rules, context, checker.finds_gaps)
+    findings, programs = ran.findings, ran.programs
     if ran.too_deep:
         programs = tuple(each._replace(gap=each.gap or TOO_DEEP) for each in programs or (ProgramState(""),))
-    # How deep is too deep depends on the memory that there is.
-    is_final = not (ran.errors or ran.too_deep or isinstance(states, Fault))
-    return CheckResult(_sorted_unique(findings), ran.errors, len(severe) - len(findings), programs, is_final)
+        if any(rule.code == NOT_FOLLOWED for rule in rules):
+            findings += (Finding(NOT_FOLLOWED, Span(0, 0), f"{TOO_DEEP}; findings may be missing"),)
+    complete = parsed.facts is not None and not (ran.errors or ran.too_deep)
+    judged = complete and any(rule.code == UNUSED_SUPPRESSION for rule in rules)
+    comments = suppressions(parsed.lines) if checker.honour_comments and (findings or judged) else ()
+    unused = _unused(checker, rules, parsed, findings, comments) if judged else ()
+    severe = _severe(checker, rules, (*findings, *unused))
+    visible = _visible(rules, parsed.lines, severe, comments)
+    shown = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
+    return CheckResult(_sorted_unique(shown), ran.errors, len(severe) - len(shown), programs, ran.is_final)
 
 
-def _program_states(project: Project, path: str) -> tuple[ProgramState, ...]:
-    """The programs that start in a file, each with its first gap."""
-    from torchrepro_lint.domain.operations.program_gaps import explained, first_gap_of_program
-    from torchrepro_lint.trace.call_paths import entry_statement
+def _syntax_error(rules: Iterable[Rule], parsed: ParsedFile) -> GroupResult:
+    """The result for a file that does not parse."""
+    from torchrepro_lint.checks.rule import Finding
 
-    found = []
-    for program in project.programs_of(path):
-        name, gap = split_name(program.entry.function or "")[2], first_gap_of_program(project, program)
-        if gap is not None:
-            statement = entry_statement(program.entry, gap.trace_event)
-            found.append(ProgramState(name, statement.start, explained(project, gap)))
-        else:
-            found.append(ProgramState(name))
-    return tuple(found)
+    assert parsed.problem is not None
+    place = Span(parsed.problem.offset, parsed.problem.offset)
+    found = Finding(SYNTAX_ERROR, place, parsed.problem.message)
+    return GroupResult((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
 
 
 def _unused(
@@ -255,51 +243,6 @@ def _sorted_unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sorted by position and code; a finding that two traces through one statement give is enabled once."""
     found = {(one.span, one.code, one.message): one for one in findings}
     return tuple(found[key] for key in sorted(found))
-
-
-class _RulesRun(NamedTuple):
-    """What the rules found in a file, faults of the tool, whether all rules looked at all of it, and whether one that did not
-    came to the limit of the call stack.
-    """
-
-    findings: tuple[Finding, ...]
-    errors: tuple[str, ...] = ()
-    complete: bool = False
-    too_deep: bool = False
-
-
-def _run_rules(checker: Checker, rules: Sequence[Rule], path: str, parsed: ParsedFile, project: Project) -> _RulesRun:
-    """The findings of all rules; a rule that raises is an error, and the others go on."""
-    from torchrepro_lint.checks.rule import Finding
-    from torchrepro_lint.domain.project import Context
-
-    if parsed.facts is None:
-        assert parsed.problem is not None
-        place = Span(parsed.problem.offset, parsed.problem.offset)
-        found = Finding(SYNTAX_ERROR, place, parsed.problem.message)
-        return _RulesRun((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
-    settings = checker.tree.root.settings
-    context = Context(path, parsed.facts, parsed.lines, project, checker.catalogue, settings)
-    findings: list[Finding] = []
-    errors: list[str] = []
-    too_deep = False
-    for rule in rules:
-        own: list[Finding] = []
-        fault = guarded_analysis(partial(_collect, rule, context, own))
-        if fault is None or fault.recursion:
-            findings += own
-        if fault is not None and not fault.recursion:
-            errors.append(f"{rule.code} failed: {fault.message}")
-        too_deep |= fault is not None and fault.recursion
-    if too_deep and NOT_FOLLOWED in {rule.code for rule in rules}:
-        findings.append(Finding(NOT_FOLLOWED, Span(0, 0), f"{TOO_DEEP}; findings may be missing"))
-    return _RulesRun(tuple(findings), tuple(errors), not errors and not too_deep, too_deep)
-
-
-def _collect(rule: Rule, context: Context, found: list[Finding]) -> None:
-    """Collect the findings of a rule, from the first one on if it is tried again; those before a limit stay."""
-    found.clear()
-    found.extend(rule.check(context))
 
 
 def _path_test(root: str, pattern: str) -> Callable[[str], bool]:

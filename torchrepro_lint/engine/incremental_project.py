@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +24,6 @@ from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, is_notebook, read_program
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
@@ -173,8 +171,6 @@ class LinkedProject:
 
     _parts: Partition | None
     _reports: dict[str, FileReport]
-    # By project: the dependencies and words of all that it was asked in this revision.
-    _asked: dict[int, tuple[int, frozenset[str]]]
     _fixed: dict[str, FixResult]
 
     def __init__(
@@ -186,8 +182,6 @@ class LinkedProject:
         self._links = LinkCache(whole)
         self._whole = whole
         self._dropped_files = 0
-        # The files whose findings seem to depend on more than they do.
-        self._vague: set[str] = set()
         self._invalidate()
         self.checker = self._checker(tree)
         self._disk = DiskFiles(tree, self._options)
@@ -266,7 +260,6 @@ class LinkedProject:
     def release(self) -> None:
         """Drop the partition; the next report makes another. Reports stay."""
         self._parts = None
-        self._asked = {}
         self._links.release()
 
     def report(self, path: str) -> FileReport | None:
@@ -282,59 +275,10 @@ class LinkedProject:
     def _checked(self, path: str, reading: ParsedFile) -> CheckResult:
         try:
             with deadline(len(self._disk.files)):
-                project = self._partition().of(path)
-                if reading.facts is None or path not in project.files:
-                    return check(self.checker, path, reading, project)
-                known: CheckResult | None = project.database.reports.get(path)
-                return known or self._check_in(project, path, reading)
+                return check(self.checker, path, reading, self._partition().of(path))
         except DeadlineExceededError as late:  # what was being worked out is broken off
             self._drop_links()
             return unchecked(self.checker, WorkerFailure(late.reason))
-
-    def _check_in(self, project: Project, path: str, reading: ParsedFile) -> CheckResult:
-        """Check a file, and remember what its findings depend on: all that the files before it have asked the project, too."""
-        checked = self._tracked(project, path, reading, *self._asked.get(id(project), (0, frozenset())))
-        reads = project.resolver.modules.reads
-        self._asked[id(project)] = reads.dependencies, frozenset(reads.words)
-        self._vague.add(path)
-        return checked
-
-    def _tracked(
-        self, project: Project, path: str, reading: ParsedFile, depends_on: int = 0, words: frozenset[str] = frozenset()
-    ) -> CheckResult:
-        """Check a file, and remember the result: it depends on what is given, on what is asked, and on the file itself.
-
-        Rules and suppression comments read their own file without asking the project.
-        """
-        reads = project.resolver.modules.reads
-        reads.dependencies, reads.words = depends_on, set(words)
-        reads.record_read(path)
-        checked = check(self.checker, path, reading, project)
-        project.database.reports.put(path, checked, reads.dependencies, frozenset(reads.words))
-        return checked
-
-    def narrow(self, seconds: float) -> bool:
-        """Find what findings depend on, file by file, for at most so long: then fewer are worked out again after a change.
-
-        Returns false where there is nothing to do. Files that were checked in one project share its answers, so that each seems to depend
-        on whatever the others have asked.
-        """
-        end = time.monotonic() + seconds
-        while self._vague and time.monotonic() < end:
-            path = min(self._vague)
-            self._vague.discard(path)
-            self._narrow(path)
-        return bool(self._vague)
-
-    def _narrow(self, path: str) -> None:
-        reading = self.readings.get(path)
-        if reading is None or reading.facts is None:
-            return
-        try:
-            with gc_disabled(), deadline(len(self._disk.files)):
-                self._tracked(self._partition().of(path).with_tracking(), path, reading)
-        except DeadlineExceededError:
-            self._drop_links()
 
     def fixed(self, path: str) -> FixResult:
         """The result of all fixes that ``--fix`` would apply to one file."""
@@ -365,7 +309,6 @@ class LinkedProject:
     def _drop_links(self) -> None:
         self._links.clear()
         self._parts = None
-        self._asked = {}
 
     def _checker(self, tree: ProjectTree) -> Checker:
         return prepare(tree, self._honour_comments)[0]._replace(finds_gaps=self._whole)
@@ -373,7 +316,6 @@ class LinkedProject:
     def _invalidate(self) -> None:
         """Drop all results."""
         self._parts = None
-        self._asked = {}
         self._reports = {}
         self._fixed = {}
 

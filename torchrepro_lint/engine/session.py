@@ -60,10 +60,6 @@ class RepeatedRun:
         gc.collect()
         gc.freeze()
 
-    def narrow(self, seconds: float) -> bool:
-        """Prepare for the next change, for about so long; false where there is nothing to do."""
-        return any(each.narrow(seconds) for each in self._known.values())
-
     def _linked(self, tree: ProjectTree) -> LinkedProject:
         known = self._known.get(tree.root.path)
         if known is None:

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.engine.checker import CheckResult, ProgramState
+from torchrepro_lint.engine.checker import CheckResult
+from torchrepro_lint.engine.rule_groups import ProgramState
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.engine.store.query_store import component_key, compress_json, decompress_json
 from torchrepro_lint.engine.store.run_store import decode_record, encode_record

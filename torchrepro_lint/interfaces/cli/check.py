@@ -79,7 +79,7 @@ class _Repeated:
         return self._run().outcome(planned)
 
     def prepare(self) -> None:
-        """Prepare for the next change, for a tenth of a second or so."""
+        """Prepare for the next change."""
         if _changes_files(self._arguments):
             return
         if self._known is None:
@@ -87,8 +87,6 @@ class _Repeated:
         elif not self._is_settled:
             self._known.settle()
             self._is_settled = True
-        else:
-            self._known.narrow(_SLICE)
 
     def _run(self) -> RepeatedRun:
         if self._known is None:
@@ -317,9 +315,8 @@ _SUFFIXES = (".py", ".ipynb", ".toml", ".json", ".txt", ".lock", ".yml", ".yaml"
 _CLEAR = "\033[2J\033[H"
 # Milliseconds without a change after which those before it are taken to be all.
 _STEP = 20
-# Milliseconds without a change after which there is time to prepare for the next one; seconds of that work.
+# Milliseconds without a change after which there is time to prepare for the next one.
 _IDLE = 200
-_SLICE = 0.1
 Batches = Iterable[object]
 
 
