@@ -110,7 +110,6 @@ def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None
         _in_expression(part, found)
 
 
-
 class DefUse:
     """Forward def-use over all files of a project; the use-def index of a file is built on demand."""
 

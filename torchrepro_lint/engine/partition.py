@@ -12,7 +12,7 @@ import gc
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchrepro_lint.config.discovery import source_roots
 from torchrepro_lint.domain.project import Project
@@ -338,11 +338,12 @@ def _in_processes(
         if 0 < number < len(shared):
             _ask_shared_queries(partition, paths)
         batches = _batches(paths)
-        for each, results in run_tasks(file_checker.all, batches, jobs, apart=True):
-            if isinstance(results, WorkerFailure):
+        for each, found in run_tasks(file_checker.batch, batches, jobs, apart=True):
+            if isinstance(found, WorkerFailure):
                 lost += batches[each]
             else:
-                yield from zip(batches[each], results, strict=True)
+                yield from zip(batches[each], found.results, strict=True)
+                partition.of(paths[0]).database.findings.put_all(found.rows)
         partition.release(paths[0])
     # One file of a batch has ended its process; checking each by itself shows which.
     for number, last in run_tasks(file_checker.check, lost, jobs):
@@ -361,6 +362,13 @@ def _ask_shared_queries(partition: Partition, paths: Sequence[str]) -> None:
         _ = project.all_calls
 
 
+class _BatchResult(NamedTuple):
+    """The results of some files, and the rows of findings that the process which checked them has added."""
+
+    results: list[CheckResult]
+    rows: list[tuple[str, Any, int, frozenset[str]]]
+
+
 class _PartitionChecker:
     """Checks files one after the other, each within its time limit."""
 
@@ -373,6 +381,12 @@ class _PartitionChecker:
     def all(self, paths: Iterable[str]) -> list[CheckResult]:
         """Check files."""
         return [self.check(path) for path in paths]
+
+    def batch(self, paths: Sequence[str]) -> _BatchResult:
+        """Check files of one component in a worker process, which returns what its memo tables have learnt."""
+        known = self._partition.of(paths[0]).database.findings
+        before = known.names()
+        return _BatchResult(self.all(paths), known.new(before))
 
     def components(self, groups: Iterable[Sequence[str]]) -> list[tuple[str, CheckResult]]:
         """Check the files of components; each component is linked at its turn and released afterwards."""

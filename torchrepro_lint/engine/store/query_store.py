@@ -6,8 +6,6 @@ survives exactly where it would survive in a running server.
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,10 +13,10 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchrepro_lint.domain.program_effects import Database, program_summary
-from torchrepro_lint.engine.store.cache import tool_stamp
+from torchrepro_lint.engine.store.cache import component_key, compress_json, decompress_json, tool_stamp
+from torchrepro_lint.engine.store.finding_store import check_fingerprint, encode_groups, restore_groups
 from torchrepro_lint.resolve.call_sites import CallCandidates, CallPlace, FileCalls
 from torchrepro_lint.source.files import digest
-from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import EventTargets, EventTargetTable
 
@@ -28,17 +26,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.engine.store.cache import Cache
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.syntax.nodes import SyntaxTree
-
-
-def compress_json(value: Any) -> bytes:
-    """Compressed JSON of a value; records become lists."""
-    text = json.dumps(value, separators=(",", ":"), check_circular=False, default=fields)
-    return zlib.compress(text.encode("ascii"), 1)
-
-
-def decompress_json(data: bytes) -> Any:
-    """The value that ``compress_json`` was given."""
-    return json.loads(zlib.decompress(data))
 
 
 class _Codec(NamedTuple):
@@ -145,6 +132,7 @@ def restore_table(into: Database, name: str, table: Any) -> int:
 
 
 _NAME = "answers"
+_GROUPS = "groups"
 # Tables have files of their own, which are rewritten after so many answers had to be recomputed.
 _MAX_RECOMPUTED = 40
 # Queries by identifier: cheaper to recompute than to store.
@@ -179,7 +167,7 @@ class QueryStore:
         known = {component_key(paths) for paths in components}
         for path in self._cache.place.glob("*-*"):
             name, _, key = path.name.rpartition("-")
-            if name in (_NAME, *TABLES) and key not in known:
+            if name in (_NAME, _GROUPS, *TABLES) and key not in known:
                 with suppress(OSError):
                     path.unlink()
 
@@ -202,6 +190,7 @@ class _ComponentStore:
         self._tree = tree
         self._key = key
         self._fingerprint = _dependency_fingerprint(checker, tree)
+        self._check_fingerprint = check_fingerprint(checker, tree)
         self._restored_count = 0
         # The digests of the stored tables, and the number of answers restored from each.
         self._tables: dict[str, str] = {}
@@ -227,6 +216,8 @@ class _ComponentStore:
         tables = [self._tables, f"{self.link.changed:x}"]
         answers = [self._fingerprint, digests, *tables, *encode_answers(self.link)]
         self._cache.write(self._file(_NAME), compress_json(answers))
+        groups = [self._fingerprint, self._check_fingerprint, digests, encode_groups(self.link.findings)]
+        self._cache.write(self._file(_GROUPS), compress_json(groups))
 
     def _write_tables(self) -> None:
         if all(
@@ -262,6 +253,7 @@ class _ComponentStore:
             found.changed = int(changed, 16)
             found.names.modules.reads.recall = partial(self._restore_table, found)
             restore_answers(found, *answers)
+            self._restore_groups(found, digests)
             found.prepare_revision(files)
             if found.revise(files):
                 self._is_new = False
@@ -270,16 +262,18 @@ class _ComponentStore:
         self._is_new, self._tables, self._restored_tables = True, {}, {}
         return self._linked(files)
 
+    def _restore_groups(self, into: Database, digests: Mapping[str, str]) -> None:
+        """Restore what the rules found, if they ran on the same files as the other answers are about."""
+        data = self._cache.read(self._file(_GROUPS))
+        *about, rows = decompress_json(data) if data else ([],)
+        if about == [self._fingerprint, self._check_fingerprint, digests]:
+            restore_groups(into.findings, rows)
+
     def _linked(self, files: Mapping[str, SyntaxTree]) -> Database:
         return Database(files, self._tree, self._checker.catalogue.version, incremental=True)
 
     def _file(self, name: str) -> str:
         return f"{name}-{self._key}"
-
-
-def component_key(paths: Sequence[str]) -> str:
-    """A key of a component that names its files in the cache."""
-    return blake2b("\0".join(paths).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 def _dependency_fingerprint(checker: Checker, tree: ModuleTree) -> str:
