@@ -65,7 +65,9 @@ def _measure(options: argparse.Namespace, place: Path) -> None:
 def _say(kind: str, ratios: Sequence[tuple[float, str]]) -> None:
     values = [ratio for ratio, _ in ratios]
     nine = values[min(len(values) - 1, len(values) * 9 // 10)]
-    print(f"{kind:8} median {statistics.median(values):.3f}  nine of ten {nine:.3f}  most {values[-1]:.3f} {ratios[-1][1]}")
+    print(
+        f"{kind:8} median {statistics.median(values):.3f}  nine of ten {nine:.3f}  most {values[-1]:.3f} {ratios[-1][1]}"
+    )
     print("        ", " ".join(f"{value:.2f}" for value in values), flush=True)
 
 

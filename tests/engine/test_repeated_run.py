@@ -14,7 +14,7 @@ from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import settings_table
 from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.engine import incremental_project, rule_groups
+from torchrepro_lint.engine import rule_groups
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.run import run
 from torchrepro_lint.engine.session import RepeatedRun

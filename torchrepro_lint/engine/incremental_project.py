@@ -108,11 +108,10 @@ class LinkCache:
     def parts(self, checker: Checker, files: Mapping[str, ParsedFile]) -> Partition:
         """The partition of all files as they are now."""
         found = Partition(checker, files, self, lasting=True, before=self._parts)
-        was = self._parts.tree if self._parts is not None else None
-        if was is not found.tree and (was is None or was.key != found.tree.key):
-            self.clear()
-        for paths in self._known.keys() - set(found.paths):
-            self._drop(paths)
+        there = set(found.paths)
+        for paths, known in [*self._known.items()]:
+            if paths not in there or not _resolves_alike(known.names.modules.tree, found, paths):
+                self._drop(paths)
         self._checker, self._parts = checker, found
         return found
 
@@ -153,6 +152,14 @@ class LinkCache:
     def _drop(self, paths: Sequence[str]) -> None:
         if self._known.pop(paths, None) is not None:
             self.dropped += len(paths)
+
+
+def _resolves_alike(tree: ModuleTree, parts: Partition, paths: Sequence[str]) -> bool:
+    """Whether the imports of some files lead to the same files in a module tree as in that of a partition."""
+    if tree is parts.tree:
+        return True
+    facts = {path: parts.facts[path] for path in paths}
+    return tree.key_of(facts) == parts.tree.key_of(facts)
 
 
 class FileReport(NamedTuple):

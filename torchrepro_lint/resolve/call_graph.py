@@ -86,7 +86,7 @@ class CallGraph:
         self._paths = sorted(names.modules.files)
         self._files_of: dict[str, list[int]] = {}
         for number, path in enumerate(self._paths):
-            for word in names.modules.files[path].summary.calls:
+            for word in names.modules.summary(path).calls:
                 self._files_of.setdefault(word, []).append(number)
         self._walked: dict[int, dict[str, list[int]]] = {}
         # By the numbers of files and bodies; under no number the calls of a whole file.

@@ -65,7 +65,7 @@ class ImportResolver:
         self.files = TrackedFiles(files, self.reads) if incremental else files
         self._exports: dict[str, dict[str, tuple[str, ...]]] = {}
         self._mentioned: dict[str, set[str]] = {}
-        self._tree = tree
+        self.tree = tree
         self._outside: dict[tuple[str, str], bool] = {}
         # A file that is not among ``files`` cannot be loaded.
         self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
@@ -80,12 +80,12 @@ class ImportResolver:
     @property
     def uses_torch(self) -> bool:
         """Whether any file of the whole project imports torch."""
-        return self._tree.uses_torch
+        return self.tree.uses_torch
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
         """The configuration files of the project."""
-        return self._tree.configurations
+        return self.tree.configurations
 
     def summary(self, path: str) -> ModuleSummary:
         """The summary of a file, without a dependency: for queries over all files."""
@@ -166,12 +166,12 @@ class ImportResolver:
             yield from self._from_stars(path, name[1:])
         elif name[0] == ".":
             dots = len(name) - len(name.lstrip("."))
-            folder = self._tree.above(path, dots)
+            folder = self.tree.above(path, dots)
             yield from self._walk(folder, [part for part in name[dots:].split(".") if part])
         else:
             parts = name.split(".")
-            folder = self._tree.folder(path)
-            home = self._tree.home_for(path, parts)
+            folder = self.tree.folder(path)
+            home = self.tree.home_for(path, parts)
             if home is not None:
                 yield from tuple(self._walk(home, parts)) or self._hidden(home, parts)
             else:
@@ -192,15 +192,15 @@ class ImportResolver:
         """Whether a dotted name leads out of the project."""
         known = self._outside.get((path, name))
         if known is None:
-            folder, parts = self._tree.folder(path), name.split(".")
-            known = self._tree.home_for(path, parts) is None and not self._beside(folder, parts[:1])
+            folder, parts = self.tree.folder(path), name.split(".")
+            known = self.tree.home_for(path, parts) is None and not self._beside(folder, parts[:1])
             if not self.reads.incremental:  # else what it reads has to be recorded each time
                 self._outside[path, name] = known
         return known
 
     def _beside(self, folder: str, parts: list[str]) -> tuple[str, ...]:
         """The names that a name stands for in the folder of a file, where Python looks there; see ``ModuleTree.beside``."""
-        return tuple(self._walk(folder, parts)) if self._tree.beside(folder, parts[0]) else ()
+        return tuple(self._walk(folder, parts)) if self.tree.beside(folder, parts[0]) else ()
 
     def module(self, path: str, name: str) -> str | None:
         """The file that an import of ``name`` in ``path`` runs last, if it is one of the project's."""
@@ -228,13 +228,13 @@ class ImportResolver:
         """The module of the project that an import of ``name`` in ``path`` loads, by files alone; re-exports do not count."""
         dots = len(name) - len(name.lstrip("."))
         if dots:
-            folder = self._tree.above(path, dots)
+            folder = self.tree.above(path, dots)
             stem = join_path(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
         else:
             parts = name.split(".")
-            home = self._tree.home_for(path, parts)
+            home = self.tree.home_for(path, parts)
             if home is None:
-                return next((path_of(each) for each in self._beside(self._tree.folder(path), parts)), None)
+                return next((path_of(each) for each in self._beside(self.tree.folder(path), parts)), None)
             stem = join_path(home, name.replace(".", "/"))
         return self._stems.get(stem) or None
 

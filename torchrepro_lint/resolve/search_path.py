@@ -257,10 +257,19 @@ class ModuleTree:
         self._searched: dict[str, tuple[str, ...]] = {}
         self._nearer: dict[str, tuple[str, ...]] = {}
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """A key that is equal for trees in which all imports and configurations resolve to the same, and torch is used or is not."""
-        return *self.search_key, self.uses_torch, tuple(sorted(self._files)), self.configurations
+    def key_of(self, files: Mapping[str, SyntaxTree]) -> tuple[object, ...]:
+        """A key of some files, which is equal for trees in which their imports and the configurations resolve to the same, and torch
+        is used or is not. The files must have all that they may import.
+        """
+        around = {each for path in files for each in (self.folder(path), *parent_folders(self.folder(path)))}
+        imports = [(path, *self._resolution(path, name)) for path in files for name in files[path].summary.imports]
+        scripts, commands = sorted(self._script_folders & around), sorted(self._command_folders & around)
+        return self.source_roots, scripts, commands, self.uses_torch, tuple(sorted(files)), self.configurations, imports
+
+    def _resolution(self, path: str, name: str) -> tuple[str | None, str | None]:
+        """The folder in which an import finds its first word, and the file that it names."""
+        parts = [part for part in name.split(".") if part]
+        return None if name.startswith(".") or not parts else self.home_for(path, parts), self.module(path, name)
 
     @property
     def search_key(self) -> tuple[object, ...]:

@@ -6,8 +6,7 @@ again only about components of which something differs.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.engine.partition import Partition
     from torchrepro_lint.engine.store.cache import Cache
     from torchrepro_lint.query.memo_tables import NamedMemoTable
-    from torchrepro_lint.resolve.search_path import ModuleTree
 
 _NAME = "findings"
 _TYPES: dict[str, Any] = {
@@ -58,7 +56,7 @@ class FindingStore:
         self._partition = partition
         self._digests = digests
         self._cache = cache
-        self._settings = check_fingerprint(checker, partition.tree)
+        self._settings = check_fingerprint(checker)
         self._stored: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def known(self) -> dict[str, CheckResult]:
@@ -96,10 +94,11 @@ class FindingStore:
         key, stored = decompress_json(data) if data else ("", {})
         return stored if key == self._key(paths) else {}
 
-    def _key(self, paths: Iterable[str]) -> str:
+    def _key(self, paths: Sequence[str]) -> str:
         """A digest of all that the findings in a component depend on."""
         files = [[path, self._digests[path]] for path in paths]
-        return _digest(json.dumps([self._settings, files]))
+        resolution = self._partition.tree.key_of({path: self._partition.facts[path] for path in paths})
+        return _digest(repr((self._settings, files, resolution)))
 
     def _file(self, paths: Sequence[str]) -> str:
         return f"{_NAME}-{component_key(paths)}"
@@ -127,14 +126,14 @@ def restore_groups(into: NamedMemoTable, table: list[Any]) -> None:
         into.restore(name, found, depends_on[seen], words[asked])
 
 
-def check_fingerprint(checker: Checker, tree: ModuleTree) -> str:
+def check_fingerprint(checker: Checker) -> str:
     """A digest of what findings depend on besides the files of their component."""
     root = checker.tree.root._replace(settings=checker.tree.root.settings._replace(output_format=""))
     torch = checker.catalogue
     versions = torch.version, torch.asked, torch.admitted, torch.declared
     rules = [rule.code for rule in checker.rules], sorted(checker.fixable)
     given = checker.honour_comments, bool(checker.table), checker.finds_gaps
-    return _digest(repr((tool_stamp(), root, versions, rules, given, checker.manifest, tree.key)))
+    return _digest(repr((tool_stamp(), root, versions, rules, given, checker.manifest)))
 
 
 def _digest(text: str) -> str:

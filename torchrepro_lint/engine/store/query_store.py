@@ -189,8 +189,7 @@ class _ComponentStore:
         self._cache = cache
         self._tree = tree
         self._key = key
-        self._fingerprint = _dependency_fingerprint(checker, tree)
-        self._check_fingerprint = check_fingerprint(checker, tree)
+        self._check_fingerprint = check_fingerprint(checker)
         self._restored_count = 0
         # The digests of the stored tables, and the number of answers restored from each.
         self._tables: dict[str, str] = {}
@@ -214,9 +213,10 @@ class _ComponentStore:
             return
         self._write_tables()
         tables = [self._tables, f"{self.link.changed:x}"]
-        answers = [self._fingerprint, digests, *tables, *encode_answers(self.link)]
+        fingerprint = self._fingerprint(self.link.files)
+        answers = [fingerprint, digests, *tables, *encode_answers(self.link)]
         self._cache.write(self._file(_NAME), compress_json(answers))
-        groups = [self._fingerprint, self._check_fingerprint, digests, encode_groups(self.link.findings)]
+        groups = [fingerprint, self._check_fingerprint, digests, encode_groups(self.link.findings)]
         self._cache.write(self._file(_GROUPS), compress_json(groups))
 
     def _write_tables(self) -> None:
@@ -246,14 +246,14 @@ class _ComponentStore:
     def _restored(self, files: Mapping[str, SyntaxTree]) -> Database:
         data = self._cache.read(self._file(_NAME))
         fingerprint, digests, *rest = decompress_json(data) if data else ("", {})
-        before = _facts_before(files, self._project_files, digests) if fingerprint == self._fingerprint else None
-        if before is not None:
+        before = _facts_before(files, self._project_files, digests)
+        if before is not None and fingerprint == self._fingerprint(before):
             found = self._linked(before)
             self._tables, changed, *answers = rest
             found.changed = int(changed, 16)
             found.names.modules.reads.recall = partial(self._restore_table, found)
             restore_answers(found, *answers)
-            self._restore_groups(found, digests)
+            self._restore_groups(found, [fingerprint, self._check_fingerprint, digests])
             found.prepare_revision(files)
             if found.revise(files):
                 self._is_new = False
@@ -262,25 +262,25 @@ class _ComponentStore:
         self._is_new, self._tables, self._restored_tables = True, {}, {}
         return self._linked(files)
 
-    def _restore_groups(self, into: Database, digests: Mapping[str, str]) -> None:
+    def _restore_groups(self, into: Database, about: list[Any]) -> None:
         """Restore what the rules found, if they ran on the same files as the other answers are about."""
         data = self._cache.read(self._file(_GROUPS))
-        *about, rows = decompress_json(data) if data else ([],)
-        if about == [self._fingerprint, self._check_fingerprint, digests]:
+        *stored, rows = decompress_json(data) if data else ([],)
+        if stored == about:
             restore_groups(into.findings, rows)
+
+    def _fingerprint(self, files: Mapping[str, SyntaxTree]) -> str:
+        """A digest of what answers about the files of the component depend on besides their contents."""
+        settings, manifest = self._checker.tree.root.settings, self._checker.manifest
+        asked = (tool_stamp(), settings.parser, settings.entry_points, settings.seeders, manifest)
+        found = repr((*asked, self._tree.key_of(files), self._checker.catalogue.version))
+        return blake2b(found.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def _linked(self, files: Mapping[str, SyntaxTree]) -> Database:
         return Database(files, self._tree, self._checker.catalogue.version, incremental=True)
 
     def _file(self, name: str) -> str:
         return f"{name}-{self._key}"
-
-
-def _dependency_fingerprint(checker: Checker, tree: ModuleTree) -> str:
-    """A digest of what answers about a component depend on besides its files."""
-    settings = checker.tree.root.settings
-    asked = (tool_stamp(), settings.parser, settings.entry_points, settings.seeders, tree.key, checker.manifest)
-    return blake2b(repr((*asked, checker.catalogue.version)).encode(), digest_size=16).hexdigest()
 
 
 def _facts_before(
