@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -164,6 +166,27 @@ def _project_of(sizes: Mapping[str, int]) -> dict[str, str]:
     """Packages without any import between them, of so many training scripts each."""
     files = {f"{name}/net.py": NET for name in sizes}
     return files | {f"{name}/train_{at}.py": TRAIN.format(name) for name, size in sizes.items() for at in range(size)}
+
+
+def test_a_component_that_is_released_is_freed_at_once(project: Maker) -> None:
+    tree = _read(project(_project_of({"a": 2, "b": 2})))
+    parts, path = Partition(*tree), "a/train_0.py"
+    gc.collect()
+    gc.disable()
+    try:
+        linked = parts.of(path)
+        before = check(tree[0], path, tree[1][path], linked)
+        names, database = linked.resolver, weakref.ref(linked.database)
+        parts.release(path)
+        assert not vars(linked)
+        assert not vars(names)
+        assert database() is None
+    finally:
+        gc.enable()
+    # What other components need is whole.
+    for each in ("b/train_0.py", path):
+        assert check(tree[0], each, tree[1][each], parts.of(each)).findings
+    assert check(tree[0], path, tree[1][path], parts.of(path)) == before
 
 
 @forks

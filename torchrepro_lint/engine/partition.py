@@ -26,7 +26,7 @@ from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.files import join_path, top_folders
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
-from torchrepro_lint.syntax.nodes import Constant, ModuleSummary, SyntaxTree
+from torchrepro_lint.syntax.nodes import Constant, FrozenRecord, ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Garbage is collected after so many released files, of which some 30 MiB are left on average: a collection takes a while.
 _GARBAGE_FILES = 300
+# The packages whose objects answer queries about a component.
+_OURS = tuple(f"torchrepro_lint.{name}." for name in ("query", "resolve", "dataflow", "trace", "domain"))
 _WORD = lazy_pattern(r"[^\W\d]\w*")
 _DOTTED = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
@@ -221,7 +223,8 @@ class Partition:
         if self._store is not None:
             self._store.leave(paths)
         if not self._lasting:
-            self._linked.pop(number, None)
+            if (project := self._linked.pop(number, None)) is not None:
+                _dismantle(project, kept=(self.tree, self._checker.catalogue))
             for each in paths:
                 if each not in kept:
                     self.files[each].release_facts()
@@ -237,6 +240,41 @@ class Partition:
 
     def _linked_anew(self, paths: Iterable[str], before: Database | None = None) -> Project:
         return link_project(self._checker, {path: self.files[path] for path in paths}, self.tree, before)
+
+
+def _dismantle(project: Project, kept: Iterable[object]) -> None:
+    """Break the reference cycles of a project that is done with: then its memory is freed at once, which takes a fifth of the time
+    of a search for garbage.
+
+    Cycles go through the objects that answer queries, which refer to one another by their attributes. What is ``kept`` stays whole.
+    """
+    needed = {id(each) for each in _services(kept)}
+    for each in [one for one in _services((project,)) if id(one) not in needed]:
+        for name in list(_attributes(each)):
+            with contextlib.suppress(AttributeError):  # a property of a base class
+                object.__delattr__(each, name)
+
+
+def _services(start: Iterable[object]) -> list[object]:
+    """Objects of ours that have attributes, and those that they refer to by them; records are none."""
+    found: dict[int, object] = {}
+    left = list(start)
+    while left:
+        one = left.pop()
+        one = getattr(one, "__self__", one)  # of a method
+        if (
+            id(one) not in found
+            and type(one).__module__.startswith(_OURS)
+            and not isinstance(one, (tuple, FrozenRecord))
+        ):
+            found[id(one)] = one
+            left += _attributes(one).values()
+    return list(found.values())
+
+
+def _attributes(of: object) -> dict[str, object]:
+    slots = (name for kind in type(of).__mro__ for name in getattr(kind, "__slots__", ()))
+    return {**getattr(of, "__dict__", {}), **{name: getattr(of, name) for name in slots if hasattr(of, name)}}
 
 
 # The fraction of the work on a component that is serial: queries about all its files, answered by one process.
