@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,7 @@ from torchrepro_lint.config.roots import ConfigOptions, likely_has_components
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition, read_project
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
-from torchrepro_lint.engine.parsed_file import ParsedFile, evict, page_in, page_out
+from torchrepro_lint.engine.parsed_file import ParsedFile, page_in, page_out, parse_bytes
 from torchrepro_lint.engine.partition import Partition, Schedule, connected_components, make_schedule
 from torchrepro_lint.engine.process_pool import FORKS, run_tasks
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
@@ -28,6 +30,7 @@ from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.files import top_folders
 from torchrepro_lint.syntax.nodes import SyntaxTree
+from torchrepro_lint.syntax.serialization import pickled, unpickled
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -133,7 +136,10 @@ def test_parts_say_what_each_says_by_itself(
         away = _read(place)
     assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
     assert _checked(away) == apart
-    assert not any("body" in vars(each.facts) for each in away[1].values() if each.facts is not None)
+    # Facts that a fix will be completed with are kept, all others are not.
+    fixes = [(path, one.fix) for path, each in apart.items() for one in each.findings if one.fix]
+    fixed = {path for path, _ in fixes} | {path for _, fix in fixes for path, _ in fix.elsewhere}
+    assert {path for path, each in away[1].items() if each.facts and "body" in vars(each.facts)} == fixed
     # As one part they have to do with one another where words are alike, and so some say something else.
     whole = _checked(_read(project({"any.py": _ANY})))
     others = {path.partition("/")[0] for path in apart if apart[path] != whole[path]} - {"any.py"}
@@ -160,6 +166,27 @@ def _project_of(sizes: Mapping[str, int]) -> dict[str, str]:
     """Packages without any import between them, of so many training scripts each."""
     files = {f"{name}/net.py": NET for name in sizes}
     return files | {f"{name}/train_{at}.py": TRAIN.format(name) for name, size in sizes.items() for at in range(size)}
+
+
+def test_a_component_that_is_released_is_freed_at_once(project: Maker) -> None:
+    tree = _read(project(_project_of({"a": 2, "b": 2})))
+    parts, path = Partition(*tree), "a/train_0.py"
+    gc.collect()
+    gc.disable()
+    try:
+        linked = parts.of(path)
+        before = check(tree[0], path, tree[1][path], linked)
+        names, database = linked.resolver, weakref.ref(linked.database)
+        parts.release(path)
+        assert not vars(linked)
+        assert not vars(names)
+        assert database() is None
+    finally:
+        gc.enable()
+    # What other components need is whole.
+    for each in ("b/train_0.py", path):
+        assert check(tree[0], each, tree[1][each], parts.of(each)).findings
+    assert check(tree[0], path, tree[1][path], parts.of(path)) == before
 
 
 @forks
@@ -229,25 +256,49 @@ def test_how_parts_are_shared_out(weights: tuple[int, ...], jobs: int, expected:
     assert make_schedule(weights, jobs) == expected
 
 
-def test_facts_that_were_put_away_are_the_same() -> None:
+@pytest.mark.parametrize("compressed", [False, True])
+def test_facts_that_were_put_away_are_the_same(compressed: bool) -> None:
     facts = facts_of(TRAIN.format("a"))
-    away = page_out(facts)
+    away = page_out(facts, compressed=compressed)
     assert (away.summary, away.exports) == (facts.summary, facts.exports)
     assert "body" not in vars(away)
-    fields = [name for name in SyntaxTree._fields if name != "assigned"]
-    for _ in range(2):
-        assert [getattr(away, name) for name in fields] == [getattr(facts, name) for name in fields]
-        assert dict(away.assigned) == dict(facts.assigned)
-        body = away.body
-        evict(away)
-        assert "body" not in vars(away)
-        assert away.body is not body
-    page_in(away)
+    assert page_out(away) is away
+    _assert_equal(away, facts)
     body = away.body
-    evict(away)
+    page_in(away)
     assert away.body is body
     with pytest.raises(AttributeError):
         _ = away.nothing  # type: ignore[attr-defined]
+
+
+def test_facts_that_were_released_are_parsed_again() -> None:
+    reading = parse_bytes(TRAIN.format("a").encode())
+    facts = reading.facts
+    assert facts is not None
+    reading.page_out()
+    for _ in range(2):
+        reading.release_facts()
+        again = reading.facts
+        assert again is not None
+        assert again is not facts
+        assert again.summary is facts.summary
+        _assert_equal(again, facts)
+
+
+def test_a_file_that_goes_to_another_process_takes_its_facts_along() -> None:
+    reading = parse_bytes(TRAIN.format("a").encode())
+    other = unpickled(pickled(reading))
+    assert "body" not in vars(other.facts)
+    assert other.source == reading.source
+    assert reading.facts is not None
+    _assert_equal(other.facts, reading.facts)
+
+
+def _assert_equal(facts: SyntaxTree, other: SyntaxTree) -> None:
+    for name in SyntaxTree._fields:
+        if name != "assigned":
+            assert getattr(facts, name) == getattr(other, name)
+    assert dict(facts.assigned) == dict(other.assigned)
 
 
 def test_facts_that_are_nested_too_deeply_stay_as_they_are() -> None:

@@ -21,7 +21,7 @@ from torchrepro_lint.domain.rng.seeders import (
 )
 from torchrepro_lint.domain.rng.system_draws import SYSTEM_DRAWS, data_use
 from torchrepro_lint.source.text import Fix, NoFix
-from torchrepro_lint.syntax.nodes import Assign, Ref, span
+from torchrepro_lint.syntax.nodes import Assign, Constant, Ref, span
 from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.entry_points import is_test
 
@@ -116,6 +116,8 @@ def _given_seed(site: CallSite) -> Expression | None:
 
 def _forwarded_seed_fault(context: Context, site: CallSite, name: str) -> tuple[str, Fix | NoFix] | None:
     """A nondeterministic value that a function of the project passes on to a seeder."""
+    if all(type(arg.value) is Constant for arg in site.call.args):
+        return None  # a literal does not change, and whether the function seeds need not be known
     for word, value in context.project.seeding_arguments(name, site.call):
         source = _source_of(context, value)
         if source:

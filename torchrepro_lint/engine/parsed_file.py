@@ -43,10 +43,17 @@ def _decompressed(of: _CompressedSource) -> Source:
 class ParsedFile:
     """A parsed file: its source and syntax tree, or the problem that prevented parsing."""
 
-    def __init__(self, source: Source | None, facts: SyntaxTree | None, problem: SourceProblem | None) -> None:
+    def __init__(
+        self, source: Source | None, facts: SyntaxTree | None, problem: SourceProblem | None, parser: str = "auto"
+    ) -> None:
         self._source: Source | _CompressedSource | None = source
         self._facts = facts
         self.problem = problem
+        self._parser = parser
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for another process, which reads the facts when it asks for them."""
+        return vars(self) | {"_facts": self._facts and page_out(self._facts, compressed=False)}
 
     @property
     def source(self) -> Source | None:
@@ -56,7 +63,7 @@ class ParsedFile:
         return self._source
 
     def page_out(self, *, facts: bool = False) -> None:
-        """Compress the text, as few files are looked at again; with ``facts`` the syntax tree, too (``file_store.page_out``)."""
+        """Compress the text, as few files are looked at again; with ``facts`` the syntax tree, too."""
         if facts and self._facts is not None:
             self._facts = page_out(self._facts)
         if isinstance(self._source, Source) and self._source.notebook is None:
@@ -67,6 +74,21 @@ class ParsedFile:
     def facts(self) -> SyntaxTree | None:
         """The syntax tree; None where there is a problem."""
         return self._facts
+
+    def release_facts(self) -> None:
+        """Forget the facts but for their summary: they are loaded again when they are asked for."""
+        facts: Any = self.facts
+        if isinstance(facts, _LoadedFacts):
+            facts.evict()
+        elif facts is not None:
+            self._facts = cast("SyntaxTree", _LoadedFacts(facts.summary, self))
+
+    def load(self) -> SyntaxTree:
+        """The facts, parsed again. Raises ``OSError``."""
+        found = parse_decoded(self.source, self._parser).facts if self.source else None
+        if found is None:
+            raise OSError("the file could be parsed before")
+        return found
 
     @property
     def text(self) -> str:
@@ -113,7 +135,9 @@ def parse_decoded(source: Source, parser: str = "auto") -> ParsedFile:
     answer = guarded_analysis(attempt)
     if isinstance(answer, Fault):
         answer = SourceProblem(f"cannot be analysed: {answer.message}", 0, source.program)
-    return ParsedFile(source, None, answer) if isinstance(answer, SourceProblem) else ParsedFile(source, answer, None)
+    if isinstance(answer, SourceProblem):
+        return ParsedFile(source, None, answer)
+    return ParsedFile(source, answer, None, parser)
 
 
 def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
@@ -148,12 +172,11 @@ class StoredFile(ParsedFile):
     def __init__(
         self, path: str, digest: str, summary: ModuleSummary, unpack: Callable[[], SyntaxTree], parser: str
     ) -> None:
-        super().__init__(None, None, None)
+        super().__init__(None, None, None, parser)
         self._path = path
         self._digest = digest
         self._summary = summary
         self._unpack = unpack
-        self._parser = parser
 
     @cached_property
     def source(self) -> Source | None:
@@ -171,7 +194,7 @@ class StoredFile(ParsedFile):
     @cached_property
     def facts(self) -> SyntaxTree | None:
         """The facts, loaded lazily but for the summary."""
-        return cast("SyntaxTree", _StoredFacts(self._summary, self))
+        return cast("SyntaxTree", _LoadedFacts(self._summary, self))
 
     def load(self) -> SyntaxTree:
         """The facts; parsed again where the stored ones are damaged. Raises ``OSError``."""
@@ -184,17 +207,10 @@ class StoredFile(ParsedFile):
             return found
 
 
-class EvictableFacts:
-    """Facts that are loaded when they are asked for."""
-
-    def evict(self) -> None:
-        """Forget what was loaded: the next load makes new records."""
-
-
-class _StoredFacts(EvictableFacts):
+class _LoadedFacts:
     """Facts that are loaded when more than their summary is asked for."""
 
-    def __init__(self, summary: ModuleSummary, file: StoredFile) -> None:
+    def __init__(self, summary: ModuleSummary, file: ParsedFile) -> None:
         self.summary = summary
         self._file = file
 
@@ -210,41 +226,38 @@ class _StoredFacts(EvictableFacts):
         return getattr(self._facts, name)
 
     def evict(self) -> None:
+        """Forget what was loaded: the next load makes new records."""
         vars(self).pop("_facts", None)
 
 
 _PAGED_FIELDS = ("body", "functions", "classes", "assigned", "imports_end")
 
 
-def page_out(facts: SyntaxTree) -> SyntaxTree:
-    """Page out facts: all but the summary is compressed until it is asked for. Facts that are nested too deeply are returned
-    unchanged.
-    """
+def page_out(facts: SyntaxTree, *, compressed: bool = True) -> SyntaxTree:
+    """Page out facts: all but the summary becomes bytes until it is asked for. Facts that are nested too deeply are returned unchanged."""
+    known: object = facts
+    if isinstance(known, PagedFacts):
+        return facts
     try:
         data = pickled([getattr(facts, each) for each in _PAGED_FIELDS])
     except RecursionError:
         return facts
-    return cast("SyntaxTree", PagedFacts(facts.summary, compress(data, 1)))
+    return cast("SyntaxTree", PagedFacts(facts.summary, compress(data, 1) if compressed else data, compressed))
 
 
 def page_in(facts: object) -> None:
     """Page in facts for good, if they are paged out."""
     if isinstance(facts, PagedFacts):
-        facts.keep()
+        facts.read()
 
 
-def evict(facts: object) -> None:
-    """Evict what was loaded of lazy facts; it is loaded again when asked for."""
-    if isinstance(facts, EvictableFacts):
-        facts.evict()
+class PagedFacts:
+    """Facts that are paged out: bytes, which are dropped once they are read."""
 
-
-class PagedFacts(EvictableFacts):
-    """Facts that are paged out: compressed in memory."""
-
-    def __init__(self, summary: Any, data: bytes) -> None:
+    def __init__(self, summary: Any, data: bytes, compressed: bool) -> None:
         self.summary = summary
-        self._data: bytes | None = data
+        self._data = data
+        self._compressed = compressed
 
     @property
     def exports(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -256,22 +269,14 @@ class PagedFacts(EvictableFacts):
         return (None,)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _PAGED_FIELDS or self._data is None:
+        if name not in _PAGED_FIELDS or not self._data:
             raise AttributeError(name)
         self.read()
         return vars(self)[name]
 
     def read(self) -> None:
         """Load all fields."""
-        if self._data is not None and "body" not in vars(self):
-            vars(self).update(zip(_PAGED_FIELDS, unpickled(decompress(self._data)), strict=True))
-
-    def keep(self) -> None:
-        """Load all fields and drop the compressed copy."""
-        self.read()
-        self._data = None
-
-    def evict(self) -> None:
-        if self._data is not None:
-            for each in _PAGED_FIELDS:
-                vars(self).pop(each, None)
+        if self._data:
+            data = decompress(self._data) if self._compressed else self._data
+            vars(self).update(zip(_PAGED_FIELDS, unpickled(data), strict=True))
+            self._data = b""

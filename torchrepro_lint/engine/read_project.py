@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
 _WORTH_PROCESSES = 400_000
 # Earlier facts are looked up for at most so many changed files.
 _MOST_CHANGED = 32
-# Facts of a smaller project are not paged out.
-_PAGING_BYTES = 4_000_000
+# The facts of so many bytes of source stay in memory as they are, which takes about 160 MiB. Those of further files are paged out.
+_PAGING_BYTES = 16_000_000
 # So few changed files are parsed again faster than the whole store is rewritten.
 _FEW_CHANGED = 8
+# Longer files are read before all others.
+_LONG_FILE = 100_000
 # A file of this size is parsed in a process of its own, so that its failure costs no other file.
 _LARGE_FILE = 1_000_000
 
@@ -189,11 +192,15 @@ class _Reader:
         return True
 
     def _read_changed(self, paths: list[str], jobs: int) -> Iterator[tuple[str, _ReadResult]]:
-        """The results of files, in no promised order; the large files are read first."""
+        """The results of files, in no promised order.
+
+        Long files are read first, lest one process still reads one at the end. All others are read folder by folder: what is in
+        memory side by side is then released together.
+        """
         sizes = {path: self._size(path) for path in paths}
-        ordered = sorted(paths, key=lambda path: (-sizes[path], path))
-        page_out = sum(sizes.values()) > _PAGING_BYTES and likely_has_components(sizes, self._bytes)
-        tasks = [_ReadTask(self._place(path), self._piped(path), page_out) for path in ordered]
+        ordered = sorted(paths, key=lambda path: (-sizes[path] if sizes[path] > _LONG_FILE else 0, path))
+        paged = self._paged(ordered, sizes)
+        tasks = [_ReadTask(self._place(path), self._piped(path), path in paged) for path in ordered]
         work = partial(_read_guarded, self._file_store.digests if self._file_store else None, self._parser)
         alone = jobs < 2 or sum(sizes.values()) < _WORTH_PROCESSES
         if alone and (jobs < 1 or max(sizes.values(), default=0) < _LARGE_FILE):
@@ -204,6 +211,12 @@ class _Reader:
             for number, answer in run_tasks(work, tasks, jobs, own=own):
                 task = tasks[number]
                 yield ordered[number], _failed(task, answer) if isinstance(answer, WorkerFailure) else answer
+
+    def _paged(self, ordered: Sequence[str], sizes: Mapping[str, int]) -> frozenset[str]:
+        """The files whose facts are paged out: those that come too late to be kept as they are, if components are checked in turn."""
+        ends = zip(ordered, itertools.accumulate(sizes[path] for path in ordered), strict=True)
+        late = frozenset(path for path, end in ends if end > _PAGING_BYTES)
+        return late if late and likely_has_components(sizes, self._bytes) else frozenset()
 
     def _take_result(self, path: str, answer: _ReadResult) -> None:
         if answer.error:

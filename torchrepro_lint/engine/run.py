@@ -170,6 +170,8 @@ def reported(checker: Checker, files: Mapping[str, ParsedFile], checks: Mapping[
     for path, given in checker.tree.given:
         if (checked := checks.get(path)) is None:
             continue
+        if not (checked.findings or checked.errors or checked.hidden or checked.programs):
+            continue
         parsed = files[path]
         texts = (parsed.lines, parsed.written)
         diagnostics += (

@@ -215,7 +215,10 @@ class CallGraph:
 
     def _look_into(self, number: int) -> None:
         """Number the calls of the file of a number that call the same word."""
-        self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
+        if number in self._calls:
+            self._names.modules.reads.record_read(self._paths[number // _PER_FILE])
+        else:
+            self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
 
     def _call(self, number: int) -> tuple[str, Call]:
         return self._paths[number // _PER_FILE], self._at(number).call

@@ -411,7 +411,10 @@ class _EventExtractor:
             self._expression(other, statement, (*guards, Guard("else", test)))
             return
         for part in operands_of(expression):
-            if type(part) is not Constant:
+            if type(part) is Ref:  # most are names and constants
+                if part.path and not self._properties.isdisjoint(part.path):
+                    self._note("read", part, statement, guards)
+            elif type(part) is not Constant:
                 self._expression(part, statement, guards)
         if kind is Call:
             self._note("call", expression, statement, guards)

@@ -136,7 +136,10 @@ def subexpressions(expression: Expression) -> Sequence[Expression]:
 def _add_within(expression: Expression, found: list[Expression]) -> None:
     if own := _PARTS.get(type(expression)):
         for part in own(expression):
-            _add_within(part, found)
+            if type(part) in _PARTS:
+                _add_within(part, found)
+            else:  # most are names and constants
+                found.append(part)
     found.append(expression)
 
 

@@ -1,8 +1,6 @@
-"""The file store: the facts of a project's files in one cache file, and paging, which keeps facts compressed in memory
-until needed.
+"""The file store: the facts of a project's files in one cache file.
 
-The table of the cache file is read at once, facts when they are asked for. Paging pays because one component of a
-project is looked into at a time.
+The table of the cache file is read at once, facts when they are asked for.
 """
 
 from __future__ import annotations
