@@ -25,34 +25,31 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
+from torchrepro_lint.config.target import LOCKS
+from torchrepro_lint.source.files import (
+    CONFIGURATIONS,
+    MAX_CONFIGURATION,
+    MAX_MANIFEST,
+    MAX_NOTEBOOK,
+    MAX_PROGRAM,
+    PROGRAMS,
+)
 from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.survey.repositories import Repository
 
-_PROGRAMS = (".py", ".ipynb")
-_CONFIGURATIONS = (".yaml", ".yml", ".json")
-# Manifests, lock files and settings. ``PKG-INFO`` marks the top of an sdist.
-_MANIFESTS = (
-    "requirements*.txt",
-    "setup.cfg",
-    "PKG-INFO",
-    ".gitignore",
-    "*.toml",
-    "uv.lock",
-    "poetry.lock",
-    "pdm.lock",
-)
+# Beside TOML files. ``PKG-INFO`` marks the top of an sdist.
+_MANIFESTS = ("requirements*.txt", "setup.cfg", "PKG-INFO", ".gitignore", *LOCKS)
 # Folders of environments and tools beside the code of a folder, which the settings exclude by default: they may be large.
 _EXCLUDED = frozenset({*Settings().exclude, ".git"})
-# The analysis reads nothing that is longer, so it need not be unpacked: a configuration, a program, a notebook, a manifest.
+# The analysis reads nothing that is longer, so it need not be unpacked. A TOML file may be a manifest, too.
 _MAX_BYTES = {
-    **dict.fromkeys((".yaml", ".yml", ".json"), 100_000),
-    ".py": 4 * MAX_ANALYSED_CHARACTERS + 3,
-    ".ipynb": 200_000_000,
+    **dict.fromkeys(CONFIGURATIONS, MAX_CONFIGURATION),
+    ".toml": MAX_MANIFEST,
+    ".py": MAX_PROGRAM,
+    ".ipynb": MAX_NOTEBOOK,
 }
-_MAX_MANIFEST = 10_000_000
 # A text has no such ratio; below so many bytes any ratio is harmless.
 _MAX_RATIO = 200
 _FREE_BYTES = 64_000_000
@@ -90,7 +87,7 @@ class Unpacked(NamedTuple):
 def is_read(path: str) -> bool:
     """Whether an analysis reads a file of this path, which has slashes."""
     folder, _, name = path.rpartition("/")
-    if name.endswith((*_PROGRAMS, *_CONFIGURATIONS)):
+    if name.endswith(PROGRAMS + CONFIGURATIONS):
         return True
     own = any(fnmatch(name, pattern) for pattern in _MANIFESTS)
     return own or (name.endswith(".txt") and folder.rpartition("/")[2] == "requirements")
@@ -163,6 +160,14 @@ class _Taken:
         if self._entries > self._limits.entries:
             raise RefusedError("too many files", f"more than {self._limits.entries:,} entries")
 
+    def member(self, name: str, is_folder: bool) -> str:
+        """Count a member of an archive; its path, with slashes. Raises ``RefusedError`` for one that leaves the folder."""
+        self.count_entry()
+        path = _safe_path(name)
+        if not is_folder:
+            self.tops.add(path.partition("/")[0])
+        return path
+
     def add_from(self, place: str, path: str) -> None:
         """Copy a file of a folder, or tell that it cannot be read."""
         try:
@@ -233,8 +238,7 @@ def _folder(top: str, limits: UnpackLimits, left_out: list[tuple[str, str]]) -> 
         for entry in found:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_symlink():
-                if is_read(path):
-                    left_out.append((path, "a link, which is not followed"))
+                left_out += _links(path)
             elif entry.is_dir():
                 if entry.name not in _EXCLUDED:
                     waiting.append(path)
@@ -242,11 +246,19 @@ def _folder(top: str, limits: UnpackLimits, left_out: list[tuple[str, str]]) -> 
                 yield path, size
 
 
+def _links(path: str) -> list[tuple[str, str]]:
+    """What is told of a link: nothing of one that would not be read."""
+    return [(path, "a link, which is not followed")] if is_read(path) else []
+
+
+def _special_file(path: str) -> RefusedError:
+    return RefusedError("unsafe file", f"{path[:200]!r} of the archive is a device or a pipe")
+
+
 def _is_worth_reading(path: str, size: int, left_out: list[tuple[str, str]]) -> bool:
     """Whether the analysis reads a file of this size; one that is too long is told, unless it is a mere configuration."""
-    suffix = os.path.splitext(path)[1]
-    most = _MAX_BYTES.get(suffix, _MAX_MANIFEST)
-    if size > most and suffix not in _CONFIGURATIONS:
+    most = _MAX_BYTES.get(os.path.splitext(path)[1], MAX_MANIFEST)
+    if size > most != MAX_CONFIGURATION:
         left_out.append((path, f"has more than {most:,} bytes"))
     return size <= most
 
@@ -258,26 +270,23 @@ def _take_tar(stream: Any, taken: _Taken, bounds: _BoundedReader | None = None) 
     declared = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
-            taken.count_entry()
+            path = taken.member(member.name, member.isdir())
             declared += member.size
             if bounds:
                 bounds.require(declared)
-            path = _safe_path(member.name)
-            if not member.isdir():
-                taken.tops.add(path.partition("/")[0])
             if member.issym() or member.islnk():
                 if bounds is None:  # git has told of it
                     continue
                 if _leaves(path, member.linkname, symbolic=member.issym()):
                     raise RefusedError("unsafe link", f"the link {path[:200]!r} of the archive leaves the folder")
-                taken.left_out += [(path, "a link, which is not followed")] if is_read(path) else []
+                taken.left_out += _links(path)
             elif member.isfile():
                 if is_read(path) and _is_worth_reading(path, member.size, taken.left_out):
                     source = archive.extractfile(member)
                     assert source is not None
                     taken.add(path, source)
             elif not member.isdir():
-                raise RefusedError("unsafe file", f"{path[:200]!r} of the archive is a device or a pipe")
+                raise _special_file(path)
 
 
 def _leaves(path: str, target: str, symbolic: bool) -> bool:
@@ -293,15 +302,12 @@ def _take_zip(path: str, taken: _Taken) -> None:
     size = os.path.getsize(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            taken.count_entry()
-            name = _safe_path(member.filename)
-            if not member.is_dir():
-                taken.tops.add(name.partition("/")[0])
+            name = taken.member(member.filename, member.is_dir())
             mode = member.external_attr >> 16
             if stat.S_ISLNK(mode):
-                taken.left_out += [(name, "a link, which is not followed")] if is_read(name) else []
+                taken.left_out += _links(name)
             elif mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise RefusedError("unsafe file", f"{name[:200]!r} of the archive is a device or a pipe")
+                raise _special_file(name)
             elif not member.is_dir() and is_read(name) and _is_worth_reading(name, member.file_size, taken.left_out):
                 if member.file_size > _FREE_BYTES and member.file_size > _MAX_RATIO * member.compress_size:
                     raise RefusedError("bomb", f"{name[:200]!r} of the archive expands more than {_MAX_RATIO} times")
@@ -382,7 +388,7 @@ class _Git:
             if mode == _SUBMODULE:
                 taken.left_out.append((path, "a submodule, which is another repository"))
             elif mode == _SYMBOLIC_LINK:
-                taken.left_out += [(path, "a link, which is not followed")] if is_read(path) else []
+                taken.left_out += _links(path)
             elif is_read(path):
                 blobs.append((name, path))
         missing = self._missing([name for name, _ in blobs])
@@ -444,7 +450,7 @@ class _Git:
 def _pathspec(path: str) -> str:
     """A pathspec that matches a file to read, and others of its kind; a star of one without ``glob`` matches slashes, too."""
     name = path.rpartition("/")[2]
-    suffix = next((each for each in (*_PROGRAMS, *_CONFIGURATIONS, ".toml") if name.endswith(each)), "")
+    suffix = next((each for each in PROGRAMS + CONFIGURATIONS if name.endswith(each)), "")
     if suffix:
         return f":(top)*{suffix}"
     pattern = next((each for each in _MANIFESTS if fnmatch(name, each)), "requirements/*.txt")
