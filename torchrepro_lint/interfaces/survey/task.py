@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, OperationUse, Overview
     from torchrepro_lint.interfaces.overview.survey import Survey
 
-# What the engine says of a file that takes too long, or whose own process ended.
+# What the engine says of a file that takes too long, or whose own process ended, by the limit of processor time for one.
 _TOO_LONG, _ENDED = "it takes longer than", "its process "
+_OUT_OF_TIME = "its process was ended by SIGXCPU"
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 # Packages that train for the program, by the name under which they are counted.
@@ -175,7 +176,8 @@ def _trouble(done: Survey) -> Row:
     ]
     if not errors:
         return {}
-    reason = "memory" if any(OUT_OF_MEMORY in error for error in errors) else "files"
+    causes = (("memory", OUT_OF_MEMORY), ("deadline", _OUT_OF_TIME))
+    reason = next((reason for reason, told in causes if any(told in error for error in errors)), "files")
     return {"status": "partial", "reason": reason, "detail": errors[0], "errors": errors}
 
 
