@@ -25,6 +25,7 @@ from torchrepro_lint.interfaces.cli.options import (
     Word,
     complete_paths,
     complete_rules,
+    format_option,
     globs_option,
     option_group,
     output_option,
@@ -57,9 +58,7 @@ _COLOR: dict[str, Any] = {
 @click.argument("message", required=False)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @TARGET_OPTIONS[0]
-@click.option(
-    "--output-format", type=Word(("text", "json")), default="text", metavar="FORMAT", help="text (default) or json."
-)
+@format_option("text", "json")
 def explain(message: str | None, paths: tuple[str, ...], torch_version: str | None, output_format: str) -> int:
     """Explain an error or warning of torch about determinism: what it means, which calls in PATHS (default: the current
     directory) may raise it, and what to write instead.
@@ -83,12 +82,12 @@ def explain(message: str | None, paths: tuple[str, ...], torch_version: str | No
 )
 @click.argument("name", required=False)
 @TARGET_OPTIONS[0]
-@click.option(
-    "--output-format",
-    type=Word(("table", "json", "markdown", "html")),
-    default="table",
-    metavar="FORMAT",
-    help="table (default), json, markdown or html: one page with all operations and releases.",
+@format_option(
+    "table",
+    "json",
+    "markdown",
+    "html",
+    told="table (default), json, markdown or html: one page with all operations and releases.",
 )
 @output_option("")
 def ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:
@@ -176,9 +175,7 @@ def _clean_all(cache_dir: str | None, yes: bool) -> None:
 @TARGET_OPTIONS[0]
 @TARGET_OPTIONS[1]
 @TARGET_OPTIONS[2]
-@click.option(
-    "--output-format", type=Word(("text", "json")), default="text", metavar="FORMAT", help="text (default) or json."
-)
+@format_option("text", "json")
 @click.option("--color", **_COLOR)
 def trace(
     entry: str, torch_version: str | None, device: str | None, parser: str | None, output_format: str, color: str
@@ -463,13 +460,7 @@ def check(**options: Any) -> int:
     ),
 )
 @click.argument("wanted", metavar="[CODE|NAME|PREFIX]", required=False, shell_complete=complete_rules)
-@click.option(
-    "--output-format",
-    type=Word(("text", "json")),
-    default="text",
-    metavar="FORMAT",
-    help="text (default; a page is Markdown) or json.",
-)
+@format_option("text", "json", told="text (default; a page is Markdown) or json.")
 def rule(wanted: str | None, output_format: str) -> int:
     """Explain a rule: what it reports, why that matters, and what its fix does. Without an argument, list all rules."""
     from torchrepro_lint.checks.pages import render

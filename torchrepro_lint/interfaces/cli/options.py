@@ -92,6 +92,14 @@ def output_option(group: str) -> Callable[[Any], Any]:
     return lambda command: named(former(command))
 
 
+def format_option(*formats: str, group: str = "", told: str = "") -> Callable[[Any], Any]:
+    """``--output-format`` of a command that prints the first of some formats unless another is asked for."""
+    named = f"{formats[0]} (default) or {formats[1]}."
+    return option_group(group)(
+        "--output-format", type=Word(formats), default=formats[0], metavar="FORMAT", help=told or named
+    )
+
+
 class Command(click.Command):
     """A command whose help has examples, a list of further commands, and its options by group."""
 

@@ -113,14 +113,14 @@ def width() -> int:
 
 
 def progress(
-    total: int, done_so_far: str = "files read", when_done: str = "Checking {} files ..."
+    total: int, done_so_far: str = "files read", when_done: str = "Checking {} files ...", quiet: bool = False
 ) -> Callable[[], None]:
     """A function to call after each of ``total`` files that is read: on a terminal it draws a bar once a second has passed.
 
     When all are read, a line says that they are being checked, until something else is written or ``clear_status`` is called.
-    For another piece of work the texts are others; ``when_done`` may be empty.
+    For another piece of work the texts are others; ``when_done`` may be empty. ``quiet`` draws nothing.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return lambda: None
     started = drawn = time.monotonic()
     done = 0
