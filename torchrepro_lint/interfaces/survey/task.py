@@ -15,7 +15,7 @@ from torchrepro_lint import __version__
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.read_project import ReadOptions
-from torchrepro_lint.interfaces.overview.survey import survey
+from torchrepro_lint.interfaces.overview.survey import TRAINERS, survey
 from torchrepro_lint.interfaces.survey.repositories import Repository
 from torchrepro_lint.interfaces.survey.unpacking import RefusedError, UnpackLimits, content_digest, unpack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError, escape_surrogates
@@ -31,18 +31,11 @@ Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 # Packages that train for the program, by the name under which they are counted.
 FRAMEWORKS: Mapping[str, str] = {
-    **{
-        name: name
-        for name in (
-            "accelerate", "catalyst", "composer", "deepspeed", "detectron2", "fairseq", "fastai", "flair", "horovod", "ignite",
-            "jax", "keras", "lightning", "mmengine", "monai", "ray", "sentence_transformers", "setfit", "skorch",
-            "stable_baselines3", "tensorflow", "tianshou", "transformers", "trl", "ultralytics",
-        )
-    },
+    **{name: name for name in TRAINERS | {"horovod", "jax", "keras", "ray", "tensorflow"}},
     "lightning_fabric": "lightning",
     "pytorch_lightning": "lightning",
     "sb3_contrib": "stable_baselines3",
-}  # fmt: skip
+}
 
 
 class TaskLimits(NamedTuple):
@@ -147,8 +140,8 @@ def _analysed(task: Task, scratch: Path, run: Row) -> Result:
         "bytes": unpacked.bytes,
         "torch": overview.aims[0].torch if overview.aims else "",
         "torch_decided_by": overview.aims[0].decided_by if overview.aims else "",
-        "frameworks": sorted({FRAMEWORKS[name] for name, _ in done.packages if name in FRAMEWORKS}),
-        "packages": [{"name": name, "files": count} for name, count in done.packages],
+        "frameworks": sorted({FRAMEWORKS[name] for name in done.packages if name in FRAMEWORKS}),
+        "packages": [{"name": name, "files": count} for name, count in sorted(done.packages.items())],
         "entry_points": sum(map(_counts, entries)),
         "reproducible": sum(_counts(entry) and entry["verdict"] == "reproducible" for entry in entries),
         "findings": len(overview.findings),
