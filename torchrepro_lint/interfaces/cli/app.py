@@ -282,9 +282,7 @@ def report(**options: Any) -> int:
     from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import ReportArguments, run_report
 
-    overrides = RuleOverrides(*(options.pop(name) for name in RuleOverrides._fields))
-    excluded = options.pop("extend_exclude") or ()
-    return run_report(ReportArguments(overrides=overrides, extend_exclude=excluded, **options))
+    return run_report(ReportArguments(overrides=RuleOverrides.taken_from(options), **options))
 
 
 _COMMANDS_HELP = (
@@ -444,10 +442,10 @@ def check(**options: Any) -> int:
 
     PATHS are files and directories (default: the current directory), or - for standard input. The code is read, never run.
     """
-    from torchrepro_lint.interfaces.cli.arguments import Arguments
+    from torchrepro_lint.interfaces.cli.arguments import Arguments, RuleOverrides
     from torchrepro_lint.interfaces.cli.check import run_check
 
-    return run_check(Arguments(**options))
+    return run_check(Arguments(overrides=RuleOverrides.taken_from(options), **options))
 
 
 @click.command(

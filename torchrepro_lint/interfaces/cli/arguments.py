@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import Selection, Settings
+from torchrepro_lint.config.target import torch_version_options
+from torchrepro_lint.source.errors import UsageError
 
 
 class RuleOverrides(NamedTuple):
@@ -25,6 +29,22 @@ class RuleOverrides(NamedTuple):
         layer = Selection(self.select, self.extend_select or (), self.ignore or ())
         return settings._replace(selections=(*settings.selections, layer), **given)
 
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> RuleOverrides:
+        """Those among the options of a command, which lose them."""
+        return cls(*(options.pop(name) for name in cls._fields))
+
+    def config_options(
+        self, config: Path | None, isolated: bool, more: Callable[[Settings], Settings] = lambda settings: settings
+    ) -> ConfigOptions:
+        """The options for finding settings files, which these override, and then ``more``. Raises ``UsageError``."""
+        if config is not None and isolated:
+            raise UsageError("--config cannot be combined with --isolated")
+        options = torch_version_options(self.torch_version)
+        return options._replace(
+            config=config, isolated=isolated, overrides=lambda settings: more(self.apply_to(settings))
+        )
+
 
 _SINGLE = ("min_severity", "torch_version", "device", "parser")
 
@@ -38,18 +58,12 @@ class Arguments(NamedTuple):
     unsafe_fixes: bool | None
     diff: bool
     exit_non_zero_on_fix: bool
-    select: tuple[str, ...] | None
-    extend_select: tuple[str, ...] | None
-    ignore: tuple[str, ...] | None
-    min_severity: str | None
+    overrides: RuleOverrides
     fail_on: str | None
     ignore_noqa: bool
     add_noqa: bool
     baseline: Path | None
     write_baseline: Path | None
-    torch_version: str | None
-    device: str | None
-    parser: str | None
     output_format: str | None
     output_file: Path | None
     color: str
@@ -71,11 +85,7 @@ class Arguments(NamedTuple):
     no_cache: bool
 
     def apply_to(self, settings: Settings) -> Settings:
-        """The settings overridden by the command line."""
+        """The settings overridden by the options beside ``overrides``."""
         names = ("unsafe_fixes", "output_format", "exclude", "fail_on")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        rules = (self.select, self.extend_select, self.ignore, self.min_severity)
-        over = RuleOverrides(*rules, self.torch_version, self.device, self.parser)
-        return over.apply_to(settings)._replace(
-            extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())), **given
-        )
+        return settings._replace(extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())), **given)

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
-from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version, settings_table
+from torchrepro_lint.config.settings import Settings, is_at_least, settings_table
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.process_pool import cores
@@ -171,15 +170,7 @@ def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> 
 
 
 def _plan(arguments: Arguments) -> Plan:
-    if arguments.torch_version is not None:
-        try:
-            parse_torch_version(arguments.torch_version)
-        except ValueError as error:
-            raise UsageError(f"--torch-version: {error}") from None
-    if arguments.config is not None and arguments.isolated:
-        raise UsageError("--config cannot be combined with --isolated")
-    has_version = arguments.torch_version is not None
-    options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to, has_version)
+    options = arguments.overrides.config_options(arguments.config, arguments.isolated, arguments.apply_to)
     if not _reads_stdin(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
     name = arguments.stdin_filename or "stdin"

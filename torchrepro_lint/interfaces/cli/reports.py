@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version
-from torchrepro_lint.config.target import substitution_warning, target_of, torch_version_options
+from torchrepro_lint.config.settings import Settings, is_at_least
+from torchrepro_lint.config.target import substitution_warning, target_of
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.engine.checker import TOO_DEEP, Checker, read_manifest
@@ -50,7 +50,7 @@ class ReportArguments(NamedTuple):
     overrides: RuleOverrides
     config: Path | None
     isolated: bool
-    extend_exclude: tuple[str, ...]
+    extend_exclude: tuple[str, ...] | None
     ignore_noqa: bool
     jobs: int | None
     cache_dir: str | None
@@ -62,12 +62,9 @@ class ReportArguments(NamedTuple):
 
 def run_report(request: ReportArguments) -> int:
     """Write the report; the exit status: 1 where there are findings. Raises ``UsageError``."""
-    if request.overrides.torch_version is not None:
-        _require_version(request.overrides.torch_version)
     older = comparison.read(request.compare) if request.compare else None
     _require_known_suffix(request)
-    has_version = request.overrides.torch_version is not None
-    options = ConfigOptions(request.config, request.isolated, _settings(request), has_version)
+    options = request.overrides.config_options(request.config, request.isolated, partial(_with_settings, request))
     planned = plan(request.paths or (".",), options)
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
     try:
@@ -95,13 +92,6 @@ def _fails(planned: Plan, overview: Overview) -> bool:
     return any(is_at_least(one.severity, floor) for one in overview.findings for floor in floors)
 
 
-def _require_version(text: str) -> None:
-    try:
-        parse_torch_version(text)
-    except ValueError as error:
-        raise UsageError(f"--torch-version: {error}") from None
-
-
 def _require_known_suffix(request: ReportArguments) -> None:
     suffix = request.output.suffix if request.output else ""
     if suffix and suffix.lower() not in _SUFFIXES and not request.output_format:
@@ -112,15 +102,12 @@ def _require_known_suffix(request: ReportArguments) -> None:
         )
 
 
-def _settings(request: ReportArguments) -> Callable[[Settings], Settings]:
-    def override(settings: Settings) -> Settings:
-        settings = request.overrides.apply_to(settings)
-        return settings._replace(
-            extend_exclude=(*settings.extend_exclude, *request.extend_exclude),
-            fail_on=request.fail_on or settings.fail_on,
-        )
-
-    return override
+def _with_settings(request: ReportArguments, settings: Settings) -> Settings:
+    """The settings overridden by the options beside ``overrides``."""
+    return settings._replace(
+        extend_exclude=(*settings.extend_exclude, *(request.extend_exclude or ())),
+        fail_on=request.fail_on or settings.fail_on,
+    )
 
 
 def _render(overview: Overview, request: ReportArguments) -> str:
@@ -158,7 +145,7 @@ _MOST_NAMED = 5
 
 def run_trace(entry: str, overrides: RuleOverrides, output_format: str, color: str) -> int:
     """Print the timelines of all entry points in a file; the exit status. Raises ``UsageError``, also for no entry point."""
-    tree = _tree(entry, _options(overrides))
+    tree = _tree(entry, overrides.config_options(None, isolated=False))
     target = target_of(tree.root)
     found = timelines(tree, target.version)
     if output_format == "json":
@@ -204,10 +191,6 @@ def _timelines_of(
     project = parts.of(path)
     context = Context(path, facts, lines, project, checker.catalogue, checker.tree.root.settings)
     return tuple(timeline(context, program) for program in project.programs_of(path))
-
-
-def _options(overrides: RuleOverrides) -> ConfigOptions:
-    return torch_version_options(overrides.torch_version)._replace(overrides=overrides.apply_to)
 
 
 def _tree(entry: str, wanted: ConfigOptions) -> ProjectTree:
