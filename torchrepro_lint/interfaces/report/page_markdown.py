@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparison import causes, severities, verdict, why_no_entry_points
+from torchrepro_lint.interfaces.overview.comparison import (
+    causes,
+    fix_commands,
+    severities,
+    verdict,
+    why_no_entry_points,
+)
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES, lane_title
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
 from torchrepro_lint.interfaces.overview.records import Location
 from torchrepro_lint.interfaces.report.html_elements import counted
-from torchrepro_lint.interfaces.report.markdown import code_span, escaped
-from torchrepro_lint.interfaces.report.page_markdown_findings import findings, table
+from torchrepro_lint.interfaces.report.markdown_elements import (
+    call_path,
+    code_span,
+    escaped,
+    fenced,
+    finding_table,
+    fix,
+    folded,
+    table,
+)
 from torchrepro_lint.interfaces.report.page_operations import release_spans, shift_text, status_label
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import TimelineEvent
-    from torchrepro_lint.interfaces.overview.records import Cell, Comparison, EntryRecord, Gap, OperationUse, Overview
+    from torchrepro_lint.interfaces.overview.records import (
+        Cell,
+        Comparison,
+        EntryRecord,
+        FindingRecord,
+        OperationUse,
+        Overview,
+    )
 
 _MOST_PLACES = 4
 
@@ -41,7 +62,7 @@ def _lines(overview: Overview) -> Iterator[str]:
     yield from _matrix(overview)
     for entry in overview.entries:
         yield from _entry(entry)
-    yield from findings(overview)
+    yield from _findings(overview)
     yield from _operations(overview)
     yield from _gaps(overview)
 
@@ -61,8 +82,7 @@ def _matrix(overview: Overview) -> Iterator[str]:
         yield from ("", why_no_entry_points(overview))
         return
     rows = ([_named(entry), *map(_cell, entry.cells)] for entry in entries)
-    yield from table(["Entry point", *(each.title for each in CONTROLS)], rows)
-    yield ""
+    yield from ("", *table(["Entry point", *(each.title for each in CONTROLS)], rows), "")
     yield ", ".join(f"{each.mark} {each.word}" for each in STATES.values())
 
 
@@ -82,10 +102,9 @@ def _entry(entry: EntryRecord) -> Iterator[str]:
         yield f"- {STATES[cell.state].mark} **{TITLES[cell.control]}**: {escaped(says)}. {escaped(cell.because)}"
     moments = entry.timeline.moments
     if moments:
-        yield from ("", f"<details><summary>{counted(len(moments), 'event')} in order</summary>", "")
-        yield from (f"{number}. {_moment(each)}" for number, each in enumerate(moments, 1))
-        yield from (f"- ✗ missing: {escaped(each.text)} ({each.code})" for each in entry.timeline.missing)
-        yield from ("", "</details>")
+        listed = (f"{number}. {_moment(each)}" for number, each in enumerate(moments, 1))
+        missing = (f"- ✗ missing: {escaped(each.text)} ({each.code})" for each in entry.timeline.missing)
+        yield from folded(f"{counted(len(moments), 'event')} in order", (*listed, *missing))
 
 
 def _moment(moment: TimelineEvent) -> str:
@@ -97,13 +116,38 @@ def _moment(moment: TimelineEvent) -> str:
     return f"{lane_title(moment)}: {code_span(moment.text)}{verb}{more}{only} {at}{wrong}"
 
 
+def _findings(overview: Overview) -> Iterator[str]:
+    """All findings by location: a table, and below it, folded, the source, call path and fix of each."""
+    items = overview.findings
+    yield from ("", f"## Findings ({len(items)})")
+    if not items:
+        return
+    if told := fix_commands(overview):
+        yield from ("", escaped(told))
+    rows = ((str(item.place), item.severity, item.code, item.name, item.url, item.message) for item in items)
+    yield from ("", *finding_table(rows))
+    entries = {entry.id: entry for entry in overview.entries}
+    for item in items:
+        yield from folded(f"{item.place} {item.code} {item.name}", _details(item, entries))
+
+
+def _details(item: FindingRecord, entries: Mapping[str, EntryRecord]) -> Iterator[str]:
+    runs = ", ".join(code_span(entries[each].name) for each in item.entries if each in entries)
+    yield f"In the run of {runs or 'no entry point that is looked at here'}"
+    yield from fenced("python", [f"{row.number or '':>4} {row.text}".rstrip() for row in item.source])
+    if item.way:
+        yield from ("", *call_path((str(step.place), step.text) for step in item.way))
+    if item.fix:
+        yield from ("", *fix(item.fix.title, item.fix.safe, ((line.sign, line.text) for line in item.fix.changes)))
+
+
 def _operations(overview: Overview) -> Iterator[str]:
     yield from ("", "## Operations by release of torch")
     if not overview.uses:
         yield from ("", "No call was found that any release of torch treats as nondeterministic.")
         return
-    yield from table(("Operation", "In the target torch", "Calls", "From release to release"), map(_use, overview.uses))
-    yield ""
+    heads = ("Operation", "In the target torch", "Calls", "From release to release")
+    yield from ("", *table(heads, map(_use, overview.uses)), "")
     for each in overview.shifts:
         yield f"- torch {each.releases}: {shift_text(each)} (beside torch {each.torch})"
 
@@ -124,11 +168,7 @@ def _gaps(overview: Overview) -> Iterator[str]:
         if gap.kind != kind:
             kind = gap.kind
             yield from ("", f"{GAP_KINDS[kind]}:", "")
-        yield _gap(gap)
-
-
-def _gap(gap: Gap) -> str:
-    return f"- {code_span(gap.what)}: {escaped(gap.why)}"
+        yield f"- {code_span(gap.what)}: {escaped(gap.why)}"
 
 
 def _changes(overview: Overview, found: Comparison) -> Iterator[str]:
