@@ -26,10 +26,9 @@ from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
-from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import Survey, survey
-from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
+from torchrepro_lint.interfaces.report import page_comparison, page_content, summary, timeline_json, timeline_text
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.text import Lines
@@ -62,7 +61,7 @@ class ReportArguments(NamedTuple):
 
 def run_report(request: ReportArguments) -> int:
     """Write the report; the exit status: 1 where there are findings. Raises ``UsageError``."""
-    older = comparison.read(request.compare) if request.compare else None
+    older = page_comparison.read(request.compare) if request.compare else None
     _require_known_suffix(request)
     options = request.overrides.config_options(request.config, request.isolated, partial(_with_settings, request))
     planned = plan(request.paths or (".",), options)
@@ -73,7 +72,7 @@ def run_report(request: ReportArguments) -> int:
         terminal.clear_status()
     overview = done.overview
     if older is not None:
-        overview = overview._replace(comparison=comparison.compare(overview, older))
+        overview = overview._replace(comparison=page_comparison.compare(overview, older))
     text = _render(overview, request)
     if request.output is None:
         terminal.out(text)
@@ -132,9 +131,9 @@ def _summary(done: Survey, output: Path | None) -> str:
         told = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded"
         return f"{output}: n{told}" if output else f"N{told}"
     found = summary.by_severity(one.severity for one in overview.findings)
-    others = comparison.others_told(overview)
+    others = page_content.others_told(overview)
     entries = summary.counted(len(overview.entries), "entry point") + (f", of which {others}" if others else "")
-    gaps = summary.unfollowed(len(overview.entries), comparison.unfollowed_entries(overview))
+    gaps = summary.unfollowed(len(overview.entries), page_content.unfollowed_entries(overview))
     told = f"{entries}; {found}" + (f"; {gaps}" if gaps else "")
     return f"{output}: {told}" if output else told
 
