@@ -66,9 +66,7 @@ def test_page_and_markdown_show_the_same(compared: Callable[[str], str]) -> None
     for text in (taken.text, told):
         assert "1 control better, 2 worse; 2 findings gone, 2 new." in text
     assert (page.count("▲ better"), page.count("▼ worse"), page.count("▼ new")) == (1, 2, 2)
-    lists = {
-        title: rows.splitlines() for title, rows in re.findall(r"^[▲▼+−] (.*):\n\n((?:- .*\n)+)", told, re.MULTILINE)
-    }  # noqa: RUF001
+    lists = {title: rows.splitlines() for title, rows in re.findall(r"^\S (.*):\n\n((?:- .*\n)+)", told, re.MULTILINE)}
     assert [len(lists[title]) for title in ("Better", "Worse", "New findings", "Findings that are gone")] == [
         1,
         2,

@@ -16,8 +16,9 @@ from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.read_project import ReadOptions
 from torchrepro_lint.interfaces.overview.survey import TRAINERS, survey
+from torchrepro_lint.interfaces.survey.extraction import RefusedError, UnpackLimits
 from torchrepro_lint.interfaces.survey.repositories import Repository
-from torchrepro_lint.interfaces.survey.unpacking import RefusedError, UnpackLimits, content_digest, unpack
+from torchrepro_lint.interfaces.survey.unpacking import content_digest, unpack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError, escape_surrogates
 
 if TYPE_CHECKING:
