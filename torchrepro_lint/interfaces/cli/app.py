@@ -364,10 +364,9 @@ def _no_such_option(error: click.NoSuchOption) -> str:
 
 def _fail(message: str) -> int:
     """Print one line on standard error; the exit status of an error."""
-    from torchrepro_lint.interfaces.cli.terminal import note
+    from torchrepro_lint.interfaces.cli import terminal
 
-    note(f"torchrepro-lint: {' '.join(message.split())}")
-    return 2
+    return terminal.errors([" ".join(message.split())])
 
 
 def _help_not_written(error: OSError) -> int:

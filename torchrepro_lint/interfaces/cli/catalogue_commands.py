@@ -41,9 +41,7 @@ def run_explain(message: str | None, paths: Sequence[str], torch_version: str | 
     for note in (*planned.notes, substitution_warning(target)):
         if note:
             terminal.note(note)
-    for error in (*planned.errors, *errors):
-        terminal.note(f"torchrepro-lint: {error}")
-    return 2 if planned.errors or errors else 0
+    return terminal.errors((*planned.errors, *errors))
 
 
 def _text(message: str | None) -> str:
@@ -91,14 +89,10 @@ def run_ops(name: str | None, torch_version: str | None, output_format: str, out
     width = terminal.width() if output is None and terminal.is_terminal() else 0
     chosen = torch_version is not None
     text = _render(shown, target.version, output_format, every=name is not None, chosen=chosen, width=width)
-    if output is None:
-        write = terminal.out_wrapped if output_format == "table" else terminal.out
-        write(text)
-        return 0
-    try:
-        output.write_bytes(text.encode())
-    except OSError as error:
-        raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+    if output is None and output_format == "table":
+        terminal.out_wrapped(text)
+    else:
+        terminal.deliver(text, output)
     return 0
 
 

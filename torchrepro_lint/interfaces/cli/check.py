@@ -113,13 +113,13 @@ def _run(arguments: Arguments, run: Callable[[Plan, Baseline | None], RunOutcome
         terminal.out(show.files(planned))
         for note in () if arguments.quiet else show.roots(planned):
             terminal.note(note)
-        return _print_errors(planned.errors)
+        return terminal.errors(planned.errors)
     if arguments.show_settings:
         from torchrepro_lint.engine.run import prepare
         from torchrepro_lint.interfaces.report import show
 
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
-        return _print_errors(planned.errors)
+        return terminal.errors(planned.errors)
     baseline = _baseline(arguments)
     outcome = run(planned, baseline) if run else _outcome(arguments, planned, baseline)
     if arguments.write_baseline:
@@ -150,7 +150,7 @@ def _adopt(arguments: Arguments, outcome: RunOutcome) -> int:
     told, errors = adopt.accept_findings(arguments, outcome)
     if not arguments.quiet:
         terminal.note(told)
-    return _print_errors(errors)
+    return terminal.errors(errors)
 
 
 def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> RunOutcome:
@@ -214,7 +214,7 @@ def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome, known: int
         _summarise(arguments, outcome, settings, unwritten, known)
     fails = _fails(planned, outcome) and not arguments.fix_only
     fails = fails or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
-    return _print_errors(errors) or int(fails and not arguments.exit_zero)
+    return terminal.errors(errors) or int(fails and not arguments.exit_zero)
 
 
 def _fails(planned: Plan, outcome: RunOutcome) -> bool:
@@ -271,10 +271,8 @@ def _echo_stdin(planned: Plan, outcome: RunOutcome) -> None:
 
 def _write_report(report: str, file: Path | None, piped: bool) -> None:
     """Write the report to a file, else to standard output; to standard error where a fixed text goes to standard output."""
-    if file is not None:
-        terminal.save(report, file)
-    elif not piped:
-        terminal.out(report)
+    if file is not None or not piped:
+        terminal.deliver(report, file)
     elif report:
         terminal.err(report)
 
@@ -294,13 +292,7 @@ def _diff(arguments: Arguments, outcome: RunOutcome) -> int:
             terminal.note(f"Would fix {summary.by_rule(outcome.settled)}{more}")
         else:
             terminal.note(f"No safe fixes; {left} with --unsafe-fixes" if left else "Nothing to fix")
-    return _print_errors(outcome.errors) or int(bool(outcome.settled) and not arguments.exit_zero)
-
-
-def _print_errors(errors: tuple[str, ...] | list[str]) -> int:
-    for error in errors:
-        terminal.note(f"torchrepro-lint: {error}")
-    return 2 if errors else 0
+    return terminal.errors(outcome.errors) or int(bool(outcome.settled) and not arguments.exit_zero)
 
 
 # Files of Python, of settings, configurations, and those that decide the target torch.
@@ -382,8 +374,7 @@ def _run_once(run: Callable[[], int]) -> int:
     try:
         status = run()
     except UsageError as error:
-        terminal.note(f"torchrepro-lint: {error}")
-        status = 2
+        status = terminal.errors([str(error)])
     terminal.note("Watching for changes; press Ctrl-C to stop")
     return status
 

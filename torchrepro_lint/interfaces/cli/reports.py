@@ -74,15 +74,10 @@ def run_report(request: ReportArguments) -> int:
     if older is not None:
         overview = overview._replace(comparison=page_comparison.compare(overview, older))
     text = _render(overview, request)
-    if request.output is None:
-        terminal.out(text)
-    else:
-        terminal.save(text, request.output)
+    terminal.deliver(text, request.output)
     for told in () if request.quiet else (*planned.notes, *done.notes, _summary(done, request.output)):
         terminal.note(told)
-    for error in done.errors:
-        terminal.note(f"torchrepro-lint: {error}")
-    return 2 if done.errors else int(_fails(planned, overview) and not request.exit_zero)
+    return terminal.errors(done.errors) or int(_fails(planned, overview) and not request.exit_zero)
 
 
 def _fails(planned: Plan, overview: Overview) -> bool:

@@ -204,7 +204,7 @@ def show(folder: Path, sql: str | None, limit: int, output_format: str) -> int:
 @click.option("--title", default="", metavar="TEXT", help="The title of the page.")
 def page(folder: Path, output: Path | None, title: str) -> int:
     """Write one page of HTML on the survey in DIR: distributions, the best and the worst repositories, and what failed."""
-    from torchrepro_lint.interfaces.cli.terminal import out, save
+    from torchrepro_lint.interfaces.cli.terminal import deliver
 
     with _extra("survey report"):
         from torchrepro_lint.interfaces.report import survey_html
@@ -212,10 +212,7 @@ def page(folder: Path, output: Path | None, title: str) -> int:
 
         with SurveyTables(folder) as tables:
             text = survey_html.render(tables.summary(), title)
-    if output is None:
-        out(text)
-    else:
-        save(text, output)
+    deliver(text, output)
     return 0
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from textwrap import fill, wrap
 from typing import TextIO
@@ -69,10 +69,27 @@ def note(text: str) -> None:
     err(f"{line}\n")
 
 
+def errors(found: Iterable[str]) -> int:
+    """Write errors to standard error; the exit status that they ask for."""
+    status = 0
+    for error in found:
+        note(f"torchrepro-lint: {error}")
+        status = 2
+    return status
+
+
 def err(text: str) -> None:
     """Write to standard error; failures are ignored, since they cannot be reported."""
     with contextlib.suppress(OSError):
         _write(sys.stderr, _encode(text, sys.stderr.encoding or "utf-8"))
+
+
+def deliver(text: str, file: Path | None) -> None:
+    """Write a document to a file, or without one to standard output. Raises ``UsageError``."""
+    if file is None:
+        out(text)
+    else:
+        save(text, file)
 
 
 def save(text: str, file: Path) -> None:
