@@ -179,21 +179,17 @@ def _is_of_limits(why: str) -> bool:
     return OUT_OF_MEMORY in why or _TOO_LONG in why or _ENDED in why
 
 
+def _columns(record: object, *names: str) -> Row:
+    """The fields of a record that are columns of the same names."""
+    return {name: getattr(record, name) for name in names}
+
+
 def _entry(entry: EntryRecord) -> Row:
     return {
-        "id": entry.id,
-        "path": entry.path,
-        "function": entry.function,
-        "torch": entry.torch,
-        "device": entry.device,
-        "matters": entry.matters,
-        "uses_torch": entry.uses_torch,
+        **_columns(entry, "id", "path", "function", "torch", "device", "matters", "uses_torch"),
         "verdict": _verdict(entry),
         "unfollowed": len(entry.timeline.gaps),
-        "controls": [
-            {"control": cell.control, "state": cell.state, "says": cell.says, "because": cell.because}
-            for cell in entry.cells
-        ],
+        "controls": [_columns(cell, "control", "state", "says", "because") for cell in entry.cells],
     }
 
 
@@ -214,32 +210,22 @@ def _verdict(entry: EntryRecord) -> str:
 
 def _finding(finding: FindingRecord) -> Row:
     return {
-        "id": finding.id,
-        "code": finding.code,
+        **_columns(finding, "id", "code", "severity", "message", "control", "line"),
+        **_columns(finding.place, "path", "row", "column", "cell"),
         "rule": finding.name,
-        "severity": finding.severity,
-        "path": finding.place.path,
-        "row": finding.place.row,
-        "column": finding.place.column,
-        "cell": finding.place.cell,
-        "message": finding.message,
-        "control": finding.control,
         "entry_points": list(finding.entries),
-        "line": finding.line,
         "fix": "" if finding.fix is None else "safe" if finding.fix.safe else "unsafe",
     }
 
 
 def _gaps(overview: Overview, left_out: tuple[tuple[str, str], ...]) -> Iterator[Row]:
     yield from ({"kind": "left out", "what": what, "why": why} for what, why in left_out)
-    yield from ({"kind": gap.kind, "what": gap.what, "why": gap.why} for gap in overview.gaps)
+    yield from (_columns(gap, "kind", "what", "why") for gap in overview.gaps)
 
 
 def _operation(use: OperationUse) -> Row:
     return {
-        "operation": use.operation,
-        "torch": use.torch,
-        "status": use.status,
+        **_columns(use, "operation", "torch", "status"),
         "calls": len(use.places),
         "releases": [{"torch": version, "status": status} for version, status in use.releases],
         "places": [str(place) for place in use.places],
