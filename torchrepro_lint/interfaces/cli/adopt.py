@@ -12,7 +12,7 @@ from torchrepro_lint.config.discovery import GivenFile, Plan
 from torchrepro_lint.engine.checker import SYNTAX_ERROR, UNUSED_SUPPRESSION
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.writing import FileChange, write_all
-from torchrepro_lint.interfaces.cli.arguments import Arguments
+from torchrepro_lint.interfaces.cli.options import Arguments
 from torchrepro_lint.interfaces.report import summary
 from torchrepro_lint.source.decoding import SourceProblem, decode, with_edits
 from torchrepro_lint.source.errors import UsageError

@@ -21,6 +21,7 @@ from torchrepro_lint.interfaces.cli.options import (
     DELETED,
     SEVERITIES,
     TARGET_OPTIONS,
+    Arguments,
     Command,
     Word,
     complete_paths,
@@ -185,7 +186,7 @@ def trace(
 
     ENTRY is a script, a notebook, or a file that defines commands (click, typer, ...). It is read, never run.
     """
-    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
+    from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import run_trace
 
     overrides = RuleOverrides(torch_version=torch_version, device=device, parser=parser)
@@ -279,7 +280,7 @@ def report(**options: Any) -> int:
 
     The code is read, never run. The same files give the same report.
     """
-    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
+    from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import ReportArguments, run_report
 
     return run_report(ReportArguments(overrides=RuleOverrides.taken_from(options), **options))
@@ -441,7 +442,7 @@ def check(**options: Any) -> int:
 
     PATHS are files and directories (default: the current directory), or - for standard input. The code is read, never run.
     """
-    from torchrepro_lint.interfaces.cli.arguments import Arguments, RuleOverrides
+    from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.interfaces.cli.check import run_check
 
     return run_check(Arguments(overrides=RuleOverrides.taken_from(options), **options))

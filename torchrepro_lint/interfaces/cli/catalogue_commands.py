@@ -15,7 +15,9 @@ from torchrepro_lint.catalogue.catalogue import error_names
 from torchrepro_lint.catalogue.errors import Explanation, ParsedErrors, explain, parse_errors
 from torchrepro_lint.catalogue.release_history import History, find_operations, histories, history
 from torchrepro_lint.config.discovery import Plan
-from torchrepro_lint.config.target import substitution_warning, target_here, target_of, torch_version_options
+from torchrepro_lint.config.roots import config_options
+from torchrepro_lint.config.settings import RuleOverrides
+from torchrepro_lint.config.target import substitution_warning, target_here, target_of
 from torchrepro_lint.engine.error_sites import ErrorSite, find_error_sites
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.interfaces.cli import terminal
@@ -28,7 +30,7 @@ def run_explain(message: str | None, paths: Sequence[str], torch_version: str | 
     told = parse_errors(_text(message))
     if told.unknown or not told.names:
         raise UsageError(_unknown(told))
-    planned = plan(paths or (".",), torch_version_options(torch_version))
+    planned = plan(paths or (".",), config_options(RuleOverrides(torch_version=torch_version)))
     target = target_of(planned.trees[0].root) if planned.trees else target_here(torch_version)
     explained = [explain(name, target.version) for name in told.names]
     places, errors = _places(planned, explained, told)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree
-from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, is_at_least
+from torchrepro_lint.config.roots import ConfigOptions, config_options
+from torchrepro_lint.config.settings import RuleOverrides, Settings, is_at_least
 from torchrepro_lint.config.target import substitution_warning, target_of
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
@@ -25,7 +25,6 @@ from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.interfaces.cli import terminal
-from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import Survey, survey
 from torchrepro_lint.interfaces.report import page_comparison, page_content, summary, timeline_json, timeline_text
@@ -63,7 +62,7 @@ def run_report(request: ReportArguments) -> int:
     """Write the report; the exit status: 1 where there are findings. Raises ``UsageError``."""
     older = page_comparison.read(request.compare) if request.compare else None
     _require_known_suffix(request)
-    options = request.overrides.config_options(request.config, request.isolated, partial(_with_settings, request))
+    options = config_options(request.overrides, request.config, request.isolated, partial(_with_settings, request))
     planned = plan(request.paths or (".",), options)
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
     try:
@@ -139,7 +138,7 @@ _MOST_NAMED = 5
 
 def run_trace(entry: str, overrides: RuleOverrides, output_format: str, color: str) -> int:
     """Print the timelines of all entry points in a file; the exit status. Raises ``UsageError``, also for no entry point."""
-    tree = _tree(entry, overrides.config_options(None, isolated=False))
+    tree = _tree(entry, config_options(overrides))
     target = target_of(tree.root)
     found = timelines(tree, target.version)
     if output_format == "json":
