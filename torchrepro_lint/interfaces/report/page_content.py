@@ -81,6 +81,12 @@ def facts(overview: Overview) -> Iterator[str]:
         yield f"{counted(fixes, 'fix', 'fixes')} available"
 
 
+def about(entry: EntryRecord) -> str:
+    """What an entry point runs with, and whether rules about whole runs check it."""
+    matters = "" if entry.matters else " It saves and measures nothing, so rules about whole runs do not check it."
+    return f"A run for torch {entry.torch} on {entry.device.upper()}.{matters}"
+
+
 def changes(overview: Overview, found: Comparison, write: Writer) -> str:
     """What got better or worse since the older report."""
     entries = {entry.id: entry for entry in overview.entries}

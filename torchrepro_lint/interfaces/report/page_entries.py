@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.interfaces.overview.controls import TITLES, lane_title
 from torchrepro_lint.interfaces.report.html_document import and_more, counted, folded, html_text
 from torchrepro_lint.interfaces.report.html_elements import HTML, entry_name, state_mark
-from torchrepro_lint.interfaces.report.page_content import moment_text
+from torchrepro_lint.interfaces.report.page_content import about, moment_text
 from torchrepro_lint.interfaces.report.page_timeline import timeline
 
 if TYPE_CHECKING:
@@ -33,11 +33,10 @@ def _section(entry: EntryRecord, items: Mapping[str, FindingRecord], found: int,
     counts = "".join(_count(entry, state) for state in ("bad", "risk", "unknown", "good"))
     open_, settled = _halves(entry)
     controls = _controls("cards", entry, open_, items) + _controls("rows", entry, settled, items)
-    matters = "" if entry.matters else " It saves and measures nothing, so rules about whole runs do not check it."
     listed = f' <a class="filter" href="#findings" data-entry="{entry.id}">{counted(found, "finding")} in this run</a>'
     return f"""<section class="entry" id="{entry.id}" tabindex="-1" aria-labelledby="{entry.id}-name">
 <details{opened}><summary><h3 id="{entry.id}-name">{entry_name(entry)}</h3> <span class="counts">{counts}</span></summary>
-<p class="about">A run for torch {html_text(entry.torch)} on {html_text(entry.device.upper())}.{matters}{listed if found else ""}</p>
+<p class="about">{html_text(about(entry))}{listed if found else ""}</p>
 {timeline(entry)}{_list(entry)}{controls}</details>
 </section>
 """

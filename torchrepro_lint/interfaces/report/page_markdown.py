@@ -24,6 +24,7 @@ from torchrepro_lint.interfaces.report.page_content import (
     MATRIX,
     OPERATIONS,
     Writer,
+    about,
     causes,
     changes,
     facts,
@@ -88,8 +89,7 @@ def _named(entry: EntryRecord) -> str:
 
 
 def _entry(entry: EntryRecord) -> Iterator[str]:
-    matters = "" if entry.matters else ", saves and measures nothing"
-    yield from ("", f"## {code_span(entry.name)}", "", f"torch {entry.torch} on {entry.device.upper()}{matters}", "")
+    yield from ("", f"## {code_span(entry.name)}", "", escaped(about(entry)), "")
     for cell in entry.cells:
         says = cell.says[:1].upper() + cell.says[1:]
         yield f"- {STATES[cell.state].mark} **{TITLES[cell.control]}**: {escaped(says)}. {escaped(cell.because)}"
