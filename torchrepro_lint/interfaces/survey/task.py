@@ -32,7 +32,7 @@ Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 # Packages that train for the program, by the name under which they are counted.
 FRAMEWORKS: Mapping[str, str] = {
-    **{name: name for name in TRAINERS | {"horovod", "jax", "keras", "ray", "tensorflow"}},
+    **{name: name for name in sorted(TRAINERS | {"horovod", "jax", "keras", "ray", "tensorflow"})},
     "lightning_fabric": "lightning",
     "pytorch_lightning": "lightning",
     "sb3_contrib": "stable_baselines3",
