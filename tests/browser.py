@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+TAB, ENTER = "\ue004", "\ue007"
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
@@ -56,6 +57,28 @@ class Browser:
         """Press a key by its WebDriver code, where the focus is."""
         keys = [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]
         _ask("POST", f"{self._session}/actions", {"actions": [{"type": "key", "id": "keys", "actions": keys}]})
+
+    def tab_through(self, most: int = 400) -> list[str]:
+        """The id, address or element name of everything that the tabulator reaches, each of which must show that it has the focus."""
+        seen: list[str] = []
+        for _ in range(most):
+            self.press(TAB)
+            at, ring = self.run(
+                "const e = document.activeElement; return [e.id || e.getAttribute('href') || e.localName,"
+                "getComputedStyle(e).outlineStyle]"
+            )
+            if at == "body":
+                break
+            assert ring != "none", at
+            seen.append(at)
+        return seen
+
+    def violations(self, axe: str) -> list[object]:
+        """The complaints of the script axe about the page, each with some of the elements."""
+        self.run(f"{axe}; window.axe = axe")
+        check = "found.violations.map(v => [v.id, v.nodes.map(n => n.html).slice(0, 3)])"
+        found: list[object] = self.run(f"return axe.run().then(found => {check})")
+        return found
 
     def emulate(self, width: int, height: int, scheme: str) -> None:
         """A screen of this size, and ``light`` or ``dark``."""

@@ -18,7 +18,6 @@ from torchrepro_lint.source.patterns import lazy_pattern
 if TYPE_CHECKING:
     from torchrepro_lint.config.discovery import ProjectTree
 
-SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 # So many files are read, and so many texts of each are kept.
 _MAX_FILES = 500
 _MAX_TEXTS = 1000

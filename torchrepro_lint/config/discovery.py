@@ -23,6 +23,7 @@ from torchrepro_lint.config.roots import (
 from torchrepro_lint.config.settings import OWN_FILE, nearest
 from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import escaped, escaped_path
+from torchrepro_lint.source.files import CONFIGURATIONS, PROGRAMS
 from torchrepro_lint.source.patterns import GitignorePattern, lazy_pattern, parse_gitignore_line
 from torchrepro_lint.source.text import Fix
 
@@ -35,12 +36,7 @@ MAX_UNMARKED_FILES = 20_000
 _MAX_UNMARKED_ENTRIES = 10 * MAX_UNMARKED_FILES
 # More files than these are not taken beside the given ones without a word, where nothing marks a project.
 _MANY_UNASKED_FILES = 100
-
-
-# The suffixes of programs, and of files from which a program may take the names of its classes.
-_PROGRAMS = (".py", ".ipynb")
-_CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml")
-_READ = _PROGRAMS + _CONFIGURATIONS
+_READ = PROGRAMS + CONFIGURATIONS
 
 
 class Exclusion:
@@ -347,7 +343,7 @@ class _Finder:
         if place != root.path and exclusion.excludes(place, directory=True):
             exclusion = Exclusion(place, ())
         for file in self._below(place, exclusion):
-            if file.endswith(_CONFIGURATIONS):
+            if file.endswith(CONFIGURATIONS):
                 continue
             found = GivenFile(_shown(path, place, file), file)
             own = self.roots.of(os.path.dirname(found.path))
@@ -382,7 +378,7 @@ class _Finder:
         root = self.roots.of(path)
         below, partial = self._whole(root)
         found = {relative_path(file, path) for file in below}
-        configurations = {each for each in found if each.endswith(_CONFIGURATIONS)}
+        configurations = {each for each in found if each.endswith(CONFIGURATIONS)}
         files = found - configurations
         files.update(given)
         asked = root.marked or self.is_given(root) or len(files) - len(given) <= _MANY_UNASKED_FILES
@@ -403,7 +399,7 @@ class _Finder:
             below = self._below(top, exclusion, _MAX_UNMARKED_ENTRIES)
         except TooManyFiles:
             return (), f"has more than {_MAX_UNMARKED_ENTRIES:,} files and no marker of a project"
-        if sum(file.endswith(_PROGRAMS) for file in below) > MAX_UNMARKED_FILES:
+        if sum(file.endswith(PROGRAMS) for file in below) > MAX_UNMARKED_FILES:
             return (), f"has more than {MAX_UNMARKED_FILES:,} Python files and no marker of a project"
         return below, ""
 

@@ -16,7 +16,16 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrepro_lint.config.settings import OWN_FILE, PYPROJECT, Settings, load_settings, settings_table
+from torchrepro_lint.config.settings import (
+    OWN_FILE,
+    PYPROJECT,
+    RuleOverrides,
+    Settings,
+    load_settings,
+    parse_torch_version,
+    settings_table,
+)
+from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import top_folders
 
 _SETUP = ("setup.py", "setup.cfg")
@@ -39,6 +48,24 @@ class ConfigOptions(NamedTuple):
     has_torch_version: bool = False
     # An absolute directory; those above it, which others may own, decide nothing. Empty: all of them are asked.
     top: str = ""
+
+
+def config_options(
+    overrides: RuleOverrides,
+    config: Path | None = None,
+    isolated: bool = False,
+    more: Callable[[Settings], Settings] = lambda settings: settings,
+) -> ConfigOptions:
+    """The options of a command, whose ``overrides`` and then ``more`` override every settings file. Raises ``UsageError``."""
+    if config is not None and isolated:
+        raise UsageError("--config cannot be combined with --isolated")
+    has_version = overrides.torch_version is not None
+    if overrides.torch_version is not None:
+        try:
+            parse_torch_version(overrides.torch_version)
+        except ValueError as error:
+            raise UsageError(f"--torch-version: {error}") from None
+    return ConfigOptions(config, isolated, lambda settings: more(overrides.apply_to(settings)), has_version)
 
 
 class ProjectRoot(NamedTuple):

@@ -117,6 +117,30 @@ class Selection(NamedTuple):
     origin: str = COMMAND_LINE
 
 
+class RuleOverrides(NamedTuple):
+    """Options that override the settings files: rules, target and parser; ``None`` where not given."""
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    min_severity: str | None = None
+    torch_version: str | None = None
+    device: str | None = None
+    parser: str | None = None
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> RuleOverrides:
+        """Those among the options of a command, which lose them."""
+        return cls(*(options.pop(name) for name in cls._fields))
+
+    def apply_to(self, settings: Settings) -> Settings:
+        """The settings overridden by these options."""
+        single = ("min_severity", "torch_version", "device", "parser")
+        given = {name: getattr(self, name) for name in single if getattr(self, name) is not None}
+        layer = Selection(self.select, self.extend_select or (), self.ignore or ())
+        return settings._replace(selections=(*settings.selections, layer), **given)
+
+
 def selected_codes(rules: Sequence[Selectable], layers: Iterable[Selection]) -> frozenset[str]:
     """The codes of the rules that run.
 

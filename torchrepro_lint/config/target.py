@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchrepro_lint.config.roots import ConfigOptions, ProjectRoot, RootFinder, fallback_root
-from torchrepro_lint.config.settings import Settings, parse_torch_version
-from torchrepro_lint.source.errors import UsageError
+from torchrepro_lint.config.roots import ProjectRoot, RootFinder, config_options, fallback_root
+from torchrepro_lint.config.settings import RuleOverrides
 from torchrepro_lint.source.files import documented_versions, load_toml, read_manifest, read_requirements
 from torchrepro_lint.source.patterns import lazy_pattern
 
@@ -290,24 +289,11 @@ def _nearest_target(version: Version, decided_by: str, known: Sequence[str]) -> 
     return Target(older[-1] if older else known[0], decided_by, asked=wanted)
 
 
-def torch_version_options(torch_version: str | None) -> ConfigOptions:
-    """The settings override of ``--torch-version``. Raises ``UsageError`` if it is no version."""
-    if torch_version is None:
-        return ConfigOptions()
-    try:
-        parse_torch_version(torch_version)
-    except ValueError as error:
-        raise UsageError(f"--torch-version: {error}") from None
-
-    def override(settings: Settings) -> Settings:
-        return settings._replace(torch_version=torch_version)
-
-    return ConfigOptions(overrides=override, has_torch_version=True)
-
-
 def target_here(torch_version: str | None) -> Target:
     """The target torch of the project around the current directory, or the one asked for."""
-    return target_of(RootFinder(torch_version_options(torch_version), fallback_root(())).of(os.getcwd()))
+    return target_of(
+        RootFinder(config_options(RuleOverrides(torch_version=torch_version)), fallback_root(())).of(os.getcwd())
+    )
 
 
 def target_of(root: ProjectRoot) -> Target:

@@ -4,11 +4,21 @@ a run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.engine.writing import FileChange
-from torchrepro_lint.source.text import Fix, Lines, Position, Span
+from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
+
+
+class FileEdits(NamedTuple):
+    """The edits of a fix in one file: its path in the fix (empty: the file of the finding), its absolute path, and its lines."""
+
+    path: str
+    filename: str
+    lines: Lines
+    edits: tuple[Edit, ...]
 
 
 class Diagnostic(NamedTuple):
@@ -36,6 +46,14 @@ class Diagnostic(NamedTuple):
     written: Lines = Lines("")
     unfixed: str = ""
     root: str = ""
+
+    def edits(self) -> Iterator[FileEdits]:
+        """The edits of the fix in each file that it changes: first in that of the finding, then in the others."""
+        if self.fix is not None:
+            elsewhere = dict(self.fix.elsewhere)
+            yield FileEdits("", self.filename, self.lines, tuple(sorted(self.fix.edits)))
+            for path, filename, lines in self.others:
+                yield FileEdits(path, filename, lines, tuple(sorted(elsewhere[path])))
 
 
 class UnfollowedProgram(NamedTuple):

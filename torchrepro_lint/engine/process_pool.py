@@ -170,7 +170,7 @@ class _Pool(Generic[_Task, _Result]):
             _end(worker)
             self.start(worker.lane)
             return WorkerFailure(
-                OUT_OF_MEMORY if isinstance(error, MemoryError) else _exit_cause(worker.process.exitcode)
+                OUT_OF_MEMORY if isinstance(error, MemoryError) else exit_cause(worker.process.exitcode)
             )
         number = self._queues.next(worker.lane)
         if number is None:
@@ -240,7 +240,8 @@ def _end(worker: _Worker) -> None:
     worker.pipe.close()
 
 
-def _exit_cause(status: int | None) -> str:
+def exit_cause(status: int | None) -> str:
+    """How a process ended, by its exit code; a negative one is the number of a signal."""
     if status is not None and status < 0:
         name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
         return f"its process was ended by {name}"

@@ -19,8 +19,8 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import with_paths
 
 if TYPE_CHECKING:
+    from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.engine.session import Session
-    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 
 _CODE = lazy_pattern(r"TRL\d{3}")
 _STANDARD_INPUT = ("-", "stdin")
@@ -51,7 +51,7 @@ class Plugin:
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
         """Read the options; rules that flake8 itself selects run even where they are off by default."""
-        from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
+        from torchrepro_lint.config.settings import RuleOverrides
 
         told = [*(options.select or ()), *(options.extend_select or ())]
         extended = (*(options.torchrepro_extend_select or ()), *(code for code in told if _CODE.fullmatch(code)))

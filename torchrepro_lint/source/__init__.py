@@ -8,7 +8,7 @@
 - ``read_cells``, ``replace_sources``, ``NotebookError`` of ``notebook_json``: code cells in a notebook's JSON
 - ``parse``, ``literal`` of ``text``: Python's own parser, without its warnings
 - ``neutralised`` of ``ipython``: IPython syntax made harmless
-- ``suppressions``, ``joined_rows`` of ``suppressions``: ``# noqa`` and ``# torchrepro: ignore`` comments
+- ``suppressions``, ``joined_rows``, ``noqa_edit`` of ``suppressions``: ``# noqa`` and ``# torchrepro: ignore`` comments
 - ``read_program``, ``read_settings``, ``read_manifest``, ``read_requirements``, ``read_gitignore``, ``read_named_file``,
   ``read_bounded``, ``TooLarge`` of ``files``: bounded reading
 - ``is_notebook`` of ``files``: a notebook by its name

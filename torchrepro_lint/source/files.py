@@ -62,18 +62,21 @@ class Configuration(NamedTuple):
     texts: tuple[tuple[tuple[str, ...], str], ...]
 
 
+# The suffixes of programs, and of files from which a program may take the names of its classes.
+PROGRAMS = (".py", ".ipynb")
+CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml")
 # The largest text that is analysed; its tree may take two hundred times as many bytes of memory.
 MAX_ANALYSED_CHARACTERS = 10_000_000
 # A character takes at most four bytes, and there may be a byte order mark. A notebook holds pictures, too.
-_MAX_PROGRAM = 4 * MAX_ANALYSED_CHARACTERS + 3
-_MAX_NOTEBOOK = 200_000_000
+MAX_PROGRAM = 4 * MAX_ANALYSED_CHARACTERS + 3
+MAX_NOTEBOOK = 200_000_000
 # Files that tools write about a project: lock files of thousands of packages have half of that.
-_MAX_MANIFEST = 10_000_000
+MAX_MANIFEST = 10_000_000
 # Files that people write: each pattern becomes a regular expression, each requirement is parsed.
 _MAX_SETTINGS = 1_000_000
 _MAX_REQUIREMENTS = 2_000_000
 _MAX_GITIGNORE = 200_000
-_MAX_CONFIGURATION = 100_000
+MAX_CONFIGURATION = 100_000
 # Files that the user names and this tool wrote: a baseline, a report.
 _MAX_NAMED_FILE = 100_000_000
 # Some files are longer than the file system says, such as those of /proc.
@@ -91,7 +94,7 @@ class TooLarge(OSError):  # noqa: N818  the file is not at fault
 
 def read_program(path: str | Path) -> bytes:
     """The bytes of a file that may be linted, a program or a notebook. Raises ``OSError``, see ``read_bounded``."""
-    return read_bounded(path, _MAX_NOTEBOOK if is_notebook(str(path)) else _MAX_PROGRAM)
+    return read_bounded(path, MAX_NOTEBOOK if is_notebook(str(path)) else MAX_PROGRAM)
 
 
 def read_gitignore(path: str | Path) -> bytes:
@@ -101,12 +104,12 @@ def read_gitignore(path: str | Path) -> bytes:
 
 def read_manifest(path: str | Path) -> bytes:
     """The bytes of a project manifest or lock file. Raises ``OSError``, see ``read_bounded``."""
-    return read_bounded(path, _MAX_MANIFEST)
+    return read_bounded(path, MAX_MANIFEST)
 
 
 def read_configuration(path: str | Path) -> bytes:
     """The bytes of a configuration file of a program. Raises ``OSError``, see ``read_bounded``."""
-    return read_bounded(path, _MAX_CONFIGURATION)
+    return read_bounded(path, MAX_CONFIGURATION)
 
 
 def read_requirements(path: str | Path) -> bytes:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.source.text import Lines, Span
+from torchrepro_lint.source.text import Edit, Lines, Span
 
 _ANY = lazy_pattern(r"# noqa|#\s*flake8[:=]\s*noqa|#\s*torchrepro:", re.IGNORECASE)
 # What flake8 7 searches for in a line: one space, any case, codes after a colon and at most one space. It does not ask
@@ -61,6 +61,23 @@ class Suppression(NamedTuple):
         if self.codes is None:
             return True
         return any(name == item or (_CODE.fullmatch(item) and code.startswith(item)) for item in self.codes)
+
+
+# The same with codes, behind which a further one can be written.
+_LISTED = lazy_pattern(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
+
+
+def noqa_edit(lines: Lines, row: int, codes: Iterable[str]) -> Edit:
+    """The edit that adds codes to a ``# noqa`` comment that lists some, else writes one at the end of the row.
+
+    flake8 expects the comment at the end of the logical line: in the last of the ``joined_rows``.
+    """
+    line, start = lines.line(row), lines.offset(row)
+    listed = _LISTED.search(line)
+    if listed is not None:
+        end = start + len(line[: listed.end()].rstrip(", \t"))
+        return Edit(Span(end, end), f",{','.join(codes)}")
+    return Edit(Span(start + len(line.rstrip()), start + len(line)), f"  # noqa: {','.join(codes)}")
 
 
 class _Ignore(NamedTuple):

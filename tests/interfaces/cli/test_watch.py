@@ -16,7 +16,7 @@ import pytest
 from conftest import Ran
 from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot
 from torchrepro_lint.engine.import_closure import plan, with_imported_files
-from torchrepro_lint.interfaces.cli.check import Watched, _may_change_report, watch, watched
+from torchrepro_lint.interfaces.cli.watch import Watched, _may_change_report, watch, watched
 from torchrepro_lint.source.errors import UsageError
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,21 @@ def test_page_and_markdown_show_the_same(compared: Callable[[str], str]) -> None
     record = json.loads(compared("json"))["comparison"]
     page, told = compared("html"), compared("markdown")
     taken = Taken(page)
-    assert "1 control better, 2 worse; 2 findings gone, 2 new." in taken.text
+    for text in (taken.text, told):
+        assert "1 control better, 2 worse; 2 findings gone, 2 new." in text
     assert (page.count("▲ better"), page.count("▼ worse"), page.count("▼ new")) == (1, 2, 2)
-    assert (told.count("▲ better"), told.count("▼ worse"), told.count("▼ new")) == (1, 2, 2)
+    lists = {title: rows.splitlines() for title, rows in re.findall(r"^\S (.*):\n\n((?:- .*\n)+)", told, re.MULTILINE)}
+    assert [len(lists[title]) for title in ("Better", "Worse", "New findings", "Findings that are gone")] == [
+        1,
+        2,
+        2,
+        2,
+    ]
     for _, path, line in record["gone_findings"]:
         assert f"{path} {line}" in taken.text
         assert f"`{path}` `{line}`" in told
     assert "gone.py" in taken.text
-    assert "entry point gone: `gone.py`" in told
+    assert lists["Entry points that are gone"] == ["- `gone.py`"]
     assert {value for _, name, value in taken.values if name == "href"} >= {
         f"#{each}" for each in record["new_findings"]
     }

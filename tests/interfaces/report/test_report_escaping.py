@@ -14,7 +14,7 @@ import pytest
 from html_text import Taken
 from overview_projects import STEADY, overview_of
 from torchrepro_lint.interfaces.report import page_html, page_json, page_markdown
-from torchrepro_lint.interfaces.report.html_elements import visible
+from torchrepro_lint.interfaces.report.html_document import visible
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 

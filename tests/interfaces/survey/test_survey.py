@@ -327,3 +327,26 @@ def test_a_scratch_folder_that_is_tidied_away_ends_nothing(tmp_path: Path, monke
             shutil.rmtree(folder, ignore_errors=True)
         found.append(result.run["repository"])
     assert found == names
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("a.py: its process was ended by SIGXCPU", "deadline"),
+        ("a.py: it takes more memory than there is", "memory"),
+        ("a.py: its process ended with status 1", "files"),
+    ],
+)
+def test_what_ends_the_process_of_one_file_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str, reason: str
+) -> None:
+    from torchrepro_lint.interfaces.survey import task
+    from torchrepro_lint.interfaces.survey.repositories import named_repositories
+
+    real = task.survey
+    monkeypatch.setattr(task, "survey", lambda *words: real(*words)._replace(errors=(error,)))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scratch").mkdir()
+    (repository,) = named_repositories([str(made.folder(tmp_path / "project"))])
+    run = task.analyse(task.Task(repository, "", False, task.TaskLimits()), tmp_path / "scratch").run
+    assert (run["status"], run["reason"], run["errors"]) == ("partial", reason, [error])

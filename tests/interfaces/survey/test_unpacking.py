@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import survey_repositories as made
+from torchrepro_lint.interfaces.survey.extraction import RefusedError, UnpackLimits
 from torchrepro_lint.interfaces.survey.repositories import Repository, named_repositories
-from torchrepro_lint.interfaces.survey.unpacking import RefusedError, Unpacked, UnpackLimits, content_digest, unpack
+from torchrepro_lint.interfaces.survey.unpacking import Unpacked, content_digest, unpack
 from torchrepro_lint.source.errors import UsageError
 
 LIMITS = UnpackLimits()

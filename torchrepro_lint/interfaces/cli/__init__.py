@@ -3,8 +3,8 @@
 - ``main`` of ``app``: parses the arguments, runs a command and exits with its status. Imports only click, so that ``--help`` is
   quick; each command imports what it needs when it runs.
 - ``Command``, ``option_group``, ``shared_options`` of ``options``: options by group, the help that shows them, completion.
-- ``Arguments``, ``RuleOverrides`` of ``arguments``: the parsed options, and how they override the settings files.
-- ``run_check``, ``watch`` of ``check``: the command ``check``, once or after each change.
+- ``Arguments`` of ``options``: the parsed options of ``check``.
+- ``run_check`` of ``check``: the command ``check``; ``watch`` of ``watch``: again after each change.
 - ``SURVEY_COMMANDS``, ``survey`` of ``survey``: the commands about many repositories.
 - ``run_report``, ``run_trace`` of ``reports``; ``run_explain``, ``run_ops`` of ``catalogue_commands``: the other commands.
 - ``out``, ``note``, ``save``, ``progress`` of ``terminal``: output to the standard streams and to files.

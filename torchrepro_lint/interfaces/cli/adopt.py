@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -13,14 +12,12 @@ from torchrepro_lint.config.discovery import GivenFile, Plan
 from torchrepro_lint.engine.checker import SYNTAX_ERROR, UNUSED_SUPPRESSION
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.writing import FileChange, write_all
-from torchrepro_lint.interfaces.cli.arguments import Arguments
+from torchrepro_lint.interfaces.cli.options import Arguments
 from torchrepro_lint.interfaces.report import summary
 from torchrepro_lint.source.decoding import SourceProblem, decode, with_edits
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import is_notebook, read_program
-from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.source.suppressions import joined_rows
-from torchrepro_lint.source.text import Edit, Lines, Span
+from torchrepro_lint.source.suppressions import joined_rows, noqa_edit
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.baseline import Baseline
@@ -72,9 +69,6 @@ def accept_findings(arguments: Arguments, outcome: RunOutcome) -> tuple[str, lis
     return told, errors
 
 
-_NOQA_COMMENT = lazy_pattern(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]*)+", re.IGNORECASE)
-
-
 def noqa_changes(diagnostics: Iterable[Diagnostic]) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
     """The file changes that add ``# noqa`` comments, and an error for each file that can no longer be read.
 
@@ -101,20 +95,8 @@ def _noqa_change(found: list[Diagnostic]) -> FileChange | str | None:
     joined = joined_rows(first.lines)
     codes: dict[int, set[str]] = {}
     for one in found:
-        # flake8 expects the comment at the end of the logical line, behind strings and backslashes.
         last = joined[first.lines.position(one.span.start).row][1]
         codes.setdefault(last, set()).add(one.code)
-    edits = [_noqa_edit(first.lines, row, sorted(codes[row])) for row in sorted(codes)]
+    edits = [noqa_edit(first.lines, row, sorted(codes[row])) for row in sorted(codes)]
     given = GivenFile(first.display, first.filename)
     return FileChange(given, source, with_edits(source, edits), settled=tuple(one.code for one in found))
-
-
-def _noqa_edit(lines: Lines, row: int, codes: list[str]) -> Edit:
-    """Add codes to a ``# noqa`` comment that lists some, else write one at the end of the row."""
-    line, start = lines.line(row), lines.offset(row)
-    listed = _NOQA_COMMENT.search(line)
-    if listed is not None:
-        end = start + len(line[: listed.end()].rstrip(", \t"))
-        return Edit(Span(end, end), f",{','.join(codes)}")
-    end = start + len(line.rstrip())
-    return Edit(Span(end, start + len(line)), f"  # noqa: {','.join(codes)}")

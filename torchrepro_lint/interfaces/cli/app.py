@@ -21,10 +21,12 @@ from torchrepro_lint.interfaces.cli.options import (
     DELETED,
     SEVERITIES,
     TARGET_OPTIONS,
+    Arguments,
     Command,
     Word,
     complete_paths,
     complete_rules,
+    format_option,
     globs_option,
     option_group,
     output_option,
@@ -57,9 +59,7 @@ _COLOR: dict[str, Any] = {
 @click.argument("message", required=False)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @TARGET_OPTIONS[0]
-@click.option(
-    "--output-format", type=Word(("text", "json")), default="text", metavar="FORMAT", help="text (default) or json."
-)
+@format_option("text", "json")
 def explain(message: str | None, paths: tuple[str, ...], torch_version: str | None, output_format: str) -> int:
     """Explain an error or warning of torch about determinism: what it means, which calls in PATHS (default: the current
     directory) may raise it, and what to write instead.
@@ -83,12 +83,12 @@ def explain(message: str | None, paths: tuple[str, ...], torch_version: str | No
 )
 @click.argument("name", required=False)
 @TARGET_OPTIONS[0]
-@click.option(
-    "--output-format",
-    type=Word(("table", "json", "markdown", "html")),
-    default="table",
-    metavar="FORMAT",
-    help="table (default), json, markdown or html: one page with all operations and releases.",
+@format_option(
+    "table",
+    "json",
+    "markdown",
+    "html",
+    told="table (default), json, markdown or html: one page with all operations and releases.",
 )
 @output_option("")
 def ops(name: str | None, torch_version: str | None, output_format: str, output: Path | None) -> int:
@@ -176,9 +176,7 @@ def _clean_all(cache_dir: str | None, yes: bool) -> None:
 @TARGET_OPTIONS[0]
 @TARGET_OPTIONS[1]
 @TARGET_OPTIONS[2]
-@click.option(
-    "--output-format", type=Word(("text", "json")), default="text", metavar="FORMAT", help="text (default) or json."
-)
+@format_option("text", "json")
 @click.option("--color", **_COLOR)
 def trace(
     entry: str, torch_version: str | None, device: str | None, parser: str | None, output_format: str, color: str
@@ -188,7 +186,7 @@ def trace(
 
     ENTRY is a script, a notebook, or a file that defines commands (click, typer, ...). It is read, never run.
     """
-    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
+    from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import run_trace
 
     overrides = RuleOverrides(torch_version=torch_version, device=device, parser=parser)
@@ -282,12 +280,10 @@ def report(**options: Any) -> int:
 
     The code is read, never run. The same files give the same report.
     """
-    from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
+    from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import ReportArguments, run_report
 
-    overrides = RuleOverrides(*(options.pop(name) for name in RuleOverrides._fields))
-    excluded = options.pop("extend_exclude") or ()
-    return run_report(ReportArguments(overrides=overrides, extend_exclude=excluded, **options))
+    return run_report(ReportArguments(overrides=RuleOverrides.taken_from(options), **options))
 
 
 _COMMANDS_HELP = (
@@ -369,10 +365,9 @@ def _no_such_option(error: click.NoSuchOption) -> str:
 
 def _fail(message: str) -> int:
     """Print one line on standard error; the exit status of an error."""
-    from torchrepro_lint.interfaces.cli.terminal import note
+    from torchrepro_lint.interfaces.cli import terminal
 
-    note(f"torchrepro-lint: {' '.join(message.split())}")
-    return 2
+    return terminal.errors([" ".join(message.split())])
 
 
 def _help_not_written(error: OSError) -> int:
@@ -447,10 +442,10 @@ def check(**options: Any) -> int:
 
     PATHS are files and directories (default: the current directory), or - for standard input. The code is read, never run.
     """
-    from torchrepro_lint.interfaces.cli.arguments import Arguments
+    from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.interfaces.cli.check import run_check
 
-    return run_check(Arguments(**options))
+    return run_check(Arguments(overrides=RuleOverrides.taken_from(options), **options))
 
 
 @click.command(
@@ -463,13 +458,7 @@ def check(**options: Any) -> int:
     ),
 )
 @click.argument("wanted", metavar="[CODE|NAME|PREFIX]", required=False, shell_complete=complete_rules)
-@click.option(
-    "--output-format",
-    type=Word(("text", "json")),
-    default="text",
-    metavar="FORMAT",
-    help="text (default; a page is Markdown) or json.",
-)
+@format_option("text", "json", told="text (default; a page is Markdown) or json.")
 def rule(wanted: str | None, output_format: str) -> int:
     """Explain a rule: what it reports, why that matters, and what its fix does. Without an argument, list all rules."""
     from torchrepro_lint.checks.pages import render

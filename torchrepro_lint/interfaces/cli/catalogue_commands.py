@@ -15,7 +15,9 @@ from torchrepro_lint.catalogue.catalogue import error_names
 from torchrepro_lint.catalogue.errors import Explanation, ParsedErrors, explain, parse_errors
 from torchrepro_lint.catalogue.release_history import History, find_operations, histories, history
 from torchrepro_lint.config.discovery import Plan
-from torchrepro_lint.config.target import substitution_warning, target_here, target_of, torch_version_options
+from torchrepro_lint.config.roots import config_options
+from torchrepro_lint.config.settings import RuleOverrides
+from torchrepro_lint.config.target import substitution_warning, target_here, target_of
 from torchrepro_lint.engine.error_sites import ErrorSite, find_error_sites
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.interfaces.cli import terminal
@@ -28,7 +30,7 @@ def run_explain(message: str | None, paths: Sequence[str], torch_version: str | 
     told = parse_errors(_text(message))
     if told.unknown or not told.names:
         raise UsageError(_unknown(told))
-    planned = plan(paths or (".",), torch_version_options(torch_version))
+    planned = plan(paths or (".",), config_options(RuleOverrides(torch_version=torch_version)))
     target = target_of(planned.trees[0].root) if planned.trees else target_here(torch_version)
     explained = [explain(name, target.version) for name in told.names]
     places, errors = _places(planned, explained, told)
@@ -41,9 +43,7 @@ def run_explain(message: str | None, paths: Sequence[str], torch_version: str | 
     for note in (*planned.notes, substitution_warning(target)):
         if note:
             terminal.note(note)
-    for error in (*planned.errors, *errors):
-        terminal.note(f"torchrepro-lint: {error}")
-    return 2 if planned.errors or errors else 0
+    return terminal.errors((*planned.errors, *errors))
 
 
 def _text(message: str | None) -> str:
@@ -91,14 +91,10 @@ def run_ops(name: str | None, torch_version: str | None, output_format: str, out
     width = terminal.width() if output is None and terminal.is_terminal() else 0
     chosen = torch_version is not None
     text = _render(shown, target.version, output_format, every=name is not None, chosen=chosen, width=width)
-    if output is None:
-        write = terminal.out_wrapped if output_format == "table" else terminal.out
-        write(text)
-        return 0
-    try:
-        output.write_bytes(text.encode())
-    except OSError as error:
-        raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+    if output is None and output_format == "table":
+        terminal.out_wrapped(text)
+    else:
+        terminal.deliver(text, output)
     return 0
 
 

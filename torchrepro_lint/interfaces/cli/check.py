@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
-from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version, settings_table
+from torchrepro_lint.config.discovery import GivenFile, Plan
+from torchrepro_lint.config.roots import config_options
+from torchrepro_lint.config.settings import Settings, is_at_least
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.process_pool import cores
@@ -25,7 +23,8 @@ from torchrepro_lint.engine.read_project import ReadOptions
 from torchrepro_lint.engine.store.run_store import load_outcome, run_record, save_outcome
 from torchrepro_lint.engine.writing import FileChange, write_all
 from torchrepro_lint.interfaces.cli import terminal
-from torchrepro_lint.interfaces.cli.arguments import Arguments
+from torchrepro_lint.interfaces.cli.options import Arguments
+from torchrepro_lint.interfaces.cli.watch import watch, watched
 from torchrepro_lint.interfaces.report import summary
 from torchrepro_lint.interfaces.report.formats import renderer
 from torchrepro_lint.interfaces.report.view import View, base_directory, with_shown_paths, with_shown_places
@@ -112,13 +111,13 @@ def _run(arguments: Arguments, run: Callable[[Plan, Baseline | None], RunOutcome
         terminal.out(show.files(planned))
         for note in () if arguments.quiet else show.roots(planned):
             terminal.note(note)
-        return _print_errors(planned.errors)
+        return terminal.errors(planned.errors)
     if arguments.show_settings:
         from torchrepro_lint.engine.run import prepare
         from torchrepro_lint.interfaces.report import show
 
         terminal.out("\n".join(show.settings(*prepare(tree, True)) for tree in planned.trees))
-        return _print_errors(planned.errors)
+        return terminal.errors(planned.errors)
     baseline = _baseline(arguments)
     outcome = run(planned, baseline) if run else _outcome(arguments, planned, baseline)
     if arguments.write_baseline:
@@ -149,7 +148,7 @@ def _adopt(arguments: Arguments, outcome: RunOutcome) -> int:
     told, errors = adopt.accept_findings(arguments, outcome)
     if not arguments.quiet:
         terminal.note(told)
-    return _print_errors(errors)
+    return terminal.errors(errors)
 
 
 def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> RunOutcome:
@@ -169,15 +168,7 @@ def _outcome(arguments: Arguments, planned: Plan, baseline: Baseline | None) -> 
 
 
 def _plan(arguments: Arguments) -> Plan:
-    if arguments.torch_version is not None:
-        try:
-            parse_torch_version(arguments.torch_version)
-        except ValueError as error:
-            raise UsageError(f"--torch-version: {error}") from None
-    if arguments.config is not None and arguments.isolated:
-        raise UsageError("--config cannot be combined with --isolated")
-    has_version = arguments.torch_version is not None
-    options = ConfigOptions(arguments.config, arguments.isolated, arguments.apply_to, has_version)
+    options = config_options(arguments.overrides, arguments.config, arguments.isolated, arguments.apply_to)
     if not _reads_stdin(arguments):
         return plan(arguments.paths or (".",), options, arguments.force_exclude)
     name = arguments.stdin_filename or "stdin"
@@ -221,7 +212,7 @@ def _finish(arguments: Arguments, planned: Plan, outcome: RunOutcome, known: int
         _summarise(arguments, outcome, settings, unwritten, known)
     fails = _fails(planned, outcome) and not arguments.fix_only
     fails = fails or (arguments.exit_non_zero_on_fix and bool(outcome.settled))
-    return _print_errors(errors) or int(fails and not arguments.exit_zero)
+    return terminal.errors(errors) or int(fails and not arguments.exit_zero)
 
 
 def _fails(planned: Plan, outcome: RunOutcome) -> bool:
@@ -278,10 +269,8 @@ def _echo_stdin(planned: Plan, outcome: RunOutcome) -> None:
 
 def _write_report(report: str, file: Path | None, piped: bool) -> None:
     """Write the report to a file, else to standard output; to standard error where a fixed text goes to standard output."""
-    if file is not None:
-        terminal.save(report, file)
-    elif not piped:
-        terminal.out(report)
+    if file is not None or not piped:
+        terminal.deliver(report, file)
     elif report:
         terminal.err(report)
 
@@ -301,131 +290,4 @@ def _diff(arguments: Arguments, outcome: RunOutcome) -> int:
             terminal.note(f"Would fix {summary.by_rule(outcome.settled)}{more}")
         else:
             terminal.note(f"No safe fixes; {left} with --unsafe-fixes" if left else "Nothing to fix")
-    return _print_errors(outcome.errors) or int(bool(outcome.settled) and not arguments.exit_zero)
-
-
-def _print_errors(errors: tuple[str, ...] | list[str]) -> int:
-    for error in errors:
-        terminal.note(f"torchrepro-lint: {error}")
-    return 2 if errors else 0
-
-
-# Files of Python, of settings, configurations, and those that decide the target torch.
-_SUFFIXES = (".py", ".ipynb", ".toml", ".json", ".txt", ".lock", ".yml", ".yaml", ".cfg", ".in")
-_CLEAR = "\033[2J\033[H"
-# Milliseconds without a change after which those before it are taken to be all.
-_STEP = 20
-# Milliseconds without a change after which there is time to prepare for the next one.
-_IDLE = 200
-Batches = Iterable[object]
-
-
-class Watched(NamedTuple):
-    """Folders to watch, with all that is below them or not."""
-
-    folders: tuple[str, ...]
-    recursive: bool = True
-
-
-def watched(trees: Sequence[ProjectTree]) -> Watched:
-    """The folders of projects; of one that is not taken whole the folders of its files, without what is below them.
-
-    Beside other projects its files are watched one by one, since all that is watched is watched in one way. Many editors
-    put a new file in the place of the old one, which is seen only in a folder.
-    """
-    if trees and all(tree.partial for tree in trees):
-        files = (tree.place(path) for tree in trees for path in tree.files)
-        tops = (tree.root.top for tree in trees)
-        return Watched(tuple(sorted({*map(os.path.dirname, files), *tops})), recursive=False)
-    places = (map(tree.place, tree.files) if tree.partial else (tree.root.top,) for tree in trees)
-    return Watched(tuple(sorted({each for some in places for each in some})))
-
-
-def watch(
-    run: Callable[[], int],
-    folders: Callable[[], Watched],
-    batches: Callable[..., Batches] | None = None,
-    idle: Callable[[], None] = lambda: None,
-    written: Path | None = None,
-) -> int:
-    """Run, then again after each batch of changes in the folders, until ``KeyboardInterrupt``, which is not caught.
-
-    ``idle`` is called again and again while nothing changes; ``written`` is the report, whose change is none. A mistake in the settings is reported, and the next change awaited. Raises ``UsageError`` where watchfiles is not installed.
-    """
-    changes = partial(batches or _watchfiles(), watch_filter=partial(_may_change_report, written))
-    status = _run_once(run)
-    for batch in _batches(changes, folders):
-        settings_table.cache_clear()
-        if not batch:
-            _guarded(idle)
-            continue
-        if sys.stdout.isatty():
-            terminal.out(_CLEAR)
-        status = _run_once(run)
-    return status
-
-
-def _batches(changes: Callable[..., Batches], folders: Callable[[], Watched]) -> Iterator[object]:
-    """The batches of changes, empty where nothing changes. A run may find other folders to watch: of a file that is imported now."""
-    known = _folders(folders)
-    waiting = iter(_changes_in(known, changes))
-    while (batch := next(waiting, None)) is not None:
-        yield batch
-        if batch and (found := _folders(folders)) != known:
-            known, waiting = found, iter(_changes_in(found, changes))
-
-
-def _changes_in(places: Watched, changes: Callable[..., Batches]) -> Batches:
-    return changes(*places.folders, recursive=places.recursive, **_OPTIONS)
-
-
-def _guarded(work: Callable[[], None]) -> None:
-    with contextlib.suppress(UsageError):  # the next run says so
-        work()
-
-
-def _run_once(run: Callable[[], int]) -> int:
-    try:
-        status = run()
-    except UsageError as error:
-        terminal.note(f"torchrepro-lint: {error}")
-        status = 2
-    terminal.note("Watching for changes; press Ctrl-C to stop")
-    return status
-
-
-def _folders(folders: Callable[[], Watched]) -> Watched:
-    """The folders of the projects; the current one while their settings cannot be read."""
-    try:
-        found = folders()
-    except UsageError:
-        found = Watched(())
-    return found if found.folders else Watched((os.getcwd(),))
-
-
-def _may_change_report(written: Path | None, _change: object, path: str) -> bool:
-    """Whether a changed file may change the report: it has a relevant suffix, lies in no hidden folder, and is not the report that
-    a run has written.
-    """
-    if written is not None and os.path.realpath(path) == os.path.realpath(written):
-        return False
-    hidden = any(part.startswith(".") and part not in (".", "..") for part in os.path.relpath(path).split(os.sep))
-    return path.endswith(_SUFFIXES) and not hidden
-
-
-_OPTIONS: dict[str, Any] = {
-    "raise_interrupt": True,
-    "step": _STEP,
-    "rust_timeout": _IDLE,
-    "yield_on_timeout": True,
-}
-
-
-def _watchfiles() -> Callable[..., Batches]:
-    try:
-        from watchfiles import watch as batches
-    except ImportError:
-        raise UsageError("--watch needs watchfiles; install torchrepro-lint[watch]") from None
-    # A folder that cannot be read is reported by each run. Older releases have neither this variable nor an option for it.
-    os.environ.setdefault("WATCHFILES_IGNORE_PERMISSION_DENIED", "1")
-    return batches
+    return terminal.errors(outcome.errors) or int(bool(outcome.settled) and not arguments.exit_zero)

@@ -1,4 +1,5 @@
-"""Options of the command line in groups, the help that shows them, and shell completion of rules and paths.
+"""Options of the command line in groups, the help that shows them, shell completion of rules and paths, and the record of the
+parsed options of ``check``.
 
 Only click is imported here, so that ``--help`` is quick.
 """
@@ -9,12 +10,14 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from torchrepro_lint.config.settings import RuleOverrides, Settings
 
     _Choice = click.Choice[str]
 else:
@@ -90,6 +93,14 @@ def output_option(group: str) -> Callable[[Any], Any]:
     named = option_group(group)("-o", "--output-file", "output", type=file, metavar="FILE", help=told)
     former = click.option("--output", "output", type=file, hidden=True)
     return lambda command: named(former(command))
+
+
+def format_option(*formats: str, group: str = "", told: str = "") -> Callable[[Any], Any]:
+    """``--output-format`` of a command that prints the first of some formats unless another is asked for."""
+    named = f"{formats[0]} (default) or {formats[1]}."
+    return option_group(group)(
+        "--output-format", type=Word(formats), default=formats[0], metavar="FORMAT", help=told or named
+    )
 
 
 class Command(click.Command):
@@ -229,6 +240,48 @@ _SHARED = (
     _settings("--isolated", is_flag=True, help="Ignore all settings files."),
     *TARGET_OPTIONS,
 )
+
+
+class Arguments(NamedTuple):
+    """The options of ``check``; ``None`` where not given."""
+
+    paths: tuple[str, ...]
+    fix: bool
+    fix_only: bool
+    unsafe_fixes: bool | None
+    diff: bool
+    exit_non_zero_on_fix: bool
+    overrides: RuleOverrides
+    fail_on: str | None
+    ignore_noqa: bool
+    add_noqa: bool
+    baseline: Path | None
+    write_baseline: Path | None
+    output_format: str | None
+    output_file: Path | None
+    color: str
+    exit_zero: bool
+    quiet: bool
+    verbose: bool
+    watch: bool
+    statistics: bool
+    config: Path | None
+    isolated: bool
+    exclude: tuple[str, ...] | None
+    extend_exclude: tuple[str, ...] | None
+    force_exclude: bool
+    stdin_filename: str | None
+    show_files: bool
+    show_settings: bool
+    jobs: int | None
+    cache_dir: str | None
+    no_cache: bool
+
+    def apply_to(self, settings: Settings) -> Settings:
+        """The settings overridden by the options beside ``overrides``."""
+        names = ("unsafe_fixes", "output_format", "exclude", "fail_on")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return settings._replace(extend_exclude=(*settings.extend_exclude, *(self.extend_exclude or ())), **given)
 
 
 DELETED = "the working directory has been deleted; change to another one first"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree
-from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.config.settings import Settings, is_at_least, parse_torch_version
-from torchrepro_lint.config.target import substitution_warning, target_of, torch_version_options
+from torchrepro_lint.config.roots import ConfigOptions, config_options
+from torchrepro_lint.config.settings import RuleOverrides, Settings, is_at_least
+from torchrepro_lint.config.target import substitution_warning, target_of
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.engine.checker import TOO_DEEP, Checker, read_manifest
@@ -25,11 +25,9 @@ from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.interfaces.cli import terminal
-from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
-from torchrepro_lint.interfaces.overview import comparison
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import Survey, survey
-from torchrepro_lint.interfaces.report import summary, timeline_json, timeline_text
+from torchrepro_lint.interfaces.report import page_comparison, page_content, summary, timeline_json, timeline_text
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.text import Lines
@@ -50,7 +48,7 @@ class ReportArguments(NamedTuple):
     overrides: RuleOverrides
     config: Path | None
     isolated: bool
-    extend_exclude: tuple[str, ...]
+    extend_exclude: tuple[str, ...] | None
     ignore_noqa: bool
     jobs: int | None
     cache_dir: str | None
@@ -62,12 +60,9 @@ class ReportArguments(NamedTuple):
 
 def run_report(request: ReportArguments) -> int:
     """Write the report; the exit status: 1 where there are findings. Raises ``UsageError``."""
-    if request.overrides.torch_version is not None:
-        _require_version(request.overrides.torch_version)
-    older = comparison.read(request.compare) if request.compare else None
+    older = page_comparison.read(request.compare) if request.compare else None
     _require_known_suffix(request)
-    has_version = request.overrides.torch_version is not None
-    options = ConfigOptions(request.config, request.isolated, _settings(request), has_version)
+    options = config_options(request.overrides, request.config, request.isolated, partial(_with_settings, request))
     planned = plan(request.paths or (".",), options)
     means = ReadOptions(request.jobs or cores(), not request.no_cache, request.cache_dir)
     try:
@@ -76,30 +71,18 @@ def run_report(request: ReportArguments) -> int:
         terminal.clear_status()
     overview = done.overview
     if older is not None:
-        overview = overview._replace(comparison=comparison.compare(overview, older))
+        overview = overview._replace(comparison=page_comparison.compare(overview, older))
     text = _render(overview, request)
-    if request.output is None:
-        terminal.out(text)
-    else:
-        terminal.save(text, request.output)
+    terminal.deliver(text, request.output)
     for told in () if request.quiet else (*planned.notes, *done.notes, _summary(done, request.output)):
         terminal.note(told)
-    for error in done.errors:
-        terminal.note(f"torchrepro-lint: {error}")
-    return 2 if done.errors else int(_fails(planned, overview) and not request.exit_zero)
+    return terminal.errors(done.errors) or int(_fails(planned, overview) and not request.exit_zero)
 
 
 def _fails(planned: Plan, overview: Overview) -> bool:
     """Whether a finding is so grave that the run fails; of several projects the strictest decides."""
     floors = {tree.root.settings.fail_on for tree in planned.trees}
     return any(is_at_least(one.severity, floor) for one in overview.findings for floor in floors)
-
-
-def _require_version(text: str) -> None:
-    try:
-        parse_torch_version(text)
-    except ValueError as error:
-        raise UsageError(f"--torch-version: {error}") from None
 
 
 def _require_known_suffix(request: ReportArguments) -> None:
@@ -112,15 +95,12 @@ def _require_known_suffix(request: ReportArguments) -> None:
         )
 
 
-def _settings(request: ReportArguments) -> Callable[[Settings], Settings]:
-    def override(settings: Settings) -> Settings:
-        settings = request.overrides.apply_to(settings)
-        return settings._replace(
-            extend_exclude=(*settings.extend_exclude, *request.extend_exclude),
-            fail_on=request.fail_on or settings.fail_on,
-        )
-
-    return override
+def _with_settings(request: ReportArguments, settings: Settings) -> Settings:
+    """The settings overridden by the options beside ``overrides``."""
+    return settings._replace(
+        extend_exclude=(*settings.extend_exclude, *(request.extend_exclude or ())),
+        fail_on=request.fail_on or settings.fail_on,
+    )
 
 
 def _render(overview: Overview, request: ReportArguments) -> str:
@@ -145,9 +125,9 @@ def _summary(done: Survey, output: Path | None) -> str:
         told = "o Python files or notebooks found; torchrepro-lint --show-settings shows what is excluded"
         return f"{output}: n{told}" if output else f"N{told}"
     found = summary.by_severity(one.severity for one in overview.findings)
-    others = comparison.others_told(overview)
+    others = page_content.others_told(overview)
     entries = summary.counted(len(overview.entries), "entry point") + (f", of which {others}" if others else "")
-    gaps = summary.unfollowed(len(overview.entries), comparison.unfollowed_entries(overview))
+    gaps = summary.unfollowed(len(overview.entries), page_content.unfollowed_entries(overview))
     told = f"{entries}; {found}" + (f"; {gaps}" if gaps else "")
     return f"{output}: {told}" if output else told
 
@@ -158,7 +138,7 @@ _MOST_NAMED = 5
 
 def run_trace(entry: str, overrides: RuleOverrides, output_format: str, color: str) -> int:
     """Print the timelines of all entry points in a file; the exit status. Raises ``UsageError``, also for no entry point."""
-    tree = _tree(entry, _options(overrides))
+    tree = _tree(entry, config_options(overrides))
     target = target_of(tree.root)
     found = timelines(tree, target.version)
     if output_format == "json":
@@ -204,10 +184,6 @@ def _timelines_of(
     project = parts.of(path)
     context = Context(path, facts, lines, project, checker.catalogue, checker.tree.root.settings)
     return tuple(timeline(context, program) for program in project.programs_of(path))
-
-
-def _options(overrides: RuleOverrides) -> ConfigOptions:
-    return torch_version_options(overrides.torch_version)._replace(overrides=overrides.apply_to)
 
 
 def _tree(entry: str, wanted: ConfigOptions) -> ProjectTree:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchrepro_lint.interfaces.cli.options import CONTEXT, Command, Word, option_group
+from torchrepro_lint.interfaces.cli.options import CONTEXT, Command, format_option, option_group, output_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 # The packages of the extra.
 _EXTRA = ("dask", "distributed", "duckdb", "pyarrow")
-_FORMATS = Word(("text", "json"))
-_FORMAT_HELP = "text (default) or json."
+_LIMIT = click.option(
+    "--limit", type=click.IntRange(1), default=15, metavar="N", help="Rows of each table (default: 15)."
+)
 _work, _limits = option_group("Options"), option_group("Settings")
 
 
@@ -130,7 +131,7 @@ def _carry_out(
     from torchrepro_lint.interfaces.survey.scheduling import cluster_results, local_results
 
     results = cluster_results(tasks, scheduler) if scheduler else local_results(tasks, jobs or cores())
-    advance = _no_bar if quiet else progress(len(tasks), "repositories surveyed", "Writing the dataset ...")
+    advance = progress(len(tasks), "repositories surveyed", "Writing the dataset ...", quiet=quiet)
     skipped, problems = 0, []
     try:
         for result in results:
@@ -146,10 +147,6 @@ def _carry_out(
         dataset.flush()
         clear_status()
     return skipped, problems
-
-
-def _no_bar() -> None:
-    """Show nothing."""
 
 
 def _summarise(folder: Path, every: int, skipped: int, problems: list[tuple[str, str]], anew: bool) -> None:
@@ -179,8 +176,8 @@ def _summarise(folder: Path, every: int, skipped: int, problems: list[tuple[str,
 )
 @click.argument("folder", metavar="DIR", type=_FOLDER)
 @click.option("--sql", metavar="QUERY", help="Print the answer to a query over the tables of the dataset, by DuckDB.")
-@click.option("--limit", type=click.IntRange(1), default=15, metavar="N", help="Rows of each table (default: 15).")
-@click.option("--output-format", type=_FORMATS, default="text", metavar="FORMAT", help=_FORMAT_HELP)
+@_LIMIT
+@format_option("text", "json")
 def show(folder: Path, sql: str | None, limit: int, output_format: str) -> int:
     """Print tables of the survey in DIR: the most frequent rules, the share of entry points that are reproducible, by release of
     torch and by framework, and why repositories failed.
@@ -203,17 +200,11 @@ def show(folder: Path, sql: str | None, limit: int, output_format: str) -> int:
     examples=(("torchrepro-lint survey report found -o page.html", "write the page"),),
 )
 @click.argument("folder", metavar="DIR", type=_FOLDER)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write to FILE instead of standard output.",
-)
+@output_option("")
 @click.option("--title", default="", metavar="TEXT", help="The title of the page.")
 def page(folder: Path, output: Path | None, title: str) -> int:
     """Write one page of HTML on the survey in DIR: distributions, the best and the worst repositories, and what failed."""
-    from torchrepro_lint.interfaces.cli.terminal import out, save
+    from torchrepro_lint.interfaces.cli.terminal import deliver
 
     with _extra("survey report"):
         from torchrepro_lint.interfaces.report import survey_html
@@ -221,10 +212,7 @@ def page(folder: Path, output: Path | None, title: str) -> int:
 
         with SurveyTables(folder) as tables:
             text = survey_html.render(tables.summary(), title)
-    if output is None:
-        out(text)
-    else:
-        save(text, output)
+    deliver(text, output)
     return 0
 
 
@@ -235,8 +223,8 @@ def page(folder: Path, output: Path | None, title: str) -> int:
 )
 @click.argument("old", type=_FOLDER)
 @click.argument("new", type=_FOLDER)
-@click.option("--limit", type=click.IntRange(1), default=15, metavar="N", help="Rows of each table (default: 15).")
-@click.option("--output-format", type=_FORMATS, default="text", metavar="FORMAT", help=_FORMAT_HELP)
+@_LIMIT
+@format_option("text", "json")
 def compare(old: Path, new: Path, limit: int, output_format: str) -> int:
     """Show what got better and worse from the survey in OLD to that in NEW: entry points, controls and findings by repository.
 

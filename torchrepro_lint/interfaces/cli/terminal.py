@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from textwrap import fill, wrap
 from typing import TextIO
@@ -69,10 +69,27 @@ def note(text: str) -> None:
     err(f"{line}\n")
 
 
+def errors(found: Iterable[str]) -> int:
+    """Write errors to standard error; the exit status that they ask for."""
+    status = 0
+    for error in found:
+        note(f"torchrepro-lint: {error}")
+        status = 2
+    return status
+
+
 def err(text: str) -> None:
     """Write to standard error; failures are ignored, since they cannot be reported."""
     with contextlib.suppress(OSError):
         _write(sys.stderr, _encode(text, sys.stderr.encoding or "utf-8"))
+
+
+def deliver(text: str, file: Path | None) -> None:
+    """Write a document to a file, or without one to standard output. Raises ``UsageError``."""
+    if file is None:
+        out(text)
+    else:
+        save(text, file)
 
 
 def save(text: str, file: Path) -> None:
@@ -113,14 +130,14 @@ def width() -> int:
 
 
 def progress(
-    total: int, done_so_far: str = "files read", when_done: str = "Checking {} files ..."
+    total: int, done_so_far: str = "files read", when_done: str = "Checking {} files ...", quiet: bool = False
 ) -> Callable[[], None]:
     """A function to call after each of ``total`` files that is read: on a terminal it draws a bar once a second has passed.
 
     When all are read, a line says that they are being checked, until something else is written or ``clear_status`` is called.
-    For another piece of work the texts are others; ``when_done`` may be empty.
+    For another piece of work the texts are others; ``when_done`` may be empty. ``quiet`` draws nothing.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return lambda: None
     started = drawn = time.monotonic()
     done = 0

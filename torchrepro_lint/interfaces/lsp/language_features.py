@@ -22,7 +22,7 @@ from torchrepro_lint.interfaces.lsp import messages
 from torchrepro_lint.interfaces.lsp.messages import TextChange, fix_all_changes, quick_fixes
 from torchrepro_lint.interfaces.lsp.text_documents import PositionMapper
 from torchrepro_lint.interfaces.lsp.workspace import Document, Workspace, offset
-from torchrepro_lint.interfaces.report.markdown import escaped
+from torchrepro_lint.interfaces.report.markdown_elements import escaped
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 

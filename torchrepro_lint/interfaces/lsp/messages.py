@@ -6,7 +6,6 @@ A quick fix applies the fix of one finding, or suppresses it by a comment; anoth
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,10 +21,8 @@ from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.text_documents import EditorPosition, PositionMapper
 from torchrepro_lint.source.decoding import Source
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.source.suppressions import joined_rows, suppressions
+from torchrepro_lint.source.suppressions import joined_rows, noqa_edit, suppressions
 from torchrepro_lint.source.text import Edit, Fix, Lines, Span, apply_edits
-
-_NOQA_COMMENT = lazy_pattern(r"# noqa:\s?(?:[A-Z]+[0-9]+[,\s]+)*[A-Z]+[0-9]+", re.IGNORECASE)
 
 
 def suppression_edit(reading: ParsedFile, offset: int, code: str) -> Edit | None:
@@ -37,12 +34,7 @@ def suppression_edit(reading: ParsedFile, offset: int, code: str) -> Edit | None
     row = lines.position(offset).row
     first, last = joined_rows(lines)[row]
     start, end = lines.offset(first), lines.offset(last) + len(lines.line(last))
-    known = _NOQA_COMMENT.search(lines.text, start, end)
-    if known:
-        edit = Edit(Span(known.end(), known.end()), f",{code}")
-    else:
-        trailing = len(lines.text[start:end]) - len(lines.text[start:end].rstrip())
-        edit = Edit(Span(end - trailing, end), f"  # noqa: {code}")
+    edit = noqa_edit(lines, last, [code])
     written = reading.written.text
     if written[start:end] != lines.text[start:end]:
         return None

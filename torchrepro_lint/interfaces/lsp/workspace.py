@@ -23,6 +23,7 @@ from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot, RootFinder
 from torchrepro_lint.config.settings import (
     DEVICES,
     SEVERITIES,
+    RuleOverrides,
     boolean,
     did_you_mean,
     one_of,
@@ -33,7 +34,6 @@ from torchrepro_lint.config.settings import (
 )
 from torchrepro_lint.engine.import_closure import with_imported_files
 from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
-from torchrepro_lint.interfaces.cli.arguments import RuleOverrides
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.text import Lines
 

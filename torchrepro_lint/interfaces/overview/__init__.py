@@ -5,5 +5,4 @@ A control is one thing that a repeatable run needs, such as a seed or a flag. ``
 - ``survey`` of ``survey``: analyses projects and returns their ``Overview``.
 - ``records``: the records of an overview; ``page_json`` writes them by the names of their fields.
 - ``CONTROLS``, ``STATES``, ``lanes`` of ``controls``: the columns, their states, and the lanes of a drawn timeline.
-- ``compare``, ``causes``, ``verdict`` of ``comparison``: the difference to an older report, and a summary.
 """

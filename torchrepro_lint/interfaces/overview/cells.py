@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _NONE = "No DataLoader was found in this run."
 
 
-def loader_cells(context: Context, program: Program) -> Iterator[Cell]:
+def _loader_cells(context: Context, program: Program) -> Iterator[Cell]:
     """The cells of loader order and workers, for the loaders that the entry point constructs."""
     found = list(_loaders(context, program))
     if not found:
@@ -92,13 +92,13 @@ def _place(context: Context, path: str, loader: Loader) -> str:
 
 
 # Where something is missing, but no finding of this entry point reports it.
-NOT_REPORTED = (
+_NOT_REPORTED = (
     "There is no finding here: the entry point whose function this run calls has it, or a comment or setting hides it."
 )
 _ASKS = {"torch": "torch.manual_seed", "numpy": "np.random.seed", "python": "random.seed"}
 
 
-def seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]) -> Iterator[Cell]:
+def _seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]) -> Iterator[Cell]:
     """The cells of the seeds of Python, NumPy, torch and CUDA, and of the order of events."""
     found = {each.key: _generator(program, timeline, each, bool(items.get(each.key))) for each in FAMILIES}
     yield from (found[key] for key in SEEDS)
@@ -106,14 +106,28 @@ def seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequenc
     yield _seed_order(timeline)
 
 
-def lane_state(timeline: Timeline, key: str) -> str:
+def _lane_state(timeline: Timeline, key: str) -> str:
     """The state of a generator's lane: seeded, late, unseeded, ..."""
     return next(lane.state for lane in timeline.lanes if lane.key == key)
 
 
-def location(moment: TimelineEvent) -> str:
+def _location(moment: TimelineEvent) -> str:
     """The location of an event of the timeline: ``train.py:12``."""
     return str(Location(moment.path, *moment.place))
+
+
+def _located(moment: TimelineEvent) -> str:
+    """``torch.manual_seed(0) at train.py:12``."""
+    return f"{moment.text} at {_location(moment)}"
+
+
+def _only(moment: TimelineEvent) -> str:
+    """The conditions of an event."""
+    return " and ".join(dict.fromkeys(moment.conditions))
+
+
+def _no_cuda(control: str) -> Cell:
+    return Cell(control, "unused", "no CUDA", "Nothing that this run reaches names a CUDA device.")
 
 
 def _moments(timeline: Timeline, what: str, kind: str) -> list[TimelineEvent]:
@@ -121,25 +135,25 @@ def _moments(timeline: Timeline, what: str, kind: str) -> list[TimelineEvent]:
 
 
 def _generator(program: Program, timeline: Timeline, family: Family, reported: bool) -> Cell:
-    key, state = family.key, lane_state(timeline, family.key)
+    key, state = family.key, _lane_state(timeline, family.key)
     draws, seeds = _moments(timeline, key, "draw"), _moments(timeline, key, "seed")
-    first = f"{draws[0].text} ({location(draws[0])}) draws first" if draws else "Nothing was found to draw from it"
+    first = f"{draws[0].text} ({_location(draws[0])}) draws first" if draws else "Nothing was found to draw from it"
     if state in ("untouched", "seeded") and not seeds:
         return Cell(key, "unused", "not used", f"Nothing in this run draws from {family.owner}.")
     if state == "seeded":
         return _seeded(key, seeds, draws)
     if state == "late":
-        because = f"{first}, and {seeds[0].text} comes after it ({location(seeds[0])})."
+        because = f"{first}, and {seeds[0].text} comes after it ({_location(seeds[0])})."
         return Cell(key, "risk", "seeded too late", because)
     if state == "entropy":
         anew = _moments(timeline, key, "entropy")[0]
-        return Cell(key, "bad", "new seed in each run", f"{anew.text} ({location(anew)}) seeds it anew in each run.")
+        return Cell(key, "bad", "new seed in each run", f"{anew.text} ({_location(anew)}) seeds it anew in each run.")
     if state == "unknown":
         return Cell(key, "unknown", "perhaps seeded", f"{first}. A call that is not followed may seed it.")
     if not (program.effects.matters and program.effects.acts):
         because = f"{first}, and nothing seeds it. No rule reports it, because the run saves and measures nothing."
         return Cell(key, "risk", "never seeded", because)
-    told = "" if reported else f" {NOT_REPORTED}"
+    told = "" if reported else f" {_NOT_REPORTED}"
     return Cell(key, "risk", "never seeded", f"{first}, and nothing seeds it: {_ASKS[key]}(...).{told}")
 
 
@@ -149,22 +163,18 @@ def _seeded(key: str, seeds: Sequence[TimelineEvent], draws: Sequence[TimelineEv
     before = "the one draw that was found" if count == 1 else f"all {count} draws that were found"
     then = f", before {before}." if count else "; nothing was found to draw from it."
     if plain is not None:
-        return Cell(key, "good", "seeded", f"{plain.text} at {location(plain)}{then}")
-    seed = seeds[0]
-    says = f"{seed.text} at {location(seed)}, but only {' and '.join(dict.fromkeys(seed.conditions))}."
-    return Cell(key, "risk", "seeded under a condition", says)
+        return Cell(key, "good", "seeded", f"{_located(plain)}{then}")
+    return Cell(key, "risk", "seeded under a condition", f"{_located(seeds[0])}, but only {_only(seeds[0])}.")
 
 
 def _cuda(timeline: Timeline, torch: Cell, reported: Sequence[FindingRecord]) -> Cell:
     if timeline.device != "cuda":
-        return Cell("cuda", "unused", "no CUDA", "Nothing that this run reaches names a CUDA device.")
+        return _no_cuda("cuda")
     own, all_devices = _moments(timeline, "torch-cuda", "seed"), _moments(timeline, "torch", "seed")
     if all_devices and torch.state == "good":
-        return Cell(
-            "cuda", "good", "seeded", f"{all_devices[0].text} at {location(all_devices[0])} seeds every device, too."
-        )
+        return Cell("cuda", "good", "seeded", f"{_located(all_devices[0])} seeds every device, too.")
     if own and not own[0].conditions:
-        return Cell("cuda", "good", "seeded", f"{own[0].text} at {location(own[0])}.")
+        return Cell("cuda", "good", "seeded", f"{_located(own[0])}.")
     if torch.state == "unused":
         return Cell("cuda", "unused", "not used", "Nothing in this run was found to draw from torch's generators.")
     because = f"The devices' generators are seeded with torch's own: {torch.because}"
@@ -172,33 +182,28 @@ def _cuda(timeline: Timeline, torch: Cell, reported: Sequence[FindingRecord]) ->
 
 
 def _seed_order(timeline: Timeline) -> Cell:
-    states = {family.key: lane_state(timeline, family.key) for family in FAMILIES}
+    states = {family.key: _lane_state(timeline, family.key) for family in FAMILIES}
     late = [family for family in FAMILIES if states[family.key] == "late"]
     if late:
         owners = " and ".join(family.owner for family in late)
         return Cell("events", "risk", "draws before the seed", f"There are draws from {owners} before it is seeded.")
     drawn = {each.what for each in timeline.moments if each.kind == "draw"}
     if not drawn & set(states):
-        return Cell(
-            "events", "unused", "nothing is drawn", "Nothing in this run was found to draw from a global generator."
-        )
+        because = "Nothing in this run was found to draw from a global generator."
+        return Cell("events", "unused", "nothing is drawn", because)
     settled = [family.owner for family in FAMILIES if states[family.key] == "seeded" and family.key in drawn]
     if settled:
         return Cell("events", "good", "seeds come first", f"Seeded before the first draw: {', '.join(settled)}.")
-    return Cell(
-        "events",
-        "unused",
-        "nothing is seeded",
-        "The generators that the run draws from are never seeded, so their order does not matter.",
-    )
+    because = "The generators that the run draws from are never seeded, so their order does not matter."
+    return Cell("events", "unused", "nothing is seeded", because)
 
 
 _NOT_NEEDED = "not needed"
 _ONLY_WARNS = "only warns"
-_ELSEWHERE = "Nothing that this run reaches names a CUDA device."
+_AT_RUN_TIME = "the value is known only at run time."
 
 
-def switch_cells(
+def _switch_cells(
     context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]
 ) -> Iterator[Cell]:
     """The cells of cuDNN, deterministic algorithms and workspace. TRL203 concerns convolutions, too."""
@@ -213,19 +218,14 @@ def _settings(timeline: Timeline, what: str) -> list[TimelineEvent]:
 
 def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Sequence[FindingRecord]) -> Cell:
     if timeline.device != "cuda":
-        return Cell("cudnn", "unused", "no CUDA", _ELSEWHERE)
+        return _no_cuda("cudnn")
     timed = _undecided_setting(context, program, timeline, CUDNN_BENCHMARK)
     if timed:
-        return Cell(
-            "cudnn",
-            "unknown",
-            "benchmark depends on the run",
-            f"{timed.text} at {location(timed)}: its value is known only at run time.",
-        )
+        because = f"{_located(timed)}: its value is known only at run time."
+        return Cell("cudnn", "unknown", "benchmark depends on the run", because)
     if not any(is_convolution(each.row) for each in operations_needing_mode(context, program)):
-        return Cell(
-            "cudnn", "unused", "no convolution found", "No convolution was found whose backward needs cuDNN's switch."
-        )
+        because = "No convolution was found whose backward needs cuDNN's switch."
+        return Cell("cudnn", "unused", "no convolution found", because)
     if fixed := _cudnn_fixed(context, program, timeline):
         return fixed
     because = "The backward of convolutions may take nondeterministic algorithms: neither cudnn.deterministic nor deterministic mode is on."
@@ -243,9 +243,9 @@ def _cudnn_fixed(context: Context, program: Program, timeline: Timeline) -> Cell
     if not fixed:
         return asked and asked._replace(control="cudnn")
     said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
-    told = f"{said.text} at {location(said)}" if said else "A library sets it"
+    told = _located(said) if said else "A library sets it"
     if all(each.value is UNKNOWN_VALUE for each in fixed):
-        return Cell("cudnn", "risk", "depends on an option", f"{told}: the value is known only at run time.")
+        return Cell("cudnn", "risk", "depends on an option", f"{told}: {_AT_RUN_TIME}")
     return Cell("cudnn", "good", "kernels fixed", f"{told}.")
 
 
@@ -263,23 +263,18 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
     reached = operations_needing_mode(context, program)
     waiting = sorted({each.row.operation for each in reached if not (cudnn and is_convolution(each.row))})
     if waiting:
-        told = "" if reported else f" {NOT_REPORTED}"
+        told = "" if reported else f" {_NOT_REPORTED}"
         who = f"{waiting[0]} needs" if len(waiting) == 1 else f"{len(waiting)} operations, first {waiting[0]}, need"
         return Cell("algorithms", "risk", "not enabled", f"{who} torch.use_deterministic_algorithms(True).{told}")
     gap = first_gap(context.project, program)
     if gap:
-        because = f"{gap[:1].upper()}{gap[1:]}, so operations there may need torch.use_deterministic_algorithms(True)."
+        because = f"{_capitalised(gap)}, so operations there may need torch.use_deterministic_algorithms(True)."
         return Cell("algorithms", "unknown", NOT_KNOWN, because)
     if reached:
-        return Cell(
-            "algorithms",
-            "good",
-            _NOT_NEEDED,
-            "Only convolutions would need it, and cudnn.deterministic is set for them.",
-        )
-    return Cell(
-        "algorithms", "unused", "nothing needs it", "No operation was found that is deterministic on request only."
-    )
+        because = "Only convolutions would need it, and cudnn.deterministic is set for them."
+        return Cell("algorithms", "good", _NOT_NEEDED, because)
+    because = "No operation was found that is deterministic on request only."
+    return Cell("algorithms", "unused", "nothing needs it", because)
 
 
 def _mode_requested(context: Context, program: Program, timeline: Timeline) -> Cell | None:
@@ -292,40 +287,32 @@ def _mode_requested(context: Context, program: Program, timeline: Timeline) -> C
 def _algorithms_on(value: object, said: Sequence[TimelineEvent]) -> Cell:
     """The cell where deterministic algorithms are requested: always, on a condition, or for warnings only."""
     moment = said[0] if said else None
-    place = f"{moment.text} at {location(moment)}" if moment else "A library enables them"
+    place = _located(moment) if moment else "A library enables them"
     if value == WARN:
-        return Cell(
-            "algorithms", "risk", _ONLY_WARNS, f"{place}: an operation without a deterministic kernel only warns."
-        )
+        because = f"{place}: an operation without a deterministic kernel only warns."
+        return Cell("algorithms", "risk", _ONLY_WARNS, because)
     if value is UNKNOWN_VALUE:
-        return Cell("algorithms", "risk", "depends on an option", f"{place}: the value is known only at run time.")
+        return Cell("algorithms", "risk", "depends on an option", f"{place}: {_AT_RUN_TIME}")
     if moment and moment.conditions:
-        only = " and ".join(dict.fromkeys(moment.conditions))
-        return Cell("algorithms", "risk", "on under a condition", f"{place}, but only {only}.")
+        return Cell("algorithms", "risk", "on under a condition", f"{place}, but only {_only(moment)}.")
     return Cell("algorithms", "good", "on", f"{place}.")
 
 
 def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
     if timeline.device != "cuda":
-        return Cell("workspace", "unused", "no CUDA", _ELSEWHERE)
+        return _no_cuda("workspace")
     if release(context.catalogue.version) >= CUBLAS_NOT_NEEDED_SINCE:
         first = ".".join(map(str, CUBLAS_NOT_NEEDED_SINCE))
-        return Cell(
-            "workspace", "unused", _NOT_NEEDED, f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
-        )
+        because = f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
+        return Cell("workspace", "unused", _NOT_NEEDED, because)
     said = [each for each in _settings(timeline, CUBLAS_VARIABLE) if not each.trouble]
     if said:
-        return Cell("workspace", "good", "set", f"{said[0].text} at {location(said[0])}.")
+        return Cell("workspace", "good", "set", f"{_located(said[0])}.")
     if not sets_flag(context.project, program):
-        return Cell(
-            "workspace",
-            "unused",
-            "mode is not enabled",
-            "It matters only where deterministic algorithms are enabled.",
-        )
-    return Cell(
-        "workspace", "risk", "not set", f"Deterministic algorithms are enabled, and nothing sets {CUBLAS_VARIABLE}."
-    )
+        because = "It matters only where deterministic algorithms are enabled."
+        return Cell("workspace", "unused", "mode is not enabled", because)
+    because = f"Deterministic algorithms are enabled, and nothing sets {CUBLAS_VARIABLE}."
+    return Cell("workspace", "risk", "not set", because)
 
 
 class _FirstGap(NamedTuple):
@@ -342,8 +329,7 @@ def _first_gap(context: Context, program: Program) -> _FirstGap | None:
     gap = found[0]
     more = f", and {len(found) - 1} more calls are not followed" if len(found) > 2 else ""
     more = ", and 1 more call is not followed" if len(found) == 2 else more
-    text = told(context.project, gap)
-    return _FirstGap(gap.order, f"{text[:1].upper()}{text[1:]}{more}.")
+    return _FirstGap(gap.order, f"{_capitalised(told(context.project, gap))}{more}.")
 
 
 NOT_KNOWN = "not known: a call is not followed"
@@ -402,16 +388,12 @@ def cells(
 def _computed_cells(
     context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]
 ) -> Iterable[Cell]:
-    yield from seed_cells(program, timeline, items)
-    yield from switch_cells(context, program, timeline, items)
-    yield from loader_cells(context, program)
+    yield from _seed_cells(program, timeline, items)
+    yield from _switch_cells(context, program, timeline, items)
+    yield from _loader_cells(context, program)
     yield _operations(context, program)
-    yield Cell(
-        "order",
-        "good",
-        "none found",
-        "Nothing was found that depends on the order of a set, a directory or a hash.",
-    )
+    because = "Nothing was found that depends on the order of a set, a directory or a hash."
+    yield Cell("order", "good", "none found", because)
 
 
 def _operations(context: Context, program: Program) -> Cell:
@@ -421,7 +403,7 @@ def _operations(context: Context, program: Program) -> Cell:
         return Cell("operations", "risk", "no deterministic version", f"Deterministic mode stops at {named}.")
     gap = first_gap(context.project, program)
     if gap:
-        because = f"{gap[:1].upper()}{gap[1:]}, so deterministic mode may stop there."
+        because = f"{_capitalised(gap)}, so deterministic mode may stop there."
         return Cell("operations", "unknown", NOT_KNOWN, because)
     waiting = {each.row.operation for each in operations_needing_mode(context, program)}
     if waiting:
@@ -436,7 +418,7 @@ def _with_trouble(cell: Cell, timeline: Timeline) -> Cell:
     for each in timeline.moments:
         wrong = each.trouble is not None and each.kind == "set" and lane_key(each) == cell.control
         if wrong and each.trouble and STATES[cell.state].rank > STATES["risk"].rank:
-            told = f"{each.text} at {location(each)} {each.trouble.text}. There is no finding: a test in the code decides it, or a comment or setting hides it."
+            told = f"{_located(each)} {each.trouble.text}. There is no finding: a test in the code decides it, or a comment or setting hides it."
             return Cell(cell.control, "risk", SHORT_MESSAGES[each.trouble.code], told)
     return cell
 
@@ -445,9 +427,8 @@ def _unknown_without_rules(cell: Cell, off: Collection[str]) -> Cell:
     """The cell as unknown, if only rules decide it and one of them did not run."""
     missing = sorted(code for code in off if CONTROL_OF.get(code) == cell.control)
     if missing and cell.control in _BY_RULES and cell.state == "good":
-        return Cell(
-            cell.control, "unknown", "not checked", f"The rules that check this did not run: {', '.join(missing)}."
-        )
+        because = f"The rules that check this did not run: {', '.join(missing)}."
+        return Cell(cell.control, "unknown", "not checked", because)
     return cell
 
 
@@ -460,11 +441,15 @@ def _with_findings(cell: Cell, items: Sequence[FindingRecord]) -> Cell:
     if STATES[cell.state].rank < STATES[state].rank:
         return cell._replace(findings=ids)
     more = f" And {len(items) - 1} more." if len(items) > 1 else ""
-    return Cell(cell.control, state, SHORT_MESSAGES[worst.code], f"{sentence(worst.message)}{more}", ids)
+    return Cell(cell.control, state, SHORT_MESSAGES[worst.code], f"{_sentence(worst.message)}{more}", ids)
 
 
-def sentence(message: str) -> str:
+def _sentence(message: str) -> str:
     """A message as a sentence; an identifier at its beginning is not capitalised."""
     word = message.partition(" ")[0]
-    begun = message[:1].upper() + message[1:] if word.isalpha() and word.islower() else message
+    begun = _capitalised(message) if word.isalpha() and word.islower() else message
     return begun if begun.endswith((".", "…")) else f"{begun}."
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -26,7 +26,6 @@ from torchrepro_lint.interfaces.overview.records import (
     FixRecord,
     Gap,
     Location,
-    SourceLine,
 )
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
@@ -218,7 +217,7 @@ class Describer:
             self._control(path, one),
             tuple(sorted(entry_id(self._prefix, each) for each in self._programs(path, one))),
             one.lines.line(one.lines.position(one.span.start).row).strip(),
-            tuple(SourceLine(*row) for row in excerpt(one)),
+            tuple(excerpt(one)),
             tuple(self._step(step) for step in one.steps),
             self._repair(one, one.fix) if one.fix else None,
             url(one.code, one.name),

@@ -6,9 +6,12 @@ project's root, or with several projects to the directory that they have in comm
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from torchrepro_lint.domain.timeline import Timeline
+from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic
+from torchrepro_lint.interfaces.report.excerpt import ExcerptLine
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 
 class Location(NamedTuple):
@@ -34,14 +37,6 @@ class CallPathRecord(NamedTuple):
 
     place: Location
     text: str
-
-
-class SourceLine(NamedTuple):
-    """A line of a source excerpt: its number (0: omitted lines), its text, and the ``^`` under it."""
-
-    number: int
-    text: str
-    under: str
 
 
 class DiffLine(NamedTuple):
@@ -77,7 +72,7 @@ class FindingRecord(NamedTuple):
     control: str
     entries: tuple[str, ...]
     line: str
-    source: tuple[SourceLine, ...]
+    source: tuple[ExcerptLine, ...]
     way: tuple[CallPathRecord, ...]
     fix: FixRecord | None
     url: str
@@ -116,6 +111,35 @@ class EntryRecord(NamedTuple):
     def name(self) -> str:
         """``train.py``, ``cli.py, main``."""
         return f"{self.path}, {self.function}" if self.function else self.path
+
+
+def with_shown_texts(timeline: Timeline, path: Callable[[str], str], text: Callable[[str], str]) -> Timeline:
+    """A timeline with each path as ``path`` shows it, and each text as ``text`` does."""
+
+    def steps(way: Iterable[CallPathStep]) -> tuple[CallPathStep, ...]:
+        return tuple(step._replace(path=path(step.path), text=text(step.text)) for step in way)
+
+    def trouble(one: TimelineDiagnostic) -> TimelineDiagnostic:
+        return one._replace(text=text(one.text))
+
+    moments = (
+        each._replace(
+            text=text(each.text),
+            conditions=tuple(map(text, each.conditions)),
+            path=path(each.path),
+            way=steps(each.way),
+            trouble=each.trouble and trouble(each.trouble),
+        )
+        for each in timeline.moments
+    )
+    return timeline._replace(
+        path=path(timeline.path),
+        moments=tuple(moments),
+        missing=tuple(map(trouble, timeline.missing)),
+        gaps=tuple(
+            each._replace(text=text(each.text), path=path(each.path), way=steps(each.way)) for each in timeline.gaps
+        ),
+    )
 
 
 class OperationUse(NamedTuple):

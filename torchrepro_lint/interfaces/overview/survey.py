@@ -28,8 +28,8 @@ from torchrepro_lint.interfaces.overview.records import (
     Gap,
     OperationUse,
     Overview,
-    ReleaseShift,
     TargetRecord,
+    with_shown_texts,
 )
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
@@ -38,46 +38,17 @@ from torchrepro_lint.syntax.visitor import path_of, split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.timeline import Timeline
     from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.engine.run import Progress
 
 
 # Libraries that train with torch for a program, which need not import torch itself.
-_RUN_ON_TORCH = frozenset(
-    [
-        "accelerate",
-        "catalyst",
-        "composer",
-        "deepspeed",
-        "detectron2",
-        "diffusers",
-        "fairseq",
-        "fastai",
-        "flair",
-        "ignite",
-        "lightning",
-        "lightning_fabric",
-        "mmengine",
-        "monai",
-        "peft",
-        "pytorch_lightning",
-        "pytorch_tabnet",
-        "sb3_contrib",
-        "sentence_transformers",
-        "setfit",
-        "skorch",
-        "speechbrain",
-        "stable_baselines3",
-        "tianshou",
-        "timm",
-        "torch",
-        "torchvision",
-        "transformers",
-        "trl",
-        "ultralytics",
-    ]
-)
+TRAINERS = frozenset({
+    "accelerate", "catalyst", "composer", "deepspeed", "detectron2", "fairseq", "fastai", "flair", "ignite", "lightning",
+    "lightning_fabric", "mmengine", "monai", "pytorch_lightning", "sb3_contrib", "sentence_transformers", "setfit", "skorch",
+    "stable_baselines3", "tianshou", "transformers", "trl", "ultralytics",
+})  # fmt: skip
+_RUN_ON_TORCH = TRAINERS | {"diffusers", "peft", "pytorch_tabnet", "speechbrain", "timm", "torch", "torchvision"}
 
 
 def entry_records(
@@ -126,7 +97,9 @@ def _entry(
     prefix: str,
     torch_files: frozenset[str],
 ) -> EntryRecord:
-    found = _prefixed(timeline(context, program), prefix)
+    found = timeline(context, program)
+    if prefix:
+        found = with_shown_texts(found, prefix.__add__, lambda text: with_paths(text, prefix.__add__))
     return EntryRecord(
         entry_id(prefix, program),
         prefix + program.entry.path,
@@ -140,46 +113,12 @@ def _entry(
     )
 
 
-def _prefixed(found: Timeline, prefix: str) -> Timeline:
-    """A timeline with the project's prefix before its paths."""
-    if not prefix:
-        return found
-    moments = (
-        each._replace(path=prefix + each.path, way=tuple(step._replace(path=prefix + step.path) for step in each.way))
-        for each in found.moments
-    )
-    gaps = (
-        each._replace(
-            text=with_paths(each.text, lambda path: prefix + path),
-            path=prefix + each.path,
-            way=tuple(step._replace(path=prefix + step.path) for step in each.way),
-        )
-        for each in found.gaps
-    )
-    return found._replace(path=prefix + found.path, moments=tuple(moments), gaps=tuple(gaps))
-
-
 class Survey(NamedTuple):
     """An overview, notes for the user, and the errors that make a run fail; ``packages`` are those of others that the files
     import, by name, with the number of files.
     """
 
     overview: Overview
-    notes: tuple[str, ...]
-    errors: tuple[str, ...]
-    packages: tuple[tuple[str, int], ...] = ()
-
-
-class _ProjectSurvey(NamedTuple):
-    """The contribution of one project to the overview."""
-
-    aim: TargetRecord
-    files: int
-    entries: tuple[EntryRecord, ...]
-    findings: tuple[FindingRecord, ...]
-    uses: tuple[OperationUse, ...]
-    shifts: tuple[ReleaseShift, ...]
-    gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
     errors: tuple[str, ...]
     packages: Counter[str]
@@ -198,26 +137,26 @@ def survey(plan: Plan, title: str, honour_comments: bool, progress: Progress, me
             for tree, prefix in zip(plan.trees, prefixes, strict=True)
         ]
     names = [name for tree in plan.trees if (name := project_name(Path(tree.root.path)))]
+    overviews = [part.overview for part in parts]
     overview = Overview(
         title or (names[0] if len(plan.trees) == 1 and names else ""),
         __version__,
-        tuple(part.aim for part in parts),
-        sum(part.files for part in parts),
-        tuple(sorted((each for part in parts for each in part.entries), key=_worst_first)),
+        tuple(aim for each in overviews for aim in each.aims),
+        sum(each.files for each in overviews),
+        tuple(sorted((entry for each in overviews for entry in each.entries), key=_worst_first)),
+        tuple(sorted((one for each in overviews for one in each.findings), key=_in_reading_order)),
+        tuple(use for each in overviews for use in each.uses),
+        tuple(shift for each in overviews for shift in each.shifts),
         tuple(
-            sorted(
-                (each for part in parts for each in part.findings),
-                key=lambda each: (each.place.reading_order, each.code),
-            )
+            sorted((gap for each in overviews for gap in each.gaps), key=lambda gap: list(GAP_KINDS).index(gap.kind))
         ),
-        tuple(each for part in parts for each in part.uses),
-        tuple(each for part in parts for each in part.shifts),
-        tuple(sorted((each for part in parts for each in part.gaps), key=lambda gap: list(GAP_KINDS).index(gap.kind))),
     )
-    notes = dict.fromkeys(note for part in parts for note in part.notes)
-    packages = sum((part.packages for part in parts), Counter[str]())
-    errors = (*plan.errors, *(error for part in parts for error in part.errors))
-    return Survey(overview, tuple(notes), errors, tuple(sorted(packages.items())))
+    return Survey(
+        overview,
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        (*plan.errors, *(error for part in parts for error in part.errors)),
+        sum((part.packages for part in parts), Counter[str]()),
+    )
 
 
 def _prefixes(trees: tuple[ProjectTree, ...]) -> list[str]:
@@ -235,9 +174,14 @@ def _worst_first(entry: EntryRecord) -> tuple[bool, int, int, str, str]:
     return not entry.matters, -bad, -risk, entry.path, entry.function
 
 
+def _in_reading_order(finding: FindingRecord) -> tuple[tuple[str, int, int, int], str]:
+    return finding.place.reading_order, finding.code
+
+
 def _project_survey(
     tree: ProjectTree, prefix: str, honour_comments: bool, advance: Callable[[], None], means: ReadOptions
-) -> _ProjectSurvey:
+) -> Survey:
+    """The survey of one project, whose overview has no title."""
     checker, target = prepare(tree, honour_comments)
     readings = read_tree(tree, advance, means)
     readings.store()
@@ -249,7 +193,7 @@ def _project_survey(
 
 def _described(
     checker: Checker, target: Target, readings: ParsedProject, parts: Partition, reported: TreeReport, prefix: str
-) -> _ProjectSurvey:
+) -> Survey:
     contexts = _contexts(checker, parts)
     items = Describer(contexts, checker.tree.root.path, prefix).items(reported.diagnostics)
     packages = imported_packages(checker.tree, parts)
@@ -265,12 +209,11 @@ def _described(
     )
     told = substitution_warning(target)
     faults = (f"{gap.what}: {gap.why}" for gap in (*broken, *beside) if gap.kind == "fault")
-    return _ProjectSurvey(
-        TargetRecord(prefix.rstrip("/"), target.version, target.decided_by + (f", which asks for {target.asked}" if told else "")),
-        len(contexts.keys() & dict(checker.tree.given).keys()),
-        entries, items, found, release_shifts(found, target.version), left_out, (told,) if told else (),
-        (*readings.errors, *reported.faults, *faults), packages,
-    )  # fmt: skip
+    decided_by = target.decided_by + (f", which asks for {target.asked}" if told else "")
+    aim = TargetRecord(prefix.rstrip("/"), target.version, decided_by)
+    shifts = release_shifts(found, target.version)
+    overview = Overview("", __version__, (aim,), len(contexts), entries, items, found, shifts, left_out)
+    return Survey(overview, (told,) if told else (), (*readings.errors, *reported.faults, *faults), packages)
 
 
 def _contexts(checker: Checker, parts: Partition) -> dict[str, Context]:

@@ -69,12 +69,8 @@ def _rows_around(lines: Lines, span: Span, first: int) -> list[int]:
 
 def changes(one: Diagnostic) -> Iterator[DiffLine]:
     """The diff of a fix, file by file."""
-    if one.fix is None:
-        return
-    yield from _changed(one.written, one.fix.edits, "")
-    elsewhere = dict(one.fix.elsewhere)
-    for path, _, lines in one.others:
-        yield from _changed(lines, elsewhere[path], path)
+    for file in one.edits():
+        yield from _changed(file.lines if file.path else one.written, file.edits, file.path)
 
 
 def terminal_text(text: str) -> str:
@@ -137,7 +133,7 @@ def _columns(letter: str) -> int:
 
 def _changed(lines: Lines, edits: Iterable[Edit], where: str) -> Iterator[DiffLine]:
     grown, within = 0, 0
-    for group in _groups(lines, sorted(edits)):
+    for group in _groups(lines, edits):
         first = lines.position(group[0].span.start).row
         start, end = lines.offset(first), max(edit.span.end for edit in group)
         end = max(end, lines.offset(lines.position(end).row) + len(lines.line(lines.position(end).row)))
@@ -163,7 +159,7 @@ def _rows(text: str) -> list[str]:
     return rows if rows[-1] else rows[:-1]
 
 
-def _groups(lines: Lines, edits: list[Edit]) -> Iterator[list[Edit]]:
+def _groups(lines: Lines, edits: Iterable[Edit]) -> Iterator[list[Edit]]:
     """Edits grouped where their lines touch."""
     group: list[Edit] = []
     for edit in edits:

@@ -63,10 +63,11 @@ def _finding(one: Diagnostic, noqa_row: int) -> dict[str, Any]:
 
 def _fix(one: Diagnostic, fix: Fix) -> dict[str, Any]:
     """A fix with Ruff's keys; an edit of another file has that file's ``filename``."""
-    edits = [_edit(edit, one.lines) for edit in sorted(fix.edits)]
-    elsewhere = dict(fix.elsewhere)
-    for path, filename, lines in one.others:
-        edits += ({**_edit(edit, lines), "filename": filename} for edit in sorted(elsewhere[path]))
+    edits = [
+        {**_edit(edit, file.lines), **({"filename": file.filename} if file.path else {})}
+        for file in one.edits()
+        for edit in file.edits
+    ]
     return {"applicability": "safe" if fix.safe else "unsafe", "edits": edits, "message": fix.title}
 
 

@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from torchrepro_lint.catalogue.release_history import STATUSES, History, Period, devices_text, release_ranges
-from torchrepro_lint.interfaces.report.html_document import document, resource
-from torchrepro_lint.interfaces.report.ops_details import articles
+from torchrepro_lint.catalogue.release_history import (
+    STATUSES,
+    History,
+    HistoryCase,
+    Period,
+    conditions_text,
+    devices_and_phase,
+    devices_text,
+    release_ranges,
+)
+from torchrepro_lint.interfaces.report.html_document import document, options, resource, status_badge
+from torchrepro_lint.interfaces.report.ops_table import documented, evidence
 from torchrepro_lint.source.files import documented_versions
 
 _TITLE = "PyTorch determinism, operation by release"
@@ -34,7 +43,7 @@ corrected where they disagree. Open a cell for the condition, the error's name a
 {_table(histories, version)}
 <section aria-labelledby="details">
 <h2 id="details">Every operation in detail</h2>
-{articles(histories)}</section>
+{_articles(histories)}</section>
 </main>
 <dialog id="dialog" aria-labelledby="dialog-title">
 <form method="dialog"><button class="close">Close</button></form>
@@ -53,23 +62,20 @@ def _spans() -> str:
 
 def _legend() -> str:
     items = (
-        f'<li><span class="s {name}"><span aria-hidden="true">{status.mark}</span> {status.label}</span> {status.meaning}</li>'
+        f"<li>{status_badge(name, status.mark, status.label)} {status.meaning}</li>"
         for name, status in STATUSES.items()
     )
     return (
         '<details class="legend" open><summary>Legend</summary>\n<ul>\n'
         + "\n".join(items)
-        + '\n<li><span class="s nothing"><span aria-hidden="true">·</span> not listed</span> '
-        "The catalogue says nothing of it in this release.</li>\n</ul></details>"
+        + f"\n<li>{status_badge('', '·', 'not listed')} The catalogue says nothing of it in this release.</li>\n</ul></details>"
     )
 
 
 def _filter(version: str | None, count: int) -> str:
-    releases = _options(
-        [("", "any release"), *((each, f"torch {each}") for each in reversed(documented_versions()))], version
-    )
-    statuses = _options([("", "any status"), *((name, status.label) for name, status in STATUSES.items())])
-    devices = _options([("", "any device"), *((each, each.upper()) for each in _DEVICES)])
+    releases = options("any release", ((each, f"torch {each}") for each in reversed(documented_versions())), version)
+    statuses = options("any status", ((name, status.label) for name, status in STATUSES.items()))
+    devices = options("any device", ((each, each.upper()) for each in _DEVICES))
     return f"""<form id="filter" role="search" aria-label="Operations" hidden>
 <label>Name or error <input id="text" type="search" autocomplete="off" spellcheck="false" placeholder="interpolate, index_add_cuda_"></label>
 <label>Release <select id="release">{releases}</select></label>
@@ -78,13 +84,6 @@ def _filter(version: str | None, count: int) -> str:
 <button type="reset">Reset</button>
 <p id="count" role="status" aria-live="polite">{count} of {count} operations</p>
 </form>"""
-
-
-def _options(choices: Iterable[tuple[str, str]], chosen: str | None = None) -> str:
-    return "".join(
-        f'<option value="{value}"{" selected" if value and value == chosen else ""}>{text}</option>'
-        for value, text in choices
-    )
 
 
 def _table(histories: Sequence[History], version: str | None) -> str:
@@ -135,3 +134,56 @@ def _segment(behaviour: str, devices: tuple[str, ...]) -> str:
     device = "" if devices == ("cuda",) else f"<span class=label>on {devices_text(devices).rstrip(',')}</span>"
     label = f'<span class="label">{status.label}</span>{device}'
     return f'<span class="s {behaviour}" data-d="{" ".join(devices)}"><span aria-hidden="true">{status.mark}</span> {label}</span>'
+
+
+def _articles(histories: Iterable[History]) -> str:
+    """The details: an article for each operation, with a section for each period; the table links to their ids."""
+    return "".join(map(_article, histories))
+
+
+def _article(history: History) -> str:
+    also = sorted({one.name for one in history.spellings} - {history.operation})
+    names = f"<p>Also {', '.join(map(_code, also))}.</p>\n" if also else ""
+    periods = "".join(_section(history.operation, period) for period in history.periods if period.cases)
+    name = escape(history.operation)
+    return f'<article id="{name}" tabindex="-1">\n<h3>{_breakable(name)}</h3>\n{names}{periods}</article>\n'
+
+
+def _section(operation: str, period: Period) -> str:
+    name = escape(operation)
+    cases = "".join(map(_case, period.cases))
+    return (
+        f'<section id="{name}-{period.releases[0]}" tabindex="-1">\n'
+        f'<h4><span class="of">{_breakable(name)} in </span>torch {release_ranges(period.releases)}</h4>\n<ul class="cases">\n{cases}</ul>\n</section>\n'
+    )
+
+
+def _case(case: HistoryCase) -> str:
+    status = STATUSES[case.behaviour]
+    badge = status_badge(case.behaviour, status.mark, status.label)
+    said = f": <strong>{escape(conditions_text(case.when))}</strong>" if case.when else ""
+    terms = "".join(f"<dt>{label}</dt><dd>{text}</dd>" for label, text in _terms(case))
+    return f'<li data-d="{" ".join(case.devices)}">{badge} {devices_and_phase(case.devices, case.phase)}{said}\n<dl>{terms}</dl></li>\n'
+
+
+def _terms(case: HistoryCase) -> Iterable[tuple[str, str]]:
+    yield "Releases", release_ranges(case.releases)
+    if case.errors:
+        yield "Error", "<br>".join(_error(name, releases, case) for name, releases in case.errors)
+    yield "Documented", escape(documented(case))
+    yield "Evidence", "<br>".join(map(escape, evidence(case)))
+    if case.instead:
+        yield "Instead", "<br>".join(map(escape, case.instead))
+
+
+def _error(name: str, releases: tuple[str, ...], case: HistoryCase) -> str:
+    return _code(name) + ("" if releases == case.releases else f" (torch {release_ranges(releases)})")
+
+
+def _code(name: str) -> str:
+    return f"<code>{escape(name)}</code>"
+
+
+def _breakable(name: str) -> str:
+    """A name with line-break opportunities after its dots."""
+    return name.replace(".", ".<wbr>")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.catalogue.release_history import (
     STATUSES,
@@ -11,56 +11,50 @@ from torchrepro_lint.catalogue.release_history import (
     devices_and_phase,
     release_ranges,
 )
+from torchrepro_lint.interfaces.report.markdown_elements import code_span, escaped, table
 from torchrepro_lint.interfaces.report.ops_table import NOTHING, details, lines
 
 
 def render(histories: Sequence[History], version: str) -> str:
     """One table: the behaviour of operations in one release."""
-    rows = [
-        (_code(history.operation), status, place, said, ", ".join(_code(name) for name in errors.split(", ") if name))
+    rows = (
+        (code_span(history.operation), status, place, escaped(said), ", ".join(map(code_span, errors)))
         for history in histories
         for status, place, said, errors in lines(history.at(version), version)
-    ]
+    )
     head = f"# Operations in torch {version} with `torch.use_deterministic_algorithms(True)`"
-    return f"{head}\n\n{_table(('Operation', 'Status', 'Where', 'When', 'Error'), rows)}"
+    written = (head, "", *table(("Operation", "Status", "Where", "When", "Error"), rows))
+    return "".join(f"{line}\n" for line in written)
 
 
 def render_all(histories: Sequence[History], version: str) -> str:
     """A heading and a table of all releases for each operation; the rows of the target are bold."""
-    return "\n".join(_history(history, version) for history in histories)
+    return "\n".join("".join(f"{line}\n" for line in _history(history, version)) for history in histories)
 
 
-def _history(history: History, version: str) -> str:
-    rows = []
+def _history(history: History, version: str) -> Iterator[str]:
+    yield from (f"## {code_span(history.operation)}", "")
+    if also := dict.fromkeys(one.name for one in history.spellings if one.name != history.operation):
+        yield from (f"Also {', '.join(map(code_span, also))}.", "")
+    yield from table(("torch", "Status", "Where", "When", "More"), _rows(history, version))
+
+
+def _rows(history: History, version: str) -> Iterator[tuple[str, ...]]:
     for period in history.periods:
         if not period.cases:
-            rows.append((_bold(release_ranges(period.releases), version in period.releases), NOTHING, "", "", ""))
+            yield _releases(period.releases, version), NOTHING, "", "", ""
         for case in period.cases:
             status = STATUSES[case.behaviour]
             more = "; ".join(f"{label}: {text}" for label, text in details(case) if label != "torch")
-            releases = _bold(release_ranges(case.releases), version in case.releases)
-            place = devices_and_phase(case.devices, case.phase)
-            rows.append(
-                (releases, f"{status.mark} {status.label}", place, _cell(conditions_text(case.when)), _cell(more))
+            yield (
+                _releases(case.releases, version),
+                f"{status.mark} {status.label}",
+                devices_and_phase(case.devices, case.phase),
+                escaped(conditions_text(case.when)),
+                escaped(more),
             )
-    also = ", ".join(dict.fromkeys(_code(one.name) for one in history.spellings if one.name != history.operation))
-    head = f"## {_code(history.operation)}\n\n" + (f"Also {also}.\n\n" if also else "")
-    return head + _table(("torch", "Status", "Where", "When", "More"), rows)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    body = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in body)
-
-
-def _bold(text: str, wanted: bool) -> str:
-    return f"**{text}**" if wanted else text
-
-
-def _code(name: str) -> str:
-    return f"`{name}`"
-
-
-def _cell(text: str) -> str:
-    """Text with Markdown escaped."""
-    return "".join(f"\\{letter}" if letter in "|\\*_`<>[]" else letter for letter in text)
+def _releases(releases: tuple[str, ...], version: str) -> str:
+    told = release_ranges(releases)
+    return f"**{told}**" if version in releases else told

@@ -22,11 +22,12 @@ def render(histories: Sequence[History], version: str, width: int = 0) -> str:
 
     Where a table is wider than ``width`` (0: any width will do), each operation is a block of lines that can be wrapped.
     """
-    rows = [("operation", "status", "where", "when", "error")]
+    rows: list[tuple[str, ...]] = [("operation", "status", "where", "when", "error")]
     for history in histories:
         names = [history.operation]
-        for line in lines(history.at(version), version):
-            rows.append((names.pop() if names else "", *line))  # noqa: PERF401  the name stands in the first line only
+        for *line, errors in lines(history.at(version), version):
+            # The name stands in the first line only.
+            rows.append((names.pop() if names else "", *line, ", ".join(errors)))
     text = _columns(rows)
     if width and max(map(len, text.splitlines())) > width:
         text = "".join(map(_block, rows[1:]))
@@ -45,21 +46,20 @@ def render_all(histories: Sequence[History], version: str) -> str:
     return "\n".join(_history(history, version) for history in histories)
 
 
-def lines(period: Period, version: str) -> list[tuple[str, str, str, str]]:
+Line = tuple[str, str, str, list[str]]
+
+
+def lines(period: Period, version: str) -> list[Line]:
     """Status, place, condition and error names of each case in a release; one line where there is none."""
     there = [case for case in period.cases if version in case.releases]
-    return [_line(case, version) for case in there] or [(NOTHING, "", "", "")]
+    return [_line(case, version) for case in there] or [(NOTHING, "", "", [])]
 
 
-def _line(case: HistoryCase, version: str) -> tuple[str, str, str, str]:
-    errors = ", ".join(name for name, releases in case.errors if version in releases)
+def _line(case: HistoryCase, version: str) -> Line:
     status = STATUSES[case.behaviour]
-    return (
-        f"{status.mark} {status.label}",
-        devices_and_phase(case.devices, case.phase),
-        conditions_text(case.when),
-        errors,
-    )
+    errors = [name for name, releases in case.errors if version in releases]
+    place = devices_and_phase(case.devices, case.phase)
+    return f"{status.mark} {status.label}", place, conditions_text(case.when), errors
 
 
 def _history(history: History, version: str) -> str:

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import TITLES, lane_title
-from torchrepro_lint.interfaces.overview.records import Location
-from torchrepro_lint.interfaces.report.html_elements import counted, entry_name, html_location, html_text, state_mark
+from torchrepro_lint.interfaces.report.html_document import and_more, counted, folded, html_text
+from torchrepro_lint.interfaces.report.html_elements import HTML, entry_name, state_mark
+from torchrepro_lint.interfaces.report.page_content import about, moment_text
 from torchrepro_lint.interfaces.report.page_timeline import timeline
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import TimelineEvent
-    from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord, FindingRecord, Overview
+    from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord, FindingRecord, Location, Overview
 
 # With more entry points than this, all sections are folded.
 _MOST_OPEN = 3
@@ -32,11 +33,10 @@ def _section(entry: EntryRecord, items: Mapping[str, FindingRecord], found: int,
     counts = "".join(_count(entry, state) for state in ("bad", "risk", "unknown", "good"))
     open_, settled = _halves(entry)
     controls = _controls("cards", entry, open_, items) + _controls("rows", entry, settled, items)
-    matters = "" if entry.matters else " It saves and measures nothing, so rules about whole runs do not check it."
     listed = f' <a class="filter" href="#findings" data-entry="{entry.id}">{counted(found, "finding")} in this run</a>'
     return f"""<section class="entry" id="{entry.id}" tabindex="-1" aria-labelledby="{entry.id}-name">
 <details{opened}><summary><h3 id="{entry.id}-name">{entry_name(entry)}</h3> <span class="counts">{counts}</span></summary>
-<p class="about">A run for torch {html_text(entry.torch)} on {html_text(entry.device.upper())}.{matters}{listed if found else ""}</p>
+<p class="about">{html_text(about(entry))}{listed if found else ""}</p>
 {timeline(entry)}{_list(entry)}{controls}</details>
 </section>
 """
@@ -63,8 +63,7 @@ def _control(entry: EntryRecord, cell: Cell, items: Mapping[str, FindingRecord])
     links = ", ".join(
         f'<a href="#{item.id}">{item.code}, {html_text(_where(item.place, entry))}</a>' for item in found[:_MOST_LINKS]
     )
-    more = f" and {len(found) - _MOST_LINKS} more" if len(found) > _MOST_LINKS else ""
-    linked = f'<span class="links">{links}{more}</span>' if links else ""
+    linked = f'<span class="links">{links}{and_more(len(found), _MOST_LINKS)}</span>' if links else ""
     return (
         f'<div class="{cell.state}" id="{entry.id}-{cell.control}" tabindex="-1"><dt>{state_mark(cell.state)}{TITLES[cell.control]}'
         f"</dt><dd><b>{html_text(cell.says[:1].upper() + cell.says[1:])}.</b> {html_text(cell.because)} {linked}</dd></div>\n"
@@ -90,27 +89,11 @@ def _list(entry: EntryRecord) -> str:
     )
     lacks = f'<ul class="lacks">{missing}</ul>' if missing else ""
     title = f"The same as a list: {counted(len(found), 'event')} in order"
-    return f'<details class="list"><summary>{title}</summary>\n<ol class="moments">\n{rows}</ol>{lacks}</details>\n'
+    return folded("list", title, f'<ol class="moments">\n{rows}</ol>{lacks}')
 
 
 def _moment(entry: EntryRecord, number: int, moment: TimelineEvent) -> str:
-    trouble = moment.trouble
-    wrong = (
-        f' <strong class="wrong">{state_mark("bad")}{html_text(trouble.text)} ({trouble.code})</strong>'
-        if trouble
-        else ""
-    )
-    only = f" <em>{html_text(', '.join(dict.fromkeys(moment.conditions)))}</em>" if moment.conditions else ""
-    verb = {"draw": " draws", "entropy": " seeds anew in each run"}.get(moment.kind, "")
-    more = f", and {moment.times - 1} more" if moment.times > 1 else ""
-    at = html_location(Location(moment.path, *moment.place))
     return (
         f'<li id="{entry.id}-m{number}" tabindex="-1"><div><span class="lane">{lane_title(moment)}</span> '
-        f"<span><code>{html_text(moment.text)}</code>{verb}{more}{only} <span class=at>{at}{_call_path(moment)}</span>{wrong}</span></div></li>\n"
+        f"<span>{moment_text(moment, HTML)}</span></div></li>\n"
     )
-
-
-def _call_path(moment: TimelineEvent) -> str:
-    steps: Iterable[str] = (html_text(step.text.partition(" ")[2]) for step in moment.way)
-    told = " → ".join(steps)
-    return f", by {told}" if told else ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparison import fix_commands
 from torchrepro_lint.interfaces.overview.controls import TITLES
-from torchrepro_lint.interfaces.report.html_elements import counted, entry_link, html_location, html_text
+from torchrepro_lint.interfaces.report.html_document import and_more, counted, html_text, options
+from torchrepro_lint.interfaces.report.html_elements import entry_link, html_location
+from torchrepro_lint.interfaces.report.page_content import fix_commands
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, FixRecord, Overview
@@ -38,21 +39,15 @@ def _filter(overview: Overview, entries: Mapping[str, EntryRecord]) -> str:
     count = len(found)
     return f"""<form id="filter" role="search" aria-label="Findings" hidden>
 <label>Text <input id="text" type="search" autocomplete="off" spellcheck="false" placeholder="shuffle, train.py, TRL302"></label>
-<label>Rule <select id="rule">{_options("any rule", ((one, f"{one} {name}") for one, name in rules))}</select></label>
-<label>Severity <select id="severity">{_options("any severity", ((each, each) for each in _SIGNS))}</select></label>
-<label>File <select id="file">{_options("any file", ((each, each) for each in files))}</select></label>
-<label{"" if used else " hidden"}>Entry point <select id="entry">{_options("any entry point", ((each, entries[each].name) for each in entries if each in used))}</select></label>
+<label>Rule <select id="rule">{options("any rule", ((one, f"{one} {name}") for one, name in rules))}</select></label>
+<label>Severity <select id="severity">{options("any severity", ((each, each) for each in _SIGNS))}</select></label>
+<label>File <select id="file">{options("any file", ((each, each) for each in files))}</select></label>
+<label{"" if used else " hidden"}>Entry point <select id="entry">{options("any entry point", ((each, entries[each].name) for each in entries if each in used))}</select></label>
 <button type="reset">Reset</button>
 <p id="count" role="status" aria-live="polite">{count} of {counted(count, "finding")}</p>
 </form>
 <p id="none" hidden>No finding matches. Reset the filter to see all.</p>
 """
-
-
-def _options(every: str, choices: Iterable[tuple[str, str]]) -> str:
-    return f'<option value="">{every}</option>' + "".join(
-        f'<option value="{html_text(value)}">{html_text(text)}</option>' for value, text in choices
-    )
 
 
 def _article(item: FindingRecord, entries: Mapping[str, EntryRecord], opened: str, new: bool) -> str:
@@ -78,11 +73,10 @@ def _reached(item: FindingRecord, entries: Mapping[str, EntryRecord]) -> str:
         (entries[each] for each in item.entries if each in entries), key=lambda entry: (entry.path, entry.function)
     )
     links = ", ".join(map(entry_link, known[:_MOST_LINKS]))
-    more = f" and {len(known) - _MOST_LINKS} more" if len(known) > _MOST_LINKS else ""
     if not entries:
         return ""
     if links:
-        return f'<p class="reach">In the run of {links}{more}</p>\n'
+        return f'<p class="reach">In the run of {links}{and_more(len(known), _MOST_LINKS)}</p>\n'
     return '<p class="reach">No analysed entry point reaches it</p>\n'
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.interfaces.overview.comparison import why_no_entry_points
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
-from torchrepro_lint.interfaces.report.html_elements import counted, entry_link, html_text, state_mark
+from torchrepro_lint.interfaces.report.html_document import counted, folded, heading, html_text, table
+from torchrepro_lint.interfaces.report.html_elements import entry_link, state_mark
+from torchrepro_lint.interfaces.report.page_content import MATRIX, why_no_entry_points
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import Cell, CellChange, EntryRecord, Overview
@@ -24,7 +25,7 @@ def matrix(overview: Overview) -> str:
     shown, more = mattering[:_MOST], mattering[_MOST:]
     if not overview.entries:
         return f'<p class="empty">{why_no_entry_points(overview)}</p>\n'
-    main = _table("Entry points and controls", shown, changes) if shown else ""
+    main = _table(MATRIX, shown, changes) if shown else ""
     return (
         main
         + _folded(f"{counted(len(more), 'more entry point')} with less to fix", more, changes)
@@ -46,29 +47,19 @@ def _folded(
 ) -> str:
     if not entries:
         return ""
-    is_open = " open" if opened else ""
-    return f'<details class="more"{is_open}><summary>{title}</summary>\n{_table(title, entries, changes)}</details>\n'
+    return folded("more", title, _table(title, entries, changes), opened)
 
 
 def _table(caption: str, entries: Iterable[EntryRecord], changes: Mapping[tuple[str, str], CellChange]) -> str:
-    heads = "".join(
-        f'<th scope="col" role="columnheader" title="{html_text(each.meaning)}">{each.title}</th>' for each in CONTROLS
-    )
-    rows = "\n".join(_row(entry, changes) for entry in entries)
-    return f"""<table class="matrix" role="table">
-<caption class="vh">{caption}</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" class="name">Entry point</th>{heads}</tr></thead>
-<tbody role="rowgroup">
-{rows}
-</tbody>
-</table>
-"""
+    heads = "".join(heading(each.title, f' title="{html_text(each.meaning)}"') for each in CONTROLS)
+    rows = "".join(_row(entry, changes) for entry in entries)
+    return table("matrix", caption, heading("Entry point", ' class="name"') + heads, rows, hidden=True)
 
 
 def _row(entry: EntryRecord, changes: Mapping[tuple[str, str], CellChange]) -> str:
     cells = "".join(_cell(entry, cell, changes.get((entry.id, cell.control))) for cell in entry.cells)
     where = f'<span class="on">on {html_text(entry.device.upper())}</span>'
-    return f'<tr role="row"><th scope="row" role="rowheader" class="name" title="{html_text(entry.name)}">{entry_link(entry)} {where}</th>{cells}</tr>'
+    return f'<tr role="row"><th scope="row" role="rowheader" class="name" title="{html_text(entry.name)}">{entry_link(entry)} {where}</th>{cells}</tr>\n'
 
 
 def _cell(entry: EntryRecord, cell: Cell, change: CellChange | None) -> str:
@@ -85,7 +76,7 @@ _ARROWS = {"better": "▲", "worse": "▼"}
 
 def _meanings() -> str:
     rows = "".join(f"<div><dt>{each.title}</dt><dd>{html_text(each.meaning)}</dd></div>\n" for each in CONTROLS)
-    return f'<details class="more"><summary>What the columns mean</summary>\n<dl class="rows">\n{rows}</dl></details>\n'
+    return folded("more", "What the columns mean", f'<dl class="rows">\n{rows}</dl>')
 
 
 def _legend() -> str:

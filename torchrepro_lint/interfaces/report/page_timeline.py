@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import STATES, DrawnLane, lanes
 from torchrepro_lint.interfaces.overview.records import Location
-from torchrepro_lint.interfaces.report.html_elements import counted, html_text
+from torchrepro_lint.interfaces.report.html_document import counted, html_text
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import TimelineEvent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torchrepro_lint import __version__
@@ -11,7 +11,7 @@ from torchrepro_lint.engine.diagnostic import Diagnostic, UnfollowedProgram
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.interfaces.report.json import dumps
 from torchrepro_lint.interfaces.report.view import View, uri
-from torchrepro_lint.source.text import Edit, Lines, Position
+from torchrepro_lint.source.text import Position
 from torchrepro_lint.trace.call_paths import CallPathStep
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -108,23 +108,19 @@ def _unlinked(text: str) -> str:
 
 
 def _changes(one: Diagnostic, base: str) -> list[dict[str, Any]]:
-    assert one.fix is not None
-    files: list[tuple[str, Lines, Iterable[Edit]]] = [(one.filename, one.lines, one.fix.edits)]
-    elsewhere = dict(one.fix.elsewhere)
-    files += ((filename, lines, elsewhere[path]) for path, filename, lines in one.others)
     return [
         {
-            "artifactLocation": _artifact(filename, base),
+            "artifactLocation": _artifact(file.filename, base),
             "replacements": [
                 {
-                    "deletedRegion": _range(*(lines.place(offset) for offset in edit.span)),
+                    "deletedRegion": _range(*(file.lines.place(offset) for offset in edit.span)),
                     "insertedContent": {"text": edit.text},
                 }
-                for edit in sorted(edits)
+                for edit in file.edits
             ],
         }
-        for filename, lines, edits in files
-        if edits
+        for file in one.edits()
+        if file.edits
     ]
 
 

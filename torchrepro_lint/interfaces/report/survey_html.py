@@ -5,11 +5,20 @@ It has no script and needs no network; equal datasets give equal bytes. Each bar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from torchrepro_lint.interfaces.report.html_document import document, resource
-from torchrepro_lint.interfaces.report.html_elements import counted, html_code, html_text, state_mark
+from torchrepro_lint.interfaces.report.html_document import (
+    Section,
+    counted,
+    heading,
+    html_code,
+    html_text,
+    resource,
+    sections_page,
+)
+from torchrepro_lint.interfaces.report.html_document import table as html_table
+from torchrepro_lint.interfaces.report.html_elements import state_mark
 from torchrepro_lint.interfaces.report.survey_queries import Summary, Table
 from torchrepro_lint.interfaces.report.survey_tables import shown
 
@@ -22,6 +31,7 @@ _MEANING = {
     "to fix": "two runs differ, or one of them crashes",
 }
 _CODE_COLUMNS = ("repository", "example", "operation", "package", "code")
+_SHARES = frozenset({"share"})
 _UNITS = {
     "findings per repository": (1, ""),
     "share of reproducible entry points per repository": (100, " %"),
@@ -32,39 +42,24 @@ _UNITS = {
 
 def render(summary: Summary, title: str) -> str:
     """The page; ``title`` is for its head, and may be empty."""
-    heading = html_text(title or "Survey of reproducibility")
-    sections = [
+    distributions = "".join(f"<div>{_table(_histogram(summary.tables[name]))}</div>" for name in _UNITS)
+    sections = (
         ("verdicts", "Entry points", _verdicts(summary)),
         ("releases", "By release of torch, and by framework", _pair(summary, "torch", "framework")),
         ("repositories", "Worst and best repositories", _tables(summary, "worst", "best")),
         ("rules", "Rules and controls", _tables(summary, "rules", "controls")),
-        (
-            "distributions",
-            "Distributions",
-            f'<div class="pair">{"".join(map(_histogram, _distributions(summary)))}</div>',
-        ),
+        ("distributions", "Distributions", f'<div class="pair">{distributions}</div>'),
         ("operations", "Operations and packages", _pair(summary, "operations", "packages")),
         ("failures", "What failed, and what was not analysed", _tables(summary, "failures", "gaps")),
-    ]
-    links = "".join(f'<li><a href="#{key}">{html_text(name)}</a></li>' for key, name, _ in sections)
-    body = f"""<a class="skip" href="#main">Skip to the content</a>
-<header>
-<div>
-<h1>{heading}</h1>
-<p class="verdict">{_verdict(summary)}</p>
-<p class="facts">{_facts(summary)}</p>
-</div>
-</header>
-<nav aria-label="Contents"><ul>{links}</ul></nav>
-<main id="main" tabindex="-1">
-{"".join(_section(*each) for each in sections)}</main>
-<footer><p>Made by torchrepro-lint {html_text(", ".join(summary.versions))}, which reads code and never runs it. The same dataset gives the same page.</p></footer>
-"""
-    return document(heading, resource("page.css") + resource("survey_page.css"), "", body)
-
-
-def _section(key: str, title: str, content: str) -> str:
-    return f'<section id="{key}" aria-labelledby="{key}-head">\n<h2 id="{key}-head">{html_text(title)}</h2>\n{content}</section>\n'
+    )
+    return sections_page(
+        html_text(title or "Survey of reproducibility"),
+        resource("page.css") + resource("survey_page.css"),
+        "",
+        f'<p class="verdict">{_verdict(summary)}</p>\n<p class="facts">{_facts(summary)}</p>\n</div>',
+        [Section(anchor, name, name, content) for anchor, name, content in sections],
+        f"Made by torchrepro-lint {html_text(', '.join(summary.versions))}, which reads code and never runs it. The same dataset gives the same page.",
+    )
 
 
 def _verdict(summary: Summary) -> str:
@@ -89,22 +84,16 @@ def _facts(summary: Summary) -> str:
 
 def _verdicts(summary: Summary) -> str:
     """The shares of the verdicts as one bar, and what each means."""
-    table = summary.tables["verdicts"]
+    rows = summary.tables["verdicts"].rows
     at, bars = 0.0, []
-    for verdict, _, share in table.rows:
+    for verdict, _, share in rows:
         bars.append(f'<rect class="{_STATE_OF[verdict]}" x="{at * 100:.3f}" width="{share * 100:.3f}" height="10"/>')
         at += share
-    told = ", ".join(f"{verdict} {share:.1%}" for verdict, _, share in table.rows)
+    told = ", ".join(f"{verdict} {share:.1%}" for verdict, _, share in rows)
     bar = f'<svg class="stack" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{html_text(told)}">{"".join(bars)}</svg>\n'
-    rows = "".join(
-        f'<tr role="row"><th scope="row" role="rowheader"><span class="c {_STATE_OF[verdict]}">{state_mark(_STATE_OF[verdict])}{verdict}</span></th>'
-        f'<td role="cell" data-title="meaning">{_MEANING[verdict]}</td><td class="n" role="cell" data-title="entry points">{number:,}</td>'
-        f'<td class="n" role="cell" data-title="share">{share:.1%}</td></tr>\n'
-        for verdict, number, share in table.rows
-    )
-    return (bar if bars else "") + _framed(
-        "Entry points by verdict", ("verdict", "meaning", "entry points", "share"), rows, (2, 3)
-    )
+    described = tuple((verdict, _MEANING[verdict], number, share) for verdict, number, share in rows)
+    columns = ("verdict", "meaning", "entry points", "share")
+    return (bar if bars else "") + _table(Table("Entry points by verdict", columns, described, _SHARES))
 
 
 def _pair(summary: Summary, *names: str) -> str:
@@ -119,14 +108,14 @@ def _table(table: Table) -> str:
     """A table with a bar in each cell of a share."""
     if not table.rows:
         return f'<p class="empty">{html_text(table.title)}: nothing.</p>\n'
-    numbers = tuple(at for at in range(len(table.columns)) if all(_is_number(row[at]) for row in table.rows))
+    numbers = {at for at in range(len(table.columns)) if all(_is_number(row[at]) for row in table.rows)}
     rows = "".join(_row(table, row, numbers) for row in table.rows)
-    return _framed(
-        table.title, table.columns, rows, tuple(at for at in numbers if table.columns[at] not in table.shares)
-    )
+    right = (" class=n" if at in numbers and name not in table.shares else "" for at, name in enumerate(table.columns))
+    heads = "".join(heading(html_text(name), kind) for name, kind in zip(table.columns, right, strict=True))
+    return html_table("survey", html_text(table.title), heads, rows)
 
 
-def _row(table: Table, row: Sequence[Any], numbers: Sequence[int]) -> str:
+def _row(table: Table, row: Sequence[Any], numbers: Collection[int]) -> str:
     kind = "good" if "reproducible" in table.columns else ""
     head, *cells = (
         f"{_bar(value, kind)}{value:.1%}" if name in table.shares else _cell(name, value)
@@ -145,6 +134,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _cell(name: str, value: Any) -> str:
+    if name == "verdict":
+        return f'<span class="c {_STATE_OF[value]}">{state_mark(_STATE_OF[value])}{value}</span>'
     if isinstance(value, str):
         return html_code(value) if name in _CODE_COLUMNS else html_text(value)
     return html_text(shown(value, share=False))
@@ -157,36 +148,15 @@ def _bar(share: float, kind: str) -> str:
     )
 
 
-def _framed(caption: str, columns: Sequence[str], rows: str, numbers: Sequence[int]) -> str:
-    heads = "".join(
-        f'<th scope="col" role="columnheader"{" class=n" if at in numbers else ""}>{html_text(name)}</th>'
-        for at, name in enumerate(columns)
-    )
-    return f"""<table class="survey" role="table">
-<caption>{html_text(caption)}</caption>
-<thead role="rowgroup"><tr role="row">{heads}</tr></thead>
-<tbody role="rowgroup">
-{rows}</tbody>
-</table>
-"""
-
-
-def _distributions(summary: Summary) -> Iterable[Table]:
-    return (summary.tables[name] for name in _UNITS)
-
-
-def _histogram(table: Table) -> str:
-    """The number of repositories in each class of a value."""
+def _histogram(table: Table) -> Table:
+    """The number of repositories in each class of a value, and their share."""
     scale, unit = _UNITS[table.title]
     lows = [row[0] * scale for row in table.rows]
     every = sum(row[1] for row in table.rows) or 1
     names = [_class(low, following, unit) for low, following in zip(lows, (*lows[1:], None), strict=True)]
-    rows = "".join(
-        f'<tr role="row"><th scope="row" role="rowheader">{name}</th><td class="n" role="cell" data-title="repositories">{count:,}</td>'
-        f'<td class="share" role="cell" data-title="share">{_bar(count / every, "")}{count / every:.1%}</td></tr>\n'
-        for name, (_, count) in zip(names, table.rows, strict=True)
-    )
-    return f"<div>{_framed(table.title[:1].upper() + table.title[1:], ('class', 'repositories', 'share'), rows, (1,))}</div>"
+    rows = tuple((name, count, count / every) for name, (_, count) in zip(names, table.rows, strict=True))
+    title = table.title[:1].upper() + table.title[1:]
+    return Table(title, ("class", "repositories", "share"), rows, _SHARES)
 
 
 def _class(low: float, following: float | None, unit: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.interfaces.overview.records import with_shown_texts
 from torchrepro_lint.source.errors import escaped_line, escaped_message, escaped_path
 from torchrepro_lint.syntax.visitor import split_name
 
@@ -59,29 +60,8 @@ def render(timelines: Iterable[Timeline], width: int, colour: bool) -> str:
     """All timelines, no line longer than ``width`` unless a location is."""
     paint = _paint if colour else _leave
     return "\n".join(
-        "\n".join(line.rstrip() for line in _lines(_escaped(one), width, paint)) + "\n" for one in timelines
-    )
-
-
-def _escaped(timeline: Timeline) -> Timeline:
-    """A timeline with its paths and texts escaped for printing and measuring."""
-    return timeline._replace(
-        path=escaped_path(timeline.path),
-        moments=tuple(map(_escaped_moment, timeline.moments)),
-        missing=tuple(each._replace(text=escaped_message(each.text)) for each in timeline.missing),
-        gaps=tuple(
-            each._replace(text=escaped_message(each.text), path=escaped_path(each.path)) for each in timeline.gaps
-        ),
-    )
-
-
-def _escaped_moment(moment: TimelineEvent) -> TimelineEvent:
-    return moment._replace(
-        text=escaped_message(moment.text),
-        conditions=tuple(map(escaped_message, moment.conditions)),
-        path=escaped_path(moment.path),
-        way=tuple(step._replace(path=escaped_path(step.path), text=escaped_message(step.text)) for step in moment.way),
-        trouble=moment.trouble and moment.trouble._replace(text=escaped_message(moment.trouble.text)),
+        "\n".join(line.rstrip() for line in _lines(one, width, paint)) + "\n"
+        for one in (with_shown_texts(each, escaped_path, escaped_message) for each in timelines)
     )
 
 
@@ -194,6 +174,6 @@ def _gaps(timeline: Timeline, width: int, paint: _Paint) -> Iterator[str]:
     """The places that lead into code that is not followed, with the line of the entry point's file that leads there."""
     for gap in timeline.gaps:
         start = [step for step in gap.way if step.path == timeline.path][-1:]
-        by = f"; {escaped_path(start[0].path)}:{start[0].place.line} leads there" if start else ""
+        by = f"; {start[0].path}:{start[0].place.line} leads there" if start else ""
         for line in wrap(f"? not followed: {gap.text}{by}", width, subsequent_indent="  ", break_long_words=False):
             yield paint(line, _DIM)

@@ -145,7 +145,7 @@ class Dataset:
             connection.execute("SET threads = 1")
             connection.execute("SET autoinstall_known_extensions = false")
             for table, schema in TABLES.items():
-                found = connection.sql(_merged(self._folder, table, self._parts))
+                found = connection.sql(_current(self._folder, table, self._parts, ordered=True))
                 # Called so before DuckDB 2.
                 batches = found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader
                 reader = batches(_ROW_GROUP)
@@ -218,27 +218,18 @@ def table_queries(folder: Path) -> dict[str, str]:
     return {table: _current(folder, table, parts) for table in TABLES}
 
 
-def _current(folder: Path, table: str, parts: list[str]) -> str:
-    """The rows of a table whose repository has no newer part."""
+def _current(folder: Path, table: str, parts: list[str], ordered: bool = False) -> str:
+    """The rows of a table whose repository has no newer part; ``ordered`` by repository, each repository's as they were written."""
     if not parts:
         empty = ", ".join(f'NULL::{_sql_type(field.type)} AS "{field.name}"' for field in TABLES[table])
         return f"SELECT {empty} WHERE false"
     chosen = ", ".join(f'"{name}"' for name in TABLES[table].names)
-    if len(parts) == 1:
+    if len(parts) == 1 and not ordered:
         return f"SELECT {chosen} FROM {_scan(folder, table, parts)}"
-    rows = f"SELECT {chosen}, {_PART} AS part FROM {_scan(folder, table, parts)}"
-    latest = f"SELECT repository, max({_PART}) AS part FROM {_scan(folder, 'runs', parts)} GROUP BY repository"
-    return f"SELECT {chosen} FROM ({rows}) JOIN ({latest}) USING (repository, part)"
-
-
-def _merged(folder: Path, table: str, parts: list[str]) -> str:
-    """The rows that count by repository, each repository's in the order in which they were written."""
-    if not parts:
-        return _current(folder, table, parts)
-    chosen = ", ".join(f'"{name}"' for name in TABLES[table].names)
     rows = f"SELECT {chosen}, {_PART} AS part, file_row_number AS place FROM {_scan(folder, table, parts)}"
     latest = f"SELECT repository, max({_PART}) AS part FROM {_scan(folder, 'runs', parts)} GROUP BY repository"
-    return f"SELECT {chosen} FROM ({rows}) JOIN ({latest}) USING (repository, part) ORDER BY repository, place"
+    order = " ORDER BY repository, place" if ordered else ""
+    return f"SELECT {chosen} FROM ({rows}) JOIN ({latest}) USING (repository, part){order}"
 
 
 # The part of a row, from the name of its file.

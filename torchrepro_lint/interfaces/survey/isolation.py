@@ -27,7 +27,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from torchrepro_lint.engine.process_pool import FORKS
+from torchrepro_lint.engine.process_pool import FORKS, exit_cause
 from torchrepro_lint.interfaces.survey.repositories import Repository
 from torchrepro_lint.interfaces.survey.task import Result, Task, TaskLimits, analyse, blank_run, failed
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, escape_surrogates
@@ -389,10 +389,7 @@ def _exit_cause(status: int, limits: TaskLimits) -> tuple[str, str]:
         return "memory", OUT_OF_MEMORY
     if code in (-signal.SIGXCPU, -signal.SIGVTALRM):
         return "deadline", f"it takes longer than {limits.seconds:g} seconds"
-    if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return "crash", f"its process was ended by {name}"
-    return "crash", f"its process ended with status {code}"
+    return "crash", exit_cause(code)
 
 
 def _write(stream: IO[bytes], data: bytes) -> None:

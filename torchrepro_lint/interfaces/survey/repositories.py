@@ -6,7 +6,7 @@ A repository is a folder, a git repository at a revision (``path@rev``), or an a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import read_named_file
 from torchrepro_lint.source.patterns import lazy_pattern
 
+# None of them ends with another one.
 ARCHIVES = (".zip", ".whl", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
 # Last parts of a path that say nothing of a repository: the part before them is its name.
 _PLAIN_PARTS = frozenset({"", ".git", "git", "repo", "repo.git", "code", "source", "src", "main", "master"})
@@ -105,11 +106,5 @@ def _distribution(file: str) -> tuple[str, str]:
         else:
             name, version = parse_sdist_filename(file)
     except (InvalidSdistFilename, InvalidWheelFilename, InvalidVersion):
-        return next(
-            (file.removesuffix(suffix) for suffix in _longest_first(ARCHIVES) if file.endswith(suffix)), file
-        ), ""
+        return next((file.removesuffix(suffix) for suffix in ARCHIVES if file.endswith(suffix)), file), ""
     return str(name), str(version)
-
-
-def _longest_first(words: Iterable[str]) -> list[str]:
-    return sorted(words, key=len, reverse=True)

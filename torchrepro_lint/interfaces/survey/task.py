@@ -15,33 +15,28 @@ from torchrepro_lint import __version__
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.read_project import ReadOptions
-from torchrepro_lint.interfaces.overview.survey import survey
+from torchrepro_lint.interfaces.overview.survey import TRAINERS, survey
+from torchrepro_lint.interfaces.survey.extraction import RefusedError, UnpackLimits
 from torchrepro_lint.interfaces.survey.repositories import Repository
-from torchrepro_lint.interfaces.survey.unpacking import RefusedError, UnpackLimits, content_digest, unpack
+from torchrepro_lint.interfaces.survey.unpacking import content_digest, unpack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError, escape_surrogates
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, OperationUse, Overview
     from torchrepro_lint.interfaces.overview.survey import Survey
 
-# What the engine says of a file that takes too long, or whose own process ended.
+# What the engine says of a file that takes too long, or whose own process ended, by the limit of processor time for one.
 _TOO_LONG, _ENDED = "it takes longer than", "its process "
+_OUT_OF_TIME = "its process was ended by SIGXCPU"
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 # Packages that train for the program, by the name under which they are counted.
 FRAMEWORKS: Mapping[str, str] = {
-    **{
-        name: name
-        for name in (
-            "accelerate", "catalyst", "composer", "deepspeed", "detectron2", "fairseq", "fastai", "flair", "horovod", "ignite",
-            "jax", "keras", "lightning", "mmengine", "monai", "ray", "sentence_transformers", "setfit", "skorch",
-            "stable_baselines3", "tensorflow", "tianshou", "transformers", "trl", "ultralytics",
-        )
-    },
+    **{name: name for name in sorted(TRAINERS | {"horovod", "jax", "keras", "ray", "tensorflow"})},
     "lightning_fabric": "lightning",
     "pytorch_lightning": "lightning",
     "sb3_contrib": "stable_baselines3",
-}  # fmt: skip
+}
 
 
 class TaskLimits(NamedTuple):
@@ -146,8 +141,8 @@ def _analysed(task: Task, scratch: Path, run: Row) -> Result:
         "bytes": unpacked.bytes,
         "torch": overview.aims[0].torch if overview.aims else "",
         "torch_decided_by": overview.aims[0].decided_by if overview.aims else "",
-        "frameworks": sorted({FRAMEWORKS[name] for name, _ in done.packages if name in FRAMEWORKS}),
-        "packages": [{"name": name, "files": count} for name, count in done.packages],
+        "frameworks": sorted({FRAMEWORKS[name] for name in done.packages if name in FRAMEWORKS}),
+        "packages": [{"name": name, "files": count} for name, count in sorted(done.packages.items())],
         "entry_points": sum(map(_counts, entries)),
         "reproducible": sum(_counts(entry) and entry["verdict"] == "reproducible" for entry in entries),
         "findings": len(overview.findings),
@@ -175,7 +170,8 @@ def _trouble(done: Survey) -> Row:
     ]
     if not errors:
         return {}
-    reason = "memory" if any(OUT_OF_MEMORY in error for error in errors) else "files"
+    causes = (("memory", OUT_OF_MEMORY), ("deadline", _OUT_OF_TIME))
+    reason = next((reason for reason, told in causes if any(told in error for error in errors)), "files")
     return {"status": "partial", "reason": reason, "detail": errors[0], "errors": errors}
 
 
@@ -183,21 +179,17 @@ def _is_of_limits(why: str) -> bool:
     return OUT_OF_MEMORY in why or _TOO_LONG in why or _ENDED in why
 
 
+def _columns(record: object, *names: str) -> Row:
+    """The fields of a record that are columns of the same names."""
+    return {name: getattr(record, name) for name in names}
+
+
 def _entry(entry: EntryRecord) -> Row:
     return {
-        "id": entry.id,
-        "path": entry.path,
-        "function": entry.function,
-        "torch": entry.torch,
-        "device": entry.device,
-        "matters": entry.matters,
-        "uses_torch": entry.uses_torch,
+        **_columns(entry, "id", "path", "function", "torch", "device", "matters", "uses_torch"),
         "verdict": _verdict(entry),
         "unfollowed": len(entry.timeline.gaps),
-        "controls": [
-            {"control": cell.control, "state": cell.state, "says": cell.says, "because": cell.because}
-            for cell in entry.cells
-        ],
+        "controls": [_columns(cell, "control", "state", "says", "because") for cell in entry.cells],
     }
 
 
@@ -218,32 +210,22 @@ def _verdict(entry: EntryRecord) -> str:
 
 def _finding(finding: FindingRecord) -> Row:
     return {
-        "id": finding.id,
-        "code": finding.code,
+        **_columns(finding, "id", "code", "severity", "message", "control", "line"),
+        **_columns(finding.place, "path", "row", "column", "cell"),
         "rule": finding.name,
-        "severity": finding.severity,
-        "path": finding.place.path,
-        "row": finding.place.row,
-        "column": finding.place.column,
-        "cell": finding.place.cell,
-        "message": finding.message,
-        "control": finding.control,
         "entry_points": list(finding.entries),
-        "line": finding.line,
         "fix": "" if finding.fix is None else "safe" if finding.fix.safe else "unsafe",
     }
 
 
 def _gaps(overview: Overview, left_out: tuple[tuple[str, str], ...]) -> Iterator[Row]:
     yield from ({"kind": "left out", "what": what, "why": why} for what, why in left_out)
-    yield from ({"kind": gap.kind, "what": gap.what, "why": gap.why} for gap in overview.gaps)
+    yield from (_columns(gap, "kind", "what", "why") for gap in overview.gaps)
 
 
 def _operation(use: OperationUse) -> Row:
     return {
-        "operation": use.operation,
-        "torch": use.torch,
-        "status": use.status,
+        **_columns(use, "operation", "torch", "status"),
         "calls": len(use.places),
         "releases": [{"torch": version, "status": status} for version, status in use.releases],
         "places": [str(place) for place in use.places],

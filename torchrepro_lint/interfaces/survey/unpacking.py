@@ -1,14 +1,13 @@
 """Unpacking of untrusted repositories: the files that an analysis reads, copied into an empty folder, within limits.
 
-Nothing is written outside that folder and nothing of a repository is run: names are checked before a file is made, links are
-never made or followed, and git reads a revision by ``git archive`` with every filter of the repository switched off. What is
-left out is told, and a repository that tries to leave its folder, or grows beyond the limits, is refused as a whole.
+Nothing of a repository is run: links are never made or followed, and git reads a revision by ``git archive`` with every filter
+of the repository switched off. What is left out is told, and a repository that tries to leave its folder, or grows beyond the
+limits, is refused as a whole.
 """
 
 from __future__ import annotations
 
 import bz2
-import errno
 import gzip
 import hashlib
 import lzma
@@ -25,57 +24,28 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.interfaces.survey.extraction import (
+    CHUNK,
+    DRIVE,
+    MANIFESTS,
+    Extraction,
+    RefusedError,
+    UnpackLimits,
+    is_read,
+    is_worth_reading,
+    skipped_links,
+)
+from torchrepro_lint.source.files import CONFIGURATIONS, PROGRAMS
 
 if TYPE_CHECKING:
     from torchrepro_lint.interfaces.survey.repositories import Repository
 
-_PROGRAMS = (".py", ".ipynb")
-_CONFIGURATIONS = (".yaml", ".yml", ".json")
-# Manifests, lock files and settings. ``PKG-INFO`` marks the top of an sdist.
-_MANIFESTS = (
-    "requirements*.txt",
-    "setup.cfg",
-    "PKG-INFO",
-    ".gitignore",
-    "*.toml",
-    "uv.lock",
-    "poetry.lock",
-    "pdm.lock",
-)
 # Folders of environments and tools beside the code of a folder, which the settings exclude by default: they may be large.
 _EXCLUDED = frozenset({*Settings().exclude, ".git"})
-# The analysis reads nothing that is longer, so it need not be unpacked: a configuration, a program, a notebook, a manifest.
-_MAX_BYTES = {
-    **dict.fromkeys((".yaml", ".yml", ".json"), 100_000),
-    ".py": 4 * MAX_ANALYSED_CHARACTERS + 3,
-    ".ipynb": 200_000_000,
-}
-_MAX_MANIFEST = 10_000_000
 # A text has no such ratio; below so many bytes any ratio is harmless.
 _MAX_RATIO = 200
 _FREE_BYTES = 64_000_000
-_CHUNK = 1 << 20
 _SYMBOLIC_LINK, _SUBMODULE = "120000", "160000"
-_DRIVE = lazy_pattern(r"[A-Za-z]:")
-
-
-class UnpackLimits(NamedTuple):
-    """Limits of one repository: bytes and files that are read of it, and bytes that come out of its compression at all."""
-
-    read_bytes: int = 500_000_000
-    files: int = 50_000
-    entries: int = 1_000_000
-    expanded_bytes: int = 8_000_000_000
-
-
-class RefusedError(Exception):
-    """A repository is not read; ``reason`` is a word for statistics, the text says more."""
-
-    def __init__(self, reason: str, text: str) -> None:
-        super().__init__(text)
-        self.reason = reason
 
 
 class Unpacked(NamedTuple):
@@ -87,15 +57,6 @@ class Unpacked(NamedTuple):
     left_out: tuple[tuple[str, str], ...]
 
 
-def is_read(path: str) -> bool:
-    """Whether an analysis reads a file of this path, which has slashes."""
-    folder, _, name = path.rpartition("/")
-    if name.endswith((*_PROGRAMS, *_CONFIGURATIONS)):
-        return True
-    own = any(fnmatch(name, pattern) for pattern in _MANIFESTS)
-    return own or (name.endswith(".txt") and folder.rpartition("/")[2] == "requirements")
-
-
 def content_digest(repository: Repository, limits: UnpackLimits) -> str:
     """The digest of a repository's content: of an archive its bytes, of git the tree of the revision, of a folder the files
     that are read. Raises ``RefusedError`` and ``OSError``.
@@ -105,20 +66,20 @@ def content_digest(repository: Repository, limits: UnpackLimits) -> str:
     total = hashlib.blake2b(digest_size=16)
     if repository.kind == "archive":
         with open(repository.path, "rb") as file:
-            while piece := file.read(_CHUNK):
+            while piece := file.read(CHUNK):
                 total.update(piece)
         return total.hexdigest()
     for path, size in _folder(repository.path, limits, []):
         total.update(f"{path}\0{size}\0".encode("utf-8", "surrogateescape"))
         with suppress(OSError), open(os.path.join(repository.path, path), "rb") as file:
-            while piece := file.read(_CHUNK):
+            while piece := file.read(CHUNK):
                 total.update(piece)
     return total.hexdigest()
 
 
 def unpack(repository: Repository, into: Path, limits: UnpackLimits) -> Unpacked:
     """Unpack what is read of a repository into an existing empty folder. Raises ``RefusedError`` and ``OSError``."""
-    taken = _Taken(into, limits)
+    taken = Extraction(into, limits)
     revision = repository.revision
     try:
         if repository.kind == "folder":
@@ -147,54 +108,6 @@ def unpack(repository: Repository, into: Path, limits: UnpackLimits) -> Unpacked
     return Unpacked(taken.files, taken.bytes, revision, tuple(sorted(taken.left_out)))
 
 
-class _Taken:
-    """The files that were taken so far, below ``into``."""
-
-    def __init__(self, into: Path, limits: UnpackLimits) -> None:
-        self.files = self.bytes = 0
-        self.left_out: list[tuple[str, str]] = []
-        # The first parts of the paths of all files, also of those that are not read.
-        self.tops: set[str] = set()
-        self._into, self._limits, self._entries = into, limits, 0
-
-    def count_entry(self) -> None:
-        """Count an entry of any kind. Raises ``RefusedError`` for too many."""
-        self._entries += 1
-        if self._entries > self._limits.entries:
-            raise RefusedError("too many files", f"more than {self._limits.entries:,} entries")
-
-    def add_from(self, place: str, path: str) -> None:
-        """Copy a file of a folder, or tell that it cannot be read."""
-        try:
-            source = open(place, "rb")  # noqa: SIM115  closed below
-        except OSError as error:
-            self.left_out.append((path, f"cannot be read: {error.strerror}"))
-            return
-        with source:
-            self.add(path, source)
-
-    def add(self, path: str, source: IO[bytes]) -> None:
-        """Copy a file; ``path`` is safe. Raises ``RefusedError`` beyond the limits."""
-        self.files += 1
-        if self.files > self._limits.files:
-            raise RefusedError("too many files", f"more than {self._limits.files:,} files to read")
-        place = self._into.joinpath(*path.split("/"))
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with open(place, "wb") as file:
-                while piece := source.read(_CHUNK):
-                    self.bytes += len(piece)
-                    if self.bytes > self._limits.read_bytes:
-                        raise RefusedError("too large", f"more than {self._limits.read_bytes:,} bytes to read")
-                    file.write(piece)
-        except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            self.left_out.append((path, "a file and a folder have this name"))
-        except OSError as error:
-            if error.errno is None or error.errno == errno.ENOSPC:  # of a codec, or of everything that follows
-                raise
-            self.left_out.append((path, f"cannot be copied: {error.strerror}"))
-
-
 def _unwrap(into: Path) -> None:
     """Take the one folder that holds everything, as in an sdist, for the top; but not a package, which is no top."""
     only = next(into.iterdir(), into)
@@ -204,17 +117,6 @@ def _unwrap(into: Path) -> None:
     only.rename(moved)
     into.rmdir()
     moved.rename(into)
-
-
-def _safe_path(name: str) -> str:
-    """The path of an archive's member, with slashes. Raises ``RefusedError`` for one that leaves the folder."""
-    path = name.replace("\\", "/")
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    if path.startswith("/") or _DRIVE.match(path) or ".." in parts or "\0" in name:
-        raise RefusedError(
-            "unsafe path", f"a member of the archive has the path {name[:200]!r}, which leaves the folder"
-        )
-    return "/".join(parts)
 
 
 def _folder(top: str, limits: UnpackLimits, left_out: list[tuple[str, str]]) -> Iterator[tuple[str, int]]:
@@ -233,76 +135,64 @@ def _folder(top: str, limits: UnpackLimits, left_out: list[tuple[str, str]]) -> 
         for entry in found:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_symlink():
-                if is_read(path):
-                    left_out.append((path, "a link, which is not followed"))
+                left_out += skipped_links(path)
             elif entry.is_dir():
                 if entry.name not in _EXCLUDED:
                     waiting.append(path)
-            elif entry.is_file() and is_read(path) and _is_worth_reading(path, size := entry.stat().st_size, left_out):
+            elif entry.is_file() and is_read(path) and is_worth_reading(path, size := entry.stat().st_size, left_out):
                 yield path, size
 
 
-def _is_worth_reading(path: str, size: int, left_out: list[tuple[str, str]]) -> bool:
-    """Whether the analysis reads a file of this size; one that is too long is told, unless it is a mere configuration."""
-    suffix = os.path.splitext(path)[1]
-    most = _MAX_BYTES.get(suffix, _MAX_MANIFEST)
-    if size > most and suffix not in _CONFIGURATIONS:
-        left_out.append((path, f"has more than {most:,} bytes"))
-    return size <= most
+def _special_file(path: str) -> RefusedError:
+    return RefusedError("unsafe file", f"{path[:200]!r} of the archive is a device or a pipe")
 
 
-def _take_tar(stream: Any, taken: _Taken, bounds: _BoundedReader | None = None) -> None:
+def _take_tar(stream: Any, taken: Extraction, bounds: _BoundedReader | None = None) -> None:
     """The files of a tar stream. In an archive of unknown origin, which has bounds, a link out of the folder is a reason to
     refuse it; git's own archive has the links that people committed, which are left out.
     """
     declared = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
-            taken.count_entry()
+            path = taken.member(member.name, member.isdir())
             declared += member.size
             if bounds:
                 bounds.require(declared)
-            path = _safe_path(member.name)
-            if not member.isdir():
-                taken.tops.add(path.partition("/")[0])
             if member.issym() or member.islnk():
                 if bounds is None:  # git has told of it
                     continue
                 if _leaves(path, member.linkname, symbolic=member.issym()):
                     raise RefusedError("unsafe link", f"the link {path[:200]!r} of the archive leaves the folder")
-                taken.left_out += [(path, "a link, which is not followed")] if is_read(path) else []
+                taken.left_out += skipped_links(path)
             elif member.isfile():
-                if is_read(path) and _is_worth_reading(path, member.size, taken.left_out):
+                if is_read(path) and is_worth_reading(path, member.size, taken.left_out):
                     source = archive.extractfile(member)
                     assert source is not None
                     taken.add(path, source)
             elif not member.isdir():
-                raise RefusedError("unsafe file", f"{path[:200]!r} of the archive is a device or a pipe")
+                raise _special_file(path)
 
 
 def _leaves(path: str, target: str, symbolic: bool) -> bool:
     """Whether the target of a link is outside the folder: that of a symbolic one is relative to the link's own folder."""
     target = target.replace("\\", "/")
-    if target.startswith("/") or _DRIVE.match(target):
+    if target.startswith("/") or DRIVE.match(target):
         return True
     joined = os.path.normpath(os.path.join(os.path.dirname(path), target) if symbolic else target).replace("\\", "/")
     return joined == ".." or joined.startswith("../")
 
 
-def _take_zip(path: str, taken: _Taken) -> None:
+def _take_zip(path: str, taken: Extraction) -> None:
     size = os.path.getsize(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            taken.count_entry()
-            name = _safe_path(member.filename)
-            if not member.is_dir():
-                taken.tops.add(name.partition("/")[0])
+            name = taken.member(member.filename, member.is_dir())
             mode = member.external_attr >> 16
             if stat.S_ISLNK(mode):
-                taken.left_out += [(name, "a link, which is not followed")] if is_read(name) else []
+                taken.left_out += skipped_links(name)
             elif mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise RefusedError("unsafe file", f"{name[:200]!r} of the archive is a device or a pipe")
-            elif not member.is_dir() and is_read(name) and _is_worth_reading(name, member.file_size, taken.left_out):
+                raise _special_file(name)
+            elif not member.is_dir() and is_read(name) and is_worth_reading(name, member.file_size, taken.left_out):
                 if member.file_size > _FREE_BYTES and member.file_size > _MAX_RATIO * member.compress_size:
                     raise RefusedError("bomb", f"{name[:200]!r} of the archive expands more than {_MAX_RATIO} times")
                 with archive.open(member) as source:
@@ -371,7 +261,7 @@ class _Git:
         """The identity of the tree of the revision."""
         return self._run("rev-parse", "--verify", "--end-of-options", f"{self._revision}^{{tree}}").strip()
 
-    def patterns(self, taken: _Taken) -> list[str]:
+    def patterns(self, taken: Extraction) -> list[str]:
         """The pathspecs of all files that are read, none of which matches nothing; what is left out is told to ``taken``."""
         blobs: list[tuple[str, str]] = []
         listing = self._run("ls-tree", "-r", "-z", "--full-tree", self.commit())
@@ -382,7 +272,7 @@ class _Git:
             if mode == _SUBMODULE:
                 taken.left_out.append((path, "a submodule, which is another repository"))
             elif mode == _SYMBOLIC_LINK:
-                taken.left_out += [(path, "a link, which is not followed")] if is_read(path) else []
+                taken.left_out += skipped_links(path)
             elif is_read(path):
                 blobs.append((name, path))
         missing = self._missing([name for name, _ in blobs])
@@ -444,10 +334,10 @@ class _Git:
 def _pathspec(path: str) -> str:
     """A pathspec that matches a file to read, and others of its kind; a star of one without ``glob`` matches slashes, too."""
     name = path.rpartition("/")[2]
-    suffix = next((each for each in (*_PROGRAMS, *_CONFIGURATIONS, ".toml") if name.endswith(each)), "")
+    suffix = next((each for each in PROGRAMS + CONFIGURATIONS if name.endswith(each)), "")
     if suffix:
         return f":(top)*{suffix}"
-    pattern = next((each for each in _MANIFESTS if fnmatch(name, each)), "requirements/*.txt")
+    pattern = next((each for each in MANIFESTS if fnmatch(name, each)), "requirements/*.txt")
     return f":(top,glob)**/{pattern}"
 
 
