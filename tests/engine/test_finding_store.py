@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.checks.rule import Rule
-from torchrepro_lint.domain.project import Context
-from torchrepro_lint.engine import partition, rule_groups
+from torchrepro_lint.engine import partition
 from torchrepro_lint.engine.checker import CheckResult
 from torchrepro_lint.engine.store.finding_store import FindingStore
 
@@ -126,26 +124,6 @@ def test_files_come_go_and_break_in_one_component(project: Maker, lint: Lint, ch
     assert _ran(lint, checked)[1] == {"one/__init__.py", "one/train.py", "broken.py"}
     Path(folder, "three.py").write_text("from one import train\n")
     assert _ran(lint, checked)[1] == {"one/__init__.py", "one/train.py", "broken.py", "three.py"}
-
-
-def test_only_groups_of_rules_that_a_change_concerns_run_again(
-    project: Maker, lint: Lint, checked: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that nothing asks about is looked at, but no rule runs on it."""
-    folder = project(FILES)
-    _ran(lint, checked)
-    run_rules, found = rule_groups._run_rules, set[str]()
-
-    def noted(rules: Sequence[Rule], context: Context) -> rule_groups.GroupResult:
-        if context.project.resolver.modules.reads.incremental:
-            found.add(context.path)
-        return run_rules(rules, context)
-
-    monkeypatch.setattr(rule_groups, "_run_rules", noted)
-    Path(folder, "one/train.py").write_text("# One line more.\n" + FILES["one/train.py"])
-    assert _ran(lint, checked)[1] == ONE | {"broken.py"}
-    assert "one/train.py" in found
-    assert "one/__init__.py" not in found
 
 
 def test_what_broke_off_is_tried_again(

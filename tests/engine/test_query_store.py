@@ -109,7 +109,7 @@ def test_a_text_from_standard_input_leaves_what_is_stored(project: Maker, lint: 
     project(FILES)
     lint()
     stored = {path: path.read_bytes() for path in _cached()}
-    assert len(stored) == 5  # facts, answers, findings, those by group, the outcome of the run
+    assert len(stored) == 4  # facts, answers, findings, the outcome of the run
     piped = lint(
         "-", "--stdin-filename", "layers.py", stdin=LAYERS.replace("torch.index_select(x,", "x.index_select(").encode()
     )

@@ -21,12 +21,12 @@ from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_wri
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.seeders import seeding_functions
-from torchrepro_lint.query.memo_tables import LruTable, MemoTable, NamedMemoTable, union
+from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, union
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import event_key
-from torchrepro_lint.syntax.nodes import Call, Import
+from torchrepro_lint.syntax.nodes import Call, Import, Statement
 from torchrepro_lint.syntax.visitor import path_of
 from torchrepro_lint.trace.events import prefix_and_rest
 from torchrepro_lint.trace.library_models import accelerates
@@ -93,6 +93,8 @@ class Database(TraceTables):
         self.seeding: MemoTable[tuple[str, frozenset[str]], tuple[str, ...]] = MemoTable(reads)
         self.programs: MemoTable[tuple[Entry, ...], tuple[Program, ...]] = MemoTable(reads)
         self.callee_effects: CalleeEffectTable = MemoTable(reads)
+        self.own_effects: MemoTable[str, RngEffects] = MemoTable(reads, _MOST_OWN_EFFECTS)
+        self.worker_traces: MemoTable[tuple[str, ...], WorkerTrace] = MemoTable(reads)
         # The summary of each program of such entry points, which outlives the program's trace.
         self.reached: MemoTable[tuple[Entry, ...], tuple[ProgramSummary, ...]] = MemoTable(reads)
         # The programs that reach a function, or any function of a file, with the dependencies of the answer; and those of the
@@ -120,6 +122,7 @@ class Database(TraceTables):
     def _tables(self) -> Iterator[Table]:
         yield from super()._tables()
         yield from (self.seeding, self.programs, self.reached, self.callee_effects)
+        yield from (self.own_effects, self.worker_traces)
 
 
 def has_backward(program: Program) -> bool:
@@ -193,11 +196,6 @@ class ProgramEffects(Traces):
         )
         self._settings = settings
         self._catalogue = catalogue
-        self._function_names_accelerator: dict[str, bool] = {}
-        self._runs_on_accelerator: dict[Entry, bool] = {}
-        self._own_effects: LruTable[str, RngEffects] = LruTable(_MOST_OWN_EFFECTS)
-        self._worker_traces: dict[tuple[str, ...], WorkerTrace] = {}
-        self._flag_writes: dict[str, tuple[FlagWrite, ...]] = {}
         self._state_effects_by_run: dict[int, tuple[StateEffect, ...]] = {}
 
     def with_tracking(self) -> Self:
@@ -310,23 +308,19 @@ class ProgramEffects(Traces):
     def worker_trace(self, functions: Sequence[str]) -> WorkerTrace:
         """The trace and effects of functions that a loader's workers run."""
         key = tuple(functions)
-        if key not in self._worker_traces:
-            run = self.trace_in_worker(key)
-            self._worker_traces[key] = WorkerTrace(run, self._effects(run))
-        return self._worker_traces[key]
+        return self.database.worker_traces.of(key, lambda: self._find_worker_trace(key))
+
+    def _find_worker_trace(self, functions: tuple[str, ...]) -> WorkerTrace:
+        run = self.trace_in_worker(functions)
+        return WorkerTrace(run, self._effects(run))
 
     def effects_in(self, function: str) -> RngEffects:
         """The effect summary of a function, or of a module's top level."""
-        found: RngEffects | None = self._own_effects.get(function)
-        if found is None:
-            found = self._own_effects[function] = self._effects(self.trace_of(function))
-        return found
+        return self.database.own_effects.of(function, lambda: self._effects(self.trace_of(function)))
 
     def flag_writes(self, path: str) -> tuple[FlagWrite, ...]:
         """The flag writes of a module, function by function, without branches that constant tests rule out."""
-        if path not in self._flag_writes:
-            self._flag_writes[path] = tuple(flag_writes(self.resolver, self._catalogue, path))
-        return self._flag_writes[path]
+        return self.memoised("flag writes", path, lambda: tuple(flag_writes(self.resolver, self._catalogue, path)))
 
     def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
         """The effects of a program on flags, environment variables and devices, in order."""
@@ -388,12 +382,14 @@ class ProgramEffects(Traces):
 
         TPUs are none: CUDA's facts are not about them.
         """
-        if program.entry not in self._runs_on_accelerator:
-            self._runs_on_accelerator[program.entry] = not self.is_for_xla(program.entry.path) and (
-                any(self._names_accelerator(function) for function in sorted(program.run.functions))
-                or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))
-            )
-        return self._runs_on_accelerator[program.entry]
+        return self.memoised("runs on accelerator", program.entry, lambda: self._may_run_on_accelerator(program))
+
+    def _may_run_on_accelerator(self, program: Program) -> bool:
+        self.programs_of(program.entry.path)  # so that the answer depends on what the trace does
+        return not self.is_for_xla(program.entry.path) and (
+            any(self._names_accelerator(function) for function in sorted(program.run.functions))
+            or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))
+        )
 
     def is_for_xla(self, path: str) -> bool:
         """Whether a script imports ``torch_xla``: then it runs on TPUs."""
@@ -401,13 +397,14 @@ class ProgramEffects(Traces):
         return any(name.partition(".")[0] == "torch_xla" for each in imports for name in each.modules)
 
     def _names_accelerator(self, function: str) -> bool:
-        if function not in self._function_names_accelerator:
-            if function.endswith(":"):
-                bodies = [self.files[function[:-1]].body]
-            else:
-                bodies = [each.body for each in self.resolver.functions(function)]
-            self._function_names_accelerator[function] = any(names_accelerator(body) for body in bodies)
-        return self._function_names_accelerator[function]
+        return self.memoised(
+            "names an accelerator", function, lambda: any(map(names_accelerator, self._bodies(function)))
+        )
+
+    def _bodies(self, function: str) -> list[tuple[Statement, ...]]:
+        if function.endswith(":"):
+            return [self.files[function[:-1]].body]
+        return [each.body for each in self.resolver.functions(function)]
 
     def may_use_accelerator(self, function: str) -> bool:
         """Whether a call in a function may run on an accelerator, under the ``device`` setting.

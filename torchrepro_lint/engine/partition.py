@@ -12,7 +12,7 @@ import gc
 import signal
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from torchrepro_lint.config.discovery import source_roots
 from torchrepro_lint.domain.project import Project
@@ -380,12 +380,11 @@ def _in_processes(
         if 0 < number < len(shared):
             _ask_shared_queries(partition, paths)
         batches = _batches(paths)
-        for each, found in run_tasks(file_checker.batch, batches, jobs, apart=True):
-            if isinstance(found, WorkerFailure):
+        for each, results in run_tasks(file_checker.all, batches, jobs, apart=True):
+            if isinstance(results, WorkerFailure):
                 lost += batches[each]
             else:
-                yield from zip(batches[each], found.results, strict=True)
-                partition.of(paths[0]).database.findings.put_all(found.rows)
+                yield from zip(batches[each], results, strict=True)
         partition.release(paths[0])
     # One file of a batch has ended its process; checking each by itself shows which.
     for number, last in run_tasks(file_checker.check, lost, jobs):
@@ -420,13 +419,6 @@ def _gc_frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-class _BatchResult(NamedTuple):
-    """The results of some files, and the rows of findings that the process which checked them has added."""
-
-    results: list[CheckResult]
-    rows: list[tuple[str, Any, int, frozenset[str]]]
-
-
 class _PartitionChecker:
     """Checks files one after the other, each within its time limit."""
 
@@ -439,12 +431,6 @@ class _PartitionChecker:
     def all(self, paths: Iterable[str]) -> list[CheckResult]:
         """Check files."""
         return [self.check(path) for path in paths]
-
-    def batch(self, paths: Sequence[str]) -> _BatchResult:
-        """Check files of one component in a worker process, which returns what its memo tables have learnt."""
-        known = self._partition.of(paths[0]).database.findings
-        before = known.names()
-        return _BatchResult(self.all(paths), known.new(before))
 
     def components(self, groups: Iterable[Sequence[str]]) -> list[tuple[str, CheckResult]]:
         """Check the files of components; each component is linked at its turn and released afterwards."""

@@ -42,6 +42,8 @@ _GROUPS = {
     "TRL505": "order",
 }
 _USUAL = "file"
+# In the order of how much of the project they ask for.
+_ORDER = (_USUAL, "loaders", "types", "order", "functions", "programs")
 _STATES = "states"
 
 
@@ -70,9 +72,10 @@ def run_groups(rules: Sequence[Rule], context: Context, finds_gaps: bool) -> Gro
     groups: dict[str, list[Rule]] = {}
     for rule in rules:
         groups.setdefault(_GROUPS.get(rule.code, _USUAL), []).append(rule)
-    found = [_memoised(group, context, partial(_run_rules, some)) for group, some in groups.items()]
+    table = _MemoisedGroups(context)
+    found = [table.of(group, partial(_run_rules, groups[group])) for group in _ORDER if group in groups]
     if finds_gaps:
-        found.append(_memoised(_STATES, context, _run_programs))
+        found.append(table.of(_STATES, _run_programs))
     return GroupResult(
         tuple(one for each in found for one in each.findings),
         tuple(one for each in found for one in each.programs),
@@ -82,20 +85,34 @@ def run_groups(rules: Sequence[Rule], context: Context, finds_gaps: bool) -> Gro
     )
 
 
-def _memoised(group: str, context: Context, run: Callable[[Context], GroupResult]) -> GroupResult:
-    """The result of a group, with all that it depends on: the file itself, and what is asked of a project without answers of its own."""
-    project, path = context.project, context.path
-    reads = project.resolver.modules.reads
-    if not reads.incremental:
-        return run(context)
-    key = f"{group} {path}"
-    known: GroupResult | None = project.database.findings.get(key)
-    if known is None:
-        reads.dependencies, reads.words = 0, set()
-        reads.record_read(path)
-        known = run(context._replace(project=project.with_tracking()))
-        project.database.findings.put(key, known, reads.dependencies, frozenset(reads.words))
-    return known
+class _MemoisedGroups:
+    """The memoised results of groups in one file.
+
+    A group is run on a project that other files have asked nothing, so that all dependencies are recorded. The groups of a file share
+    this project: each is taken to depend on what those before it have asked, too.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._tracked: Context | None = None
+        self._depends_on, self._words = 0, frozenset[str]()
+
+    def of(self, group: str, run: Callable[[Context], GroupResult]) -> GroupResult:
+        """The result of a group."""
+        context = self._context
+        reads, table = context.project.resolver.modules.reads, context.project.database.findings
+        if not reads.early_cutoff:
+            return run(context)
+        key = f"{group} {context.path}"
+        known: GroupResult | None = table.get(key)
+        if known is None:
+            self._tracked = self._tracked or context._replace(project=context.project.with_tracking())
+            reads.dependencies, reads.words = self._depends_on, set(self._words)
+            reads.record_read(context.path)
+            known = run(self._tracked)
+            self._depends_on, self._words = reads.dependencies, frozenset(reads.words)
+            table.put(key, known, self._depends_on, self._words)
+        return known
 
 
 def _run_rules(rules: Sequence[Rule], context: Context) -> GroupResult:

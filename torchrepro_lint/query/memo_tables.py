@@ -220,14 +220,6 @@ class NamedMemoTable:
         """All answers: name, answer, dependencies, and words."""
         return [(name, *self._known[name]) for name in sorted(self._known)]
 
-    def new(self, before: Collection[str]) -> list[tuple[str, Any, int, frozenset[str]]]:
-        """The ``entries`` but for those whose names were there ``before``."""
-        return [(name, *self._known[name]) for name in sorted(self._known.keys() - before)]
-
-    def names(self) -> set[str]:
-        """The names of all answers."""
-        return set(self._known)
-
     def restore(self, name: str, answer: Any, depends_on: int, words: frozenset[str]) -> None:
         """Take over one of the ``entries`` of an earlier run on the same files."""
         self._known.setdefault(name, (answer, depends_on, words))
@@ -235,11 +227,6 @@ class NamedMemoTable:
     def put(self, name: str, answer: Any, depends_on: int, words: frozenset[str]) -> None:
         """Remember an answer in place of any other."""
         self._known[name] = answer, depends_on, words
-
-    def put_all(self, rows: Iterable[tuple[str, Any, int, frozenset[str]]]) -> None:
-        """Remember the answers that another process has added to the same table."""
-        for name, *row in rows:
-            self.put(name, *row)
 
     def get(self, name: str) -> Any:
         """An answer that is known, else None; it becomes no dependency of the running query."""

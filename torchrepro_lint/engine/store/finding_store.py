@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.engine.checker import CheckResult
-from torchrepro_lint.engine.rule_groups import GroupResult, ProgramState
+from torchrepro_lint.engine.rule_groups import ProgramState
 from torchrepro_lint.engine.store.cache import component_key, compress_json, decompress_json, tool_stamp
 from torchrepro_lint.engine.store.run_store import decode_record, encode_record
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Position, Reference, Span
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.engine.checker import Checker
     from torchrepro_lint.engine.partition import Partition
     from torchrepro_lint.engine.store.cache import Cache
-    from torchrepro_lint.query.memo_tables import NamedMemoTable
 
 _NAME = "findings"
 _TYPES: dict[str, Any] = {
@@ -34,7 +33,6 @@ _TYPES: dict[str, Any] = {
         Edit,
         Finding,
         Fix,
-        GroupResult,
         Message,
         NoFix,
         Position,
@@ -56,7 +54,7 @@ class FindingStore:
         self._partition = partition
         self._digests = digests
         self._cache = cache
-        self._settings = check_fingerprint(checker)
+        self._settings = _fingerprint(checker)
         self._stored: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def known(self) -> dict[str, CheckResult]:
@@ -104,29 +102,7 @@ class FindingStore:
         return f"{_NAME}-{component_key(paths)}"
 
 
-def encode_groups(of: NamedMemoTable) -> list[Any]:
-    """What groups of rules found in files as JSON values; dependencies and words are numbered, since groups share them."""
-    rows = [row for row in of.entries() if row[1].is_final]
-    depends_on = {each: number for number, each in enumerate(dict.fromkeys(row[2] for row in rows))}
-    words = {each: number for number, each in enumerate(dict.fromkeys(row[3] for row in rows))}
-    nothing = GroupResult()
-    found = [
-        [name, 0 if answer == nothing else encode_record(answer), depends_on[seen], words[asked]]
-        for name, answer, seen, asked in rows
-    ]
-    return [[f"{each:x}" for each in depends_on], [sorted(each) for each in words], found]
-
-
-def restore_groups(into: NamedMemoTable, table: list[Any]) -> None:
-    """Restore what ``encode_groups`` gave, in a database of the same files."""
-    depends_on, words = [int(each, 16) for each in table[0]], [frozenset(each) for each in table[1]]
-    nothing = GroupResult()
-    for name, answer, seen, asked in table[2]:
-        found = decode_record(answer, _TYPES) if answer else nothing
-        into.restore(name, found, depends_on[seen], words[asked])
-
-
-def check_fingerprint(checker: Checker) -> str:
+def _fingerprint(checker: Checker) -> str:
     """A digest of what findings depend on besides the files of their component."""
     root = checker.tree.root._replace(settings=checker.tree.root.settings._replace(output_format=""))
     torch = checker.catalogue

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchrepro_lint.domain.program_effects import Database, program_summary
 from torchrepro_lint.engine.store.cache import component_key, compress_json, decompress_json, tool_stamp
-from torchrepro_lint.engine.store.finding_store import check_fingerprint, encode_groups, restore_groups
 from torchrepro_lint.resolve.call_sites import CallCandidates, CallPlace, FileCalls
 from torchrepro_lint.source.files import digest
 from torchrepro_lint.trace.entry_points import Entry
@@ -132,7 +131,6 @@ def restore_table(into: Database, name: str, table: Any) -> int:
 
 
 _NAME = "answers"
-_GROUPS = "groups"
 # Tables have files of their own, which are rewritten after so many answers had to be recomputed.
 _MAX_RECOMPUTED = 40
 # Queries by identifier: cheaper to recompute than to store.
@@ -167,7 +165,7 @@ class QueryStore:
         known = {component_key(paths) for paths in components}
         for path in self._cache.place.glob("*-*"):
             name, _, key = path.name.rpartition("-")
-            if name in (_NAME, _GROUPS, *TABLES) and key not in known:
+            if name in (_NAME, *TABLES) and key not in known:
                 with suppress(OSError):
                     path.unlink()
 
@@ -189,7 +187,6 @@ class _ComponentStore:
         self._cache = cache
         self._tree = tree
         self._key = key
-        self._check_fingerprint = check_fingerprint(checker)
         self._restored_count = 0
         # The digests of the stored tables, and the number of answers restored from each.
         self._tables: dict[str, str] = {}
@@ -213,11 +210,8 @@ class _ComponentStore:
             return
         self._write_tables()
         tables = [self._tables, f"{self.link.changed:x}"]
-        fingerprint = self._fingerprint(self.link.files)
-        answers = [fingerprint, digests, *tables, *encode_answers(self.link)]
+        answers = [self._fingerprint(self.link.files), digests, *tables, *encode_answers(self.link)]
         self._cache.write(self._file(_NAME), compress_json(answers))
-        groups = [fingerprint, self._check_fingerprint, digests, encode_groups(self.link.findings)]
-        self._cache.write(self._file(_GROUPS), compress_json(groups))
 
     def _write_tables(self) -> None:
         if all(
@@ -253,7 +247,6 @@ class _ComponentStore:
             found.changed = int(changed, 16)
             found.names.modules.reads.recall = partial(self._restore_table, found)
             restore_answers(found, *answers)
-            self._restore_groups(found, [fingerprint, self._check_fingerprint, digests])
             found.prepare_revision(files)
             if found.revise(files):
                 self._is_new = False
@@ -261,13 +254,6 @@ class _ComponentStore:
                 return found
         self._is_new, self._tables, self._restored_tables = True, {}, {}
         return self._linked(files)
-
-    def _restore_groups(self, into: Database, about: list[Any]) -> None:
-        """Restore what the rules found, if they ran on the same files as the other answers are about."""
-        data = self._cache.read(self._file(_GROUPS))
-        *stored, rows = decompress_json(data) if data else ([],)
-        if stored == about:
-            restore_groups(into.findings, rows)
 
     def _fingerprint(self, files: Mapping[str, SyntaxTree]) -> str:
         """A digest of what answers about the files of the component depend on besides their contents."""
