@@ -10,16 +10,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions, admits_release_from
-from torchrepro_lint.catalogue.rows import (
-    Condition,
-    NameIndex,
-    Signature,
-    Table,
-    read_conditions,
-    read_signature,
-    without_calls,
-)
+from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_conditions, read_signature
 from torchrepro_lint.source.files import read_table
+from torchrepro_lint.syntax.qualified_names import without_calls
 
 
 class LibraryGenerator(NamedTuple):

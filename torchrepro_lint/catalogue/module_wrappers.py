@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchrepro_lint.catalogue.rows import NameIndex, Signature, Table, read_signature, without_calls
+from torchrepro_lint.catalogue.rows import NameIndex, Signature, Table, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.syntax.nodes import Call, Expression
+from torchrepro_lint.syntax.qualified_names import without_calls
 
 # Methods that return the object they are called on, whatever its class.
 FLUENT_METHODS = frozenset(

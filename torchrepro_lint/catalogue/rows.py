@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
+from torchrepro_lint.source.patterns import wildcard_expression
 
 
 class Family(NamedTuple):
@@ -219,17 +219,7 @@ def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
 
 
 _Entry = TypeVar("_Entry")
-_RESULT = lazy_pattern(r"\(\)(\[\])*\.")
 Table: TypeAlias = dict[str, Any]
-
-
-def without_calls(name: str) -> str:
-    """A dotted name without calls and subscripts, as the tables name methods of instances: ``a.b.f`` for ``a.b()[].f``.
-
-    A name that calls a package stays, since no table has it: ``torch().seed`` is not ``torch.seed``.
-    """
-    made, called, _ = name.partition("()")
-    return _RESULT.sub(".", name) if called and "." in made else name
 
 
 class NameIndex(Generic[_Entry]):

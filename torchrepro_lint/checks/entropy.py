@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.effects import display_name
@@ -22,6 +21,7 @@ from torchrepro_lint.domain.rng.seeders import (
 from torchrepro_lint.domain.rng.system_draws import SYSTEM_DRAWS, data_use
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Assign, Ref, span
+from torchrepro_lint.syntax.qualified_names import without_calls
 from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.entry_points import is_test
 

@@ -10,8 +10,9 @@ from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.rng.seeders import RESTORING
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.library_models import receiver_of, restores_generators
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_wei
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, returns_empty
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
-from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import receiver_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from torchrepro_lint.catalogue.conditions import ArgumentReader, argument_reader
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
-from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature

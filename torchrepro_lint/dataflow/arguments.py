@@ -22,7 +22,7 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.resolve.registries import dataclass_fields
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Ref
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources

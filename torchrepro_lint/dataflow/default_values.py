@@ -33,7 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, path_of, split_name, subexpressions, takes_receiver
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.visitor import blocks, expressions, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources

@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources

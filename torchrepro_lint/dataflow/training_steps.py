@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Ref
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import path_of, without_calls
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

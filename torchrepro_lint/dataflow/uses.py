@@ -28,9 +28,10 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import split_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex, targets
-from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of, split_name
+from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex

@@ -40,7 +40,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
-from torchrepro_lint.syntax.visitor import bodies, last_identifier, path_of, split_name, statements, takes_receiver
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements, takes_receiver
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 # Limits of nested questions and of steps; what is left then stands for itself.

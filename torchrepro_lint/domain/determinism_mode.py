@@ -13,7 +13,7 @@ from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.trace.library_models import trains_or_measures
 
 if TYPE_CHECKING:

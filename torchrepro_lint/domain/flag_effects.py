@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.catalogue.conditions import LiteralValue
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.devices import uses_accelerator
 from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag_settings
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
+from torchrepro_lint.syntax.qualified_names import without_calls
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.events import prefix_and_rest
 from torchrepro_lint.trace.library_models import rows_named

@@ -17,7 +17,7 @@ from torchrepro_lint.catalogue.conditions import (
     argument_reader,
     evaluate,
 )
-from torchrepro_lint.catalogue.rows import Signature, without_calls
+from torchrepro_lint.catalogue.rows import Signature
 from torchrepro_lint.dataflow.constants import propagated_constant
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import mutation_sites
@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import without_calls
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

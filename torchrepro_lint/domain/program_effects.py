@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.devices import names_accelerator
 from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_writes, state_effects
@@ -27,7 +26,7 @@ from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Call, Import
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of, without_calls
 from torchrepro_lint.trace.events import prefix_and_rest
 from torchrepro_lint.trace.library_models import accelerates
 from torchrepro_lint.trace.traces import Traces, TraceTables

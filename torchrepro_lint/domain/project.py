@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE, without_calls
+from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
@@ -33,7 +33,8 @@ from torchrepro_lint.domain.uninitialised import initialised_attributes
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
+from torchrepro_lint.syntax.qualified_names import path_of, without_calls
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

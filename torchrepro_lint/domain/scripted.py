@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 _DECORATORS = frozenset(
     {

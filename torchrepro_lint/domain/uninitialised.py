@@ -29,8 +29,9 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     Try,
 )
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
-from torchrepro_lint.syntax.visitor import bound_arguments, last_identifier, path_of
+from torchrepro_lint.syntax.visitor import bound_arguments, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow

@@ -20,7 +20,7 @@ from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.suppressions import Suppression, suppressions
 from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

@@ -30,7 +30,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, path_of, takes_receiver
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.fixpoint import TablingSolver

@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.memo_tables import InvertedIndex
 from torchrepro_lint.syntax.nodes import Assign, Expression, FrozenRecord, Import, ModuleSummary, Ref, SyntaxTree
-from torchrepro_lint.syntax.visitor import (
-    bodies,
-    last_identifier,
-    path_of,
-    returned_values,
-    statements,
-    value_identifiers,
-)
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, returned_values, statements, value_identifiers
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names

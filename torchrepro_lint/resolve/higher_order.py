@@ -14,15 +14,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import MemoTable, with_tuples
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
-from torchrepro_lint.syntax.visitor import (
-    bodies,
-    expressions,
-    last_identifier,
-    operands_of,
-    path_of,
-    statements,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import NameResolution, NumberedCalls

@@ -16,7 +16,7 @@ from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
-from torchrepro_lint.syntax.visitor import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
 
 
 class TrackedFiles(dict[str, SyntaxTree]):

@@ -33,7 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 # A variable with more values may be anything.
 _MAX_VALUES = 100

@@ -21,7 +21,7 @@ from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import attribute_unpacking_index
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 # Calls whose result stands for their first argument. Those that wrap modules are in the catalogue.
 _TRANSPARENT = frozenset(

@@ -29,7 +29,8 @@ from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, value_identifiers
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.loaders import LibraryVersions

@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import NameResolution

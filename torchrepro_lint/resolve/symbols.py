@@ -32,8 +32,9 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks, instance_assignments, path_of, split_name, statements
+from torchrepro_lint.syntax.visitor import blocks, instance_assignments, statements
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:

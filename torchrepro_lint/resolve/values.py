@@ -31,7 +31,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 
 # A value is followed through at most this many variables and calls; what is left then stands for itself.
 _MAX_STEPS = 100

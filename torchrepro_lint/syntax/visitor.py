@@ -1,6 +1,6 @@
 """Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the names that they have.
 
-Also here: what a signature and a qualified name (``path:function``) consist of.
+Also here: what a signature consists of.
 """
 
 from __future__ import annotations
@@ -238,26 +238,6 @@ def is_classmethod(function: Function) -> bool:
 
 def _is_decorated(function: Function, name: str) -> bool:
     return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
-
-
-# Interned paths: many thousand answers hold the path of a qualified name.
-_paths: dict[str, str] = {}
-
-
-def path_of(name: str) -> str:
-    """The path of a qualified name; a name from outside the project is returned as it is."""
-    if ":" not in name:
-        return name
-    path = name[: name.rfind(":")]
-    return _paths.setdefault(path, path)
-
-
-def split_name(name: str) -> tuple[str, str, str]:
-    """Split a qualified name into path, colon and the name in the file; a name from outside stays whole."""
-    if ":" not in name:
-        return name, "", ""
-    path, colon, own = name.rpartition(":")
-    return _paths.setdefault(path, path), colon, own
 
 
 _T = TypeVar("_T")

@@ -15,7 +15,7 @@ from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Subscript
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
 from torchrepro_lint.trace.entry_points import Entry, is_test
 from torchrepro_lint.trace.events import (

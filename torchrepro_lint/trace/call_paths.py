@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex

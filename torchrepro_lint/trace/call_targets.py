@@ -16,7 +16,7 @@ from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.trace.events import CallFrame, DeferredCall, EventKey, EventTargets, Target, TraceMemoTables
 from torchrepro_lint.trace.library_models import (
     LibraryCall,

@@ -14,7 +14,8 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.memo_tables import MemoTable

@@ -28,8 +28,9 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.summary import Option
-from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 

@@ -38,7 +38,8 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     span,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, split_name, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import split_name
+from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
-from torchrepro_lint.syntax.visitor import split_name, statements
+from torchrepro_lint.syntax.qualified_names import split_name
+from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.events import is_conditional
 
 if TYPE_CHECKING:

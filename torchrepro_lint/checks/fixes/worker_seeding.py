@@ -11,7 +11,7 @@ from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import control_flow_position
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project

@@ -44,8 +44,9 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
 )
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext

@@ -8,7 +8,7 @@ from torchrepro_lint.dataflow.taint.numeric_sets import has_stable_hash
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue

@@ -22,7 +22,8 @@ from torchrepro_lint.dataflow.taint.transfer import (
     sort_key,
 )
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext

@@ -33,16 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
-from torchrepro_lint.syntax.visitor import (
-    blocks,
-    bodies,
-    expressions,
-    last_identifier,
-    operands_of,
-    path_of,
-    split_name,
-    subexpressions,
-)
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, operands_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names

@@ -25,8 +25,9 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow

@@ -27,14 +27,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import (
-    expressions,
-    last_identifier,
-    operands_of,
-    path_of,
-    statements,
-    subexpressions,
-)
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, operands_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.uses import DefUse

@@ -24,7 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
 )
-from torchrepro_lint.syntax.visitor import path_of, statements
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint

@@ -26,8 +26,9 @@ from torchrepro_lint.dataflow.types.lattice import (
 )
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
+from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, path_of, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference

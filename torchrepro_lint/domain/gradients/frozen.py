@@ -31,16 +31,9 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import (
-    bound_arguments,
-    expressions,
-    last_identifier,
-    path_of,
-    split_name,
-    statements,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import bound_arguments, expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
 

@@ -21,7 +21,8 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, path_of, split_name, subexpressions
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -33,6 +33,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import without_brackets
 from torchrepro_lint.trace.contexts import CallingContexts
 from torchrepro_lint.trace.events import TraceEvent
 
@@ -145,7 +146,7 @@ class CallableEffects:
             elif self._project.resolver.classes(name):
                 found |= self.of_methods(name, each, self._project.resolver.call_methods(f"{name}()"))
             else:
-                found |= self._of_rows(without_calls(name), each)
+                found |= self._of_rows(without_brackets(name), each)
         return frozenset(found) if names else ANY_GENERATOR
 
     def _of_reference(self, each: Closure) -> GeneratorSet:
@@ -160,7 +161,7 @@ class CallableEffects:
             elif ":" in name and name.endswith("()"):
                 found |= self.of_methods(name[:-2], None, self._project.resolver.call_methods(name))
             else:
-                found |= self._of_rows(without_calls(name), None)
+                found |= self._of_rows(without_brackets(name), None)
         return frozenset(found) if names else ANY_GENERATOR
 
     def _of_rows(self, name: str, made: Closure | None) -> GeneratorSet:
@@ -295,11 +296,11 @@ class CallableEffects:
         known = [
             name
             for name in trace_event.names
-            if ":" not in name and not _METHOD_OF_RESULT.search(name) and any(transform_models(without_calls(name)))
+            if ":" not in name and not _METHOD_OF_RESULT.search(name) and any(transform_models(without_brackets(name)))
         ]
         objects = [name for name in trace_event.names if ":" in name and name.endswith("()")]
         if known and not any(name.endswith("()") for name in known):
-            return NO_GENERATORS.union(*(self._of_rows(without_calls(name), None) for name in known))
+            return NO_GENERATORS.union(*(self._of_rows(without_brackets(name), None) for name in known))
         if known or objects or ((not trace_event.names or trace_event.assumed) and _calls_variable(func)):
             drawn = self.draws(Closure(trace_event.path, func, environment))
             return None if drawn == ANY_GENERATOR and trace_event.names and not known else drawn
@@ -340,7 +341,7 @@ class CallableEffects:
         if self._project.resolver.classes(name):
             methods = self._project.resolver.methods(name, "__getitem__")
             return any(":" in each or not _RECORDS.fullmatch(each.removesuffix("().__getitem__")) for each in methods)
-        return not name.endswith(_ARRAYS) and dataset_model(without_calls(name)) is not None
+        return not name.endswith(_ARRAYS) and dataset_model(without_brackets(name)) is not None
 
     # --- generators that exist before the workers --------------------------------------------------------------------
 
@@ -403,7 +404,3 @@ def _is_named_transform(value: Expression) -> bool:
     if isinstance(value, Ref):
         return bool(_TRANSFORM_WORD.fullmatch((value.path or (value.roots[0].rpartition(".")[2].lstrip(":?"),))[-1]))
     return False
-
-
-def without_calls(name: str) -> str:
-    return name.replace("()", "").replace("[]", "")

@@ -30,7 +30,6 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     NO_GENERATORS,
     CallableEffects,
     GeneratorSet,
-    without_calls,
 )
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.resolve.call_sites import paths_constructing
@@ -45,6 +44,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import without_brackets
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -298,7 +298,7 @@ class FetchEffects:
                 for base in self._project.resolver.ancestry(name)
                 if not base.startswith(_ABSTRACT_BASES)
             )
-        return dataset_model(without_calls(name)) is not None or name.startswith(("torch.", "numpy."))
+        return dataset_model(without_brackets(name)) is not None or name.startswith(("torch.", "numpy."))
 
     def _of_loader(self, loader: Closure, depth: int) -> GeneratorSet:
         """The dataset of ``loader.dataset``."""
@@ -322,7 +322,7 @@ class FetchEffects:
             return ANY_GENERATOR
         if self._project.resolver.classes(name[:-2]):
             return self._of_instance(name[:-2], None)
-        row = dataset_model(without_calls(name))
+        row = dataset_model(without_brackets(name))
         return (
             NO_GENERATORS if row is not None and not row.calls and not row.wraps and not row.unless else ANY_GENERATOR
         )
@@ -331,7 +331,7 @@ class FetchEffects:
         """The value of a call: a dataset of a library or the project, tensors, a sequence."""
         if self._project.resolver.classes(name):
             return self._of_instance(name, call)
-        plain = without_calls(name)
+        plain = without_brackets(name)
         row = dataset_model(plain)
         if row is not None:
             return self._of_row(call, row, depth)

@@ -12,7 +12,7 @@ from torchrepro_lint.dataflow.arguments import passes_value, read_arguments, wit
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.domain.loaders.queries import calling_contexts, forwards_star_arguments
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.loaders.queries import Loader

@@ -24,7 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects

@@ -30,7 +30,8 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, operands_of, path_of, statements
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import last_identifier, operands_of, statements
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.library_models import flattened_values
 

@@ -18,7 +18,8 @@ from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
-from torchrepro_lint.syntax.visitor import is_classmethod, path_of
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import is_classmethod
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.call_targets import MAX_SUBCLASSES
 

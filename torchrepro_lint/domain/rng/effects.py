@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.constants import propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
 from torchrepro_lint.domain.rng.seeders import (
@@ -34,6 +33,7 @@ from torchrepro_lint.domain.rng.seeders import (
 )
 from torchrepro_lint.resolve.names import UNKNOWN_ATTRIBUTE, Names
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.qualified_names import without_calls
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest

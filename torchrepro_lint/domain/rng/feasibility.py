@@ -12,7 +12,8 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
 from torchrepro_lint.trace.library_models import calls_method

@@ -25,7 +25,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, path_of, statements
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project

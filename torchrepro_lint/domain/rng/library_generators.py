@@ -19,13 +19,13 @@ from torchrepro_lint.catalogue.conditions import (
     is_unknown_argument,
 )
 from torchrepro_lint.catalogue.generators import library_generators
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant
+from torchrepro_lint.syntax.qualified_names import without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.entry_points import is_test
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
+from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.dataflow.constants import ENTROPY, Declaration
 from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
 from torchrepro_lint.dataflow.environment import Closure, Environment
@@ -16,7 +16,8 @@ from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
-from torchrepro_lint.syntax.visitor import is_none, last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import path_of, without_calls
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.qualified_names import without_calls
 from torchrepro_lint.syntax.visitor import is_none, subexpressions
 from torchrepro_lint.trace.library_models import trains_or_measures
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
+from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import Exclusion, relative_path
 from torchrepro_lint.config.target import console_scripts
@@ -31,7 +31,7 @@ from torchrepro_lint.interfaces.overview.records import (
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.source.text import with_paths
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import split_name, without_calls
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from torchrepro_lint.interfaces.overview.records import (
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.text import with_paths
-from torchrepro_lint.syntax.visitor import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
