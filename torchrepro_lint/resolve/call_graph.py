@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, in_project, path_of, simple_name, super_call
 from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, takes_receiver
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class CallGraph:
 
     def calls(self, word: str) -> bool:
         """Whether any call in the project calls something by this word."""
-        return bool(self._files_with(word) or self._files_with(f"<super>.{word}"))
+        return bool(self._files_with(word) or self._files_with(super_call(word)))
 
     def paths(self, words: Iterable[str]) -> set[str]:
         """The files that call something by one of these words."""
@@ -197,7 +197,9 @@ class CallGraph:
         if None not in bodies:
             bodies[None] = self._walk(facts, None)
         left = iter(bodies[None].calls)
-        for function, count in zip((":", *(each.name for each in facts.functions)), bodies[None].counts, strict=True):
+        for function, count in zip(
+            (MODULE_ROOT, *(each.name for each in facts.functions)), bodies[None].counts, strict=True
+        ):
             name = f"{path}{function}"
             yield from ((name, call) for call in islice(left, count))
 
@@ -260,7 +262,7 @@ class CallGraph:
 
     def constructor_calls(self, owner: str) -> Iterator[tuple[str, Call]]:
         """The calls that construct an object of a class."""
-        return map(self._call, self._in_order(self._numbers(owner.rpartition(".")[2].rpartition(":")[2], owner)))
+        return map(self._call, self._in_order(self._numbers(simple_name(owner), owner)))
 
     def is_bound(self, path: str, func: Expression, function: Function) -> bool:
         """Whether a call of ``func`` passes the receiver implicitly, so that its arguments start at the second parameter."""
@@ -301,7 +303,7 @@ class CallGraph:
         for number in self._in(file, word):
             started = _launched_function(self._at(number).call, word)
             for target in self._names.names(self._paths[file], started) if started is not None else ():
-                if ":" in target:
+                if in_project(target):
                     yield encode_target(target, number)
 
     def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
@@ -326,7 +328,7 @@ class CallGraph:
             call = self._at(number).call
             if call.args and not call.args[0].star:
                 for target in self._names.names(self._paths[file], call.args[0].value):
-                    if ":" in target:
+                    if in_project(target):
                         yield f"{target} {number:020}"
 
     def _index_given(self, files: Iterable[int]) -> _PartialIndex:
@@ -357,7 +359,7 @@ class CallGraph:
             not self._names.names(path, call.func)
             for each in self._words(name, function)
             if each != "__init__"
-            for word in (each, f"<super>.{each}")
+            for word in (each, super_call(each))
             for path, call in map(self._call, self._by_word(word))
         )
 
@@ -382,7 +384,7 @@ class CallGraph:
 
     def _supers(self, name: str, owner: str) -> Iterator[int]:
         """The calls of a method by ``super()``, which are in subclasses of the method's class."""
-        word = f"<super>.{name.rpartition('.')[2]}"
+        word = super_call(simple_name(name))
         having = self._files_with(word)
         if not self._names.in_isolation:
             among = {path_of(each) for each in self._names.subclasses(owner)}
@@ -409,16 +411,16 @@ class CallGraph:
         for number in numbers:
             path, call = self._call(number)
             for target in self._names.names(path, call.func):
-                if ":" in target:
+                if in_project(target):
                     yield encode_target(target, number)
                     if self._names.classes(target):
                         yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
 
     def _words(self, name: str, function: Function) -> list[str]:
-        word = name.rpartition(".")[2].rpartition(":")[2]
+        word = simple_name(name)
         if function.owner and word == "__init__":
             owner = f"{path_of(name)}{function.owner}"
-            return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.subclass_words(owner)]
+            return [word, simple_name(function.owner), *self._names.subclass_words(owner)]
         return [word]
 
 

@@ -24,7 +24,15 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_object,
+    last_word,
+    path_of,
+    qualname_of,
+    simple_name,
+    top_package,
+)
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -45,7 +53,7 @@ MAKERS = frozenset(
 )
 # Those of them that give the class itself.
 FINDERS = frozenset({"hydra.utils.get_class", "hydra.utils.get_method", "hydra.utils.get_object", "pydoc.locate"})
-MAKER_WORDS = frozenset(name.rpartition(".")[2] for name in MAKERS)
+MAKER_WORDS = frozenset(map(simple_name, MAKERS))
 # Methods of a registry that make an object of an entry.
 BUILDERS = frozenset({"build", "create", "make", "instantiate", "build_from_cfg"})
 # Functions that read a configuration from a file, by their last words and packages.
@@ -126,7 +134,7 @@ class Configurations:
 
     def arguments(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a class of the project, each as a call that makes it."""
-        for path, below, text in self._by_class.get(owner.rpartition(":")[2], ()):
+        for path, below, text in self._by_class.get(qualname_of(owner), ()):
             if owner in self.dotted(path_of(owner), text):
                 for keys, inner in self._in_file(path, below):
                     if keys[0] == word and len(keys) == 2 and keys[1] in CLASS_KEYS:
@@ -139,7 +147,7 @@ class Configurations:
         for path in self._files:
             for keys, text in self._in_file(path, ()):
                 if keys[-1] in CLASS_KEYS:
-                    found.setdefault(text.rpartition(".")[2], []).append((path, keys[:-1], text))
+                    found.setdefault(last_word(text), []).append((path, keys[:-1], text))
         return found
 
     def _made(self, text: str) -> Call:
@@ -152,7 +160,7 @@ class Configurations:
         """What a dotted text names, where Python would find it from a file, or from the root of the project."""
         if "." in text and all(part.isidentifier() for part in text.split(".")):
             found = [name for at in (path, "") for name in self._names.modules.resolve(at, text)]
-            inside = [name for name in found if ":" in name]
+            inside = [name for name in found if in_project(name)]
             for name in inside or found[:1]:
                 yield from self._names.follow(name, ())
 
@@ -161,7 +169,7 @@ class Configurations:
             if key in CLASS_KEYS and isinstance(item, Constant) and isinstance(item.value, str):
                 yield from self.dotted(path, item.value)
             elif key in CLASS_KEYS and isinstance(item, Ref):
-                yield from (name for name in self._names.names(path, item) if not name.endswith(("()", "[]")))
+                yield from (name for name in self._names.names(path, item) if not is_object(name))
             elif nested and item is not None:
                 yield from self._named_in(path, item, nested)
         if nested and isinstance(value, Collection) and value.kind != "dict":
@@ -325,7 +333,7 @@ def _stem(path: str) -> str:
 
 
 def _is_loader(name: str) -> bool:
-    return name.partition(".")[0] in _PACKAGES
+    return top_package(name) in _PACKAGES
 
 
 def _picked(value: Expression, keys: _Keys) -> Iterator[tuple[Expression, _Keys]]:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import MemoTable, with_tuples
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
-from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.qualified_names import (
+    class_below,
+    class_of,
+    in_project,
+    is_lambda,
+    is_nested,
+    path_of,
+    simple_name,
+)
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, takes_receiver
 
 if TYPE_CHECKING:
@@ -62,8 +70,8 @@ class AddressTaken:
 
     def names(self, name: str) -> bool:
         """Whether the last word of a function is named as a value anywhere; a lambda is a value by itself."""
-        word = name.rpartition(".")[2].rpartition(":")[2]
-        return self.has(word) or "<" in word
+        word = simple_name(name)
+        return self.has(word) or is_lambda(name)
 
     def has(self, word: str) -> bool:
         """Whether any value is named by a word."""
@@ -94,7 +102,7 @@ class AddressTaken:
         if not function.owner or not each.path:
             return name in self._names.names(path, each)
         owner = f"{path_of(name)}{function.owner}"
-        of = [one.removesuffix("()").removesuffix(".<super>") for one in self._names.receiver(path, each)]
+        of = [class_below(class_of(one)) for one in self._names.receiver(path, each)]
         return not of or not all(self._names.classes(one) and not self._related(one, owner) for one in of)
 
     def _related(self, one: str, other: str) -> bool:
@@ -136,7 +144,7 @@ def _only_called(facts: SyntaxTree) -> frozenset[str]:
         for statement in statements(body):
             for target in statement.targets if isinstance(statement, Assign) and statement.op == "=" else ():
                 if isinstance(target, Ref) and not target.path:
-                    held.update(root for root in target.roots if ".<locals>." in root)
+                    held.update(filter(is_nested, target.roots))
             for value in _evaluated(statement, True, False):
                 _add_uncalled(value, read)
     return frozenset(held.difference(root for each in read for root in each.roots))
@@ -267,7 +275,7 @@ class HigherOrderCalls:
 
     def _in_file(self, file: int) -> Iterator[str]:
         roots = self._names.modules.summary(self._callers.path(file)).through
-        for word in sorted(set(map(_word, roots))):
+        for word in sorted(set(map(simple_name, roots))):
             yield from self._runs_in(file, word)
 
     def _runs_in(self, file: int, word: str) -> tuple[str, ...]:
@@ -281,7 +289,7 @@ class HigherOrderCalls:
     def _runs(self, file: int, word: str) -> Iterator[str]:
         path = self._callers.path(file)
         for root in self._names.modules.files[path].summary.through:
-            targets = tuple(self._passed(path, root)) if _word(root) == word else ()
+            targets = tuple(self._passed(path, root)) if simple_name(root) == word else ()
             for number, call in self._callers.numbered_calls(file, word) if targets else ():
                 if _is_call_of(call, root):
                     yield from (encode_target(target, number) for target in targets)
@@ -302,12 +310,12 @@ class HigherOrderCalls:
         if self._is_partial(path, given):
             return
         for name in self._names.names(path, given):
-            functions = self._names.functions(name) if ":" in name else ()
+            functions = self._names.functions(name) if in_project(name) else ()
             if functions and all(
                 self._callers.is_bound(path, given, each) is takes_receiver(each) for each in functions
             ):
                 yield name
-            elif ":" in name and self._names.classes(name):
+            elif in_project(name) and self._names.classes(name):
                 yield from self._names.methods(name, "__init__")
 
     def _is_partial(self, path: str, given: Expression, *, variables: bool = True) -> bool:
@@ -319,10 +327,6 @@ class HigherOrderCalls:
             else ()
         )
         return variables and any(self._is_partial(path, each, variables=False) for each in values)
-
-
-def _word(root: str) -> str:
-    return root.rpartition(".")[2]
 
 
 def _is_call_of(call: Call, root: str) -> bool:

@@ -16,7 +16,17 @@ from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
-from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_own,
+    is_unresolved,
+    last_word,
+    module_symbol,
+    path_of,
+    simple_name,
+    split_name,
+    top_package,
+)
 
 
 class TrackedFiles(dict[str, SyntaxTree]):
@@ -131,7 +141,7 @@ class ImportResolver:
             for path in self._importers.get(package, ()):
                 if self.is_outside(path, package):
                     summary = self.summary(path)
-                    found.update(summary.calls, summary.values, (name.rpartition(".")[2] for name in summary.imports))
+                    found.update(summary.calls, summary.values, map(last_word, summary.imports))
         return self._mentioned[package]
 
     @cached_property
@@ -139,7 +149,7 @@ class ImportResolver:
         """The files that import by a first word, as written."""
         found: dict[str, list[str]] = {}
         for path, summary in self.summaries():
-            for package in {name.partition(".")[0] for name in summary.imports} - {""}:
+            for package in {*map(top_package, summary.imports)} - {""}:
                 found.setdefault(package, []).append(path)
         return found
 
@@ -150,20 +160,20 @@ class ImportResolver:
         for _, summary in self.summaries():
             for word, names in summary.exports:
                 for name in names:
-                    last = name.rpartition(".")[2]
-                    if last != word and not last.startswith(":"):  # what the module defines itself has its own word
+                    last = last_word(name)
+                    if last != word and not in_project(name):  # what the module defines itself has its own word
                         found.setdefault(last, set()).add(word)
         return found
 
     def resolve(self, path: str, name: str) -> tuple[str, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
-        if name[0] == ":":
+        if is_own(name):
             return (path + name,)
         return self._memo.solve((path, name), lambda: self._resolve(path, name))
 
     def _resolve(self, path: str, name: str) -> Iterator[str]:
-        if name[0] == "?":
-            yield from self._from_stars(path, name[1:])
+        if is_unresolved(name):
+            yield from self._from_stars(path, simple_name(name))
         elif name[0] == ".":
             dots = len(name) - len(name.lstrip("."))
             folder = self._tree.above(path, dots)
@@ -285,7 +295,7 @@ class ImportResolver:
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
         if not found and posixpath.basename(path) == "__init__.py":
             submodule = self._stems.get(join_path(posixpath.dirname(path), word))
-            found = (self._over(path, submodule, word) or (f"{submodule}:",)) if submodule else ()
+            found = (self._over(path, submodule, word) or (module_symbol(submodule),)) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
 
     def _over(self, path: str, submodule: str, word: str) -> tuple[str, ...]:
@@ -377,15 +387,15 @@ class ImportResolver:
             below = self._stems.get(folder)
             if below is None:
                 if file:
-                    yield from self._attributes(f"{file}:", parts[index:])
+                    yield from self._attributes(module_symbol(file), parts[index:])
                 return
             file = below
         if file:
-            yield f"{file}:"
+            yield module_symbol(file)
 
     def _attributes(self, name: str, parts: list[str]) -> Iterator[str]:
         """Follow the first part as an attribute of a module; the rest stays on the name, for ``Names``."""
-        file = name[:-1]
+        file = path_of(name)
         for found in self.attribute(file, parts[0]) or ():
             _, colon, rest = split_name(found)
             if colon and not rest and len(parts) > 1:

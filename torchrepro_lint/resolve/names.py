@@ -33,7 +33,27 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    element_value,
+    in_project,
+    instance_value,
+    is_absolute,
+    is_definition,
+    is_instance,
+    is_local,
+    is_module,
+    is_object,
+    is_own,
+    is_super,
+    module_symbol,
+    path_of,
+    project_classes,
+    qualifier_of,
+    split_last,
+    split_name,
+    unbound_method,
+)
 from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 # A variable with more values may be anything.
@@ -46,8 +66,6 @@ _MAX_ROUNDS = 10
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
 _LOADED_MODULES = (("sys",), ("modules",))
-
-_RESULTS = ("()", "[]", ".<super>")
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
@@ -118,7 +136,7 @@ class Names(ObjectSources):
         self._definitions.forget(path)
         callers.replace(path, before, after)
         options.forget(path)
-        for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
+        for owner in [owner for owner in self._attributes if path_of(owner) == path]:
             self._attributes.pop(owner)
         self._drop(changed)
         return changed
@@ -150,10 +168,10 @@ class Names(ObjectSources):
         roots, words = expression.roots, expression.path  # type: ignore[union-attr]  # narrowed by exact type
         if len(roots) == 1:
             root = roots[0]
-            if root[0] not in ":.?":
+            if is_absolute(root):
                 if self.modules.is_outside(path, root):
                     return (".".join((root, *words)),)
-            elif root[0] == ":" and not words:
+            elif is_own(root) and not words:
                 return self._points_to(path + root)
         # Equal references stand for the same, wherever they are in the file.
         return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
@@ -209,7 +227,7 @@ class Names(ObjectSources):
     def _points_to(self, name: str) -> tuple[str, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
         path, colon, rest = split_name(name)
-        if not colon or not rest or name.endswith(_RESULTS) or self._definitions.defines(name):
+        if not colon or not rest or not is_definition(name) or self._definitions.defines(name):
             return (name,)
         return self._memo.solve(name, lambda: self._variable(path, name))
 
@@ -231,13 +249,13 @@ class Names(ObjectSources):
 
     def _dangling(self, name: str) -> Iterator[str]:
         """``a.py:x.y.z`` as an import left it: resolve the longest known prefix, then attributes."""
-        head, _, tail = name.rpartition(".")
-        if head and "<locals>" not in tail and split_name(head)[2]:
+        head, tail = split_last(name)
+        if head and not is_local(tail) and split_name(head)[2]:
             yield from self.follow(head, (tail,))
 
     def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
         if position == 0 and takes_receiver(function) and not param.kind.startswith("*"):
-            yield f"{path}{function.owner}" if is_classmethod(function) else f"{path}{function.owner}()"
+            yield f"{path}{function.owner}" if is_classmethod(function) else instance_value(f"{path}{function.owner}")
             return
         if param.annotation is not None:
             yield from self._annotated(path, param.annotation)
@@ -256,8 +274,8 @@ class Names(ObjectSources):
                         yield from self._annotated(path, each)
             case _:
                 for name in self.names(path, annotation):
-                    if not name.endswith(("()", "[]")) and not self.functions(name):
-                        yield f"{name}()"
+                    if not is_object(name) and not self.functions(name):
+                        yield instance_value(name)
 
     def _attribute(self, name: str, word: str) -> tuple[str, ...]:
         path, colon, rest = split_name(name)
@@ -265,15 +283,15 @@ class Names(ObjectSources):
             return (f"{name}.{word}",)
         if not rest:
             return self._each_value(self.modules.attribute(path, word) or ())
-        if name.endswith("()"):
-            return self._of_instance(name[:-2], word)
+        if is_instance(name):
+            return self._of_instance(class_of(name), word)
         if self.classes(name):
             inner = (
                 self._each_value((f"{name}.{word}",))
                 if self._definitions.assigned(f"{name}.{word}") is not None
                 else ()
             )
-            return inner or tuple(each.replace("().", ".", 1) for each in self.methods(name, word))
+            return inner or tuple(map(unbound_method, self.methods(name, word)))
         return ()
 
     def _each_value(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -281,14 +299,14 @@ class Names(ObjectSources):
 
     def _of_instance(self, owner: str, word: str) -> tuple[str, ...]:
         """A method, or the values that the class and its bases assign to ``self.word``."""
-        if owner.endswith(".<super>"):
+        if is_super(owner):
             return self.methods(owner, word)
-        if word == "__class__" and ":" in owner:
+        if word == "__class__" and in_project(owner):
             return (owner,)
         found: set[str] = set()
         assigned = False
         for each in self.ancestry(owner):
-            if ":" not in each:
+            if not in_project(each):
                 continue
             path = path_of(each)
             for how, _, value in self.instance_attributes(each).get(word, ()):
@@ -387,52 +405,50 @@ class Names(ObjectSources):
                 yield from (each,) if name in FINDERS else self._called_result(each)
         elif call.args and (given := self._handed_back(call, name)) is not None:
             yield from self.names(path, given)
-        elif self.classes(name) or name.endswith(".<super>"):
-            yield f"{name}()"
+        elif self.classes(name) or is_super(name):
+            yield instance_value(name)
         elif self.functions(name):
-            yield from (f"{name}()",) if self.is_generator(name) else self._returned_to(path, call, name)
+            yield from (instance_value(name),) if self.is_generator(name) else self._returned_to(path, call, name)
         elif name == "builtins.getattr" and len(call.args) > 1:
             yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
         elif name == "builtins.type" and len(call.args) == 1:
             objects = self.names(path, call.args[0].value)
-            yield from [each[:-2] for each in objects if each.endswith("()") and ":" in each] or ("builtins.type()",)
+            yield from [*project_classes(objects)] or ("builtins.type()",)
         elif name == "importlib.import_module" and call.args:
             yield from self._imported(path, call.args[0].value)
-        elif ":" not in name:
-            yield from self.receiver(path, call.func) if is_fluent(name) else (f"{name}()",)
-        elif name.endswith("()"):
-            for method in self._call_methods(name[:-2]):
+        elif not in_project(name):
+            yield from self.receiver(path, call.func) if is_fluent(name) else (instance_value(name),)
+        elif is_instance(name):
+            for method in self._call_methods(class_of(name)):
                 yield from self.returns(method)
 
     def _returned_to(self, path: str, call: Call, name: str) -> Iterable[str]:
         """The names that a function returns; an inherited method that returns ``self`` returns an object of the receiver's class."""
-        found, owner = self.returns(name), name.rpartition(".")[0]
-        own = f"{owner}()"
+        found, owner = self.returns(name), qualifier_of(name)
+        own = instance_value(owner)
         if own not in found or not self.subclasses(owner):
             return found
-        receivers = sorted(
-            {each for each in self.receiver(path, call.func) if self._is_of(each.removesuffix("()"), owner)}
-        )
-        objects = [each if each.endswith("()") else f"{each}()" for each in receivers]
+        receivers = sorted({each for each in self.receiver(path, call.func) if self._is_of(class_of(each), owner)})
+        objects = [each if is_instance(each) else instance_value(each) for each in receivers]
         return [*(each for each in found if each != own), *objects] if objects else found
 
     def _is_of(self, name: str, owner: str) -> bool:
         """Whether a class is another, or inherits from it."""
-        return ":" in name and owner in self.ancestry(name)
+        return in_project(name) and owner in self.ancestry(name)
 
     def _called_result(self, name: str) -> Iterable[str]:
         """The names that calling a class or a function gives."""
         if self.functions(name) and not self.is_generator(name):
             return self.returns(name)
-        return (f"{name}()",)
+        return (instance_value(name),)
 
     def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
         if owners := self.names(path, value):
             return owners
         passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
-        modules = sorted(name for name in passed if name.endswith(":"))
-        few = sum(len(self.modules.files[name[:-1]].exports) for name in modules) <= _MAX_NAMES
+        modules = sorted(filter(is_module, passed))
+        few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= _MAX_NAMES
         return tuple(modules) if few else ()
 
     def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
@@ -460,7 +476,7 @@ class Names(ObjectSources):
             case Ref(path=(*holder, "__name__")):
                 yield from self.names_of(path, key._replace(path=tuple(holder)))
             case Ref() if last_identifier(key) == "__name__":
-                yield f"{path}:"
+                yield module_symbol(path)
             case _:
                 yield from self._imported(path, key)
 
@@ -477,7 +493,7 @@ class Names(ObjectSources):
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(path, module), key)
                 case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
-                    yield from self._looked_up(path, (f"{path}:",), key) if self._texts(path, key) else ()
+                    yield from self._looked_up(path, (module_symbol(path),), key) if self._texts(path, key) else ()
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
@@ -497,4 +513,4 @@ class Names(ObjectSources):
                     yield from self.names(file, element)
         yield from self._registered(path, value, key)
         for name in self.names(path, value):
-            yield f"{name}[]"
+            yield element_value(name)

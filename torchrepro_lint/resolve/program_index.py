@@ -29,7 +29,7 @@ from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
-from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, is_module, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ def entered_functions(names: Names, name: str, kind: str) -> Iterator[str]:
         yield name
     elif kind == "call" and names.classes(name):
         yield from _methods(names, name, ("__new__", "__init__", "__post_init__"))
-    elif kind == "call" and name.endswith("()"):
+    elif kind == "call" and is_instance(name):
         yield from names.call_methods(name)
-    elif kind == "enter" and name.endswith("()"):
-        yield from _methods(names, name[:-2], ("__enter__", "__aenter__"))
-    elif name.endswith("()"):
+    elif kind == "enter" and is_instance(name):
+        yield from _methods(names, class_of(name), ("__enter__", "__aenter__"))
+    elif is_instance(name):
         words = ("__iter__", "__next__", "__getitem__", "__getitems__") if kind == "iterate" else ("__getitem__",)
-        yield from _methods(names, name[:-2], words)
+        yield from _methods(names, class_of(name), words)
 
 
 def _wrappers(names: Names, name: str) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _wrappers(names: Names, name: str) -> Iterator[str]:
     for function in names.functions(name):
         for decorator in function.decorators:
             for target in names.names(path, decorator):
-                if ":" in target and names.functions(target) and target != name:
+                if in_project(target) and names.functions(target) and target != name:
                     yield from (each for each in names.returns(target) if names.functions(each) and each != name)
 
 
@@ -99,13 +99,13 @@ def file_calls(names: Names, path: str) -> FileCalls:
         place = CallPlace(own, call.start, call.end)
         found = names.names(path, call.func)
         for name in found:
-            if ":" in name:
+            if in_project(name):
                 named.add(name)
                 for target in entered_functions(names, name, "call"):
                     by_target[target].append(place)
         if not found:
             by_word[last_identifier(call.func)].append(place)
-    methods = (each.name.rpartition(".")[2] for each in names.modules.files[path].functions if each.owner)
+    methods = (simple_name(each.name) for each in names.modules.files[path].functions if each.owner)
     return FileCalls(with_tuples(by_target), with_tuples(by_word), tuple(methods), tuple(sorted(named)))
 
 
@@ -312,7 +312,7 @@ class ProgramIndex:
         known = self._called_by_place.get(function)
         if known is None:
             own = function[len(path) :]
-            bodies = [each.body for each in facts.functions if each.name == own] if own != ":" else [facts.body]
+            bodies = [each.body for each in facts.functions if each.name == own] if not is_module(own) else [facts.body]
             known = self._called_by_place[function] = {
                 (each.call.start, each.call.end): each for body in bodies for each in self._called_in(function, body)
             }

@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, path_of, simple_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import NameResolution
@@ -110,7 +110,7 @@ class Registries:
                 for name in sorted({*found, *(self._holders(path, called) if by_method else ())}):
                     yield (
                         name,
-                        _key(decorator) or definition.name.rpartition(".")[2].lstrip(":"),
+                        _key(decorator) or simple_name(definition.name),
                         path + definition.name,
                     )
 
@@ -160,8 +160,8 @@ def is_decorated_function(names: NameResolution, path: str, called: Ref) -> bool
 
 def _is_decorator(names: NameResolution, function: str) -> bool:
     """Whether definitions of the project are decorated with a function, or with what a function around it returns."""
-    outer = function.rpartition(".<locals>.")[0]
-    named = {each: each.rpartition(".")[2].rpartition(":")[2] for each in (function, outer) if each}
+    outer = enclosing_function(function)
+    named = {each: simple_name(each) for each in (function, outer) if each}
     for path in sorted(names.call_graph.naming(named.values())):
         facts = names.modules.files[path]
         definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
@@ -199,8 +199,8 @@ def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
 
 def passed_for_field(names: NameResolution, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
     """The arguments for a dataclass field of the calls that construct the class, each with the calling file."""
-    words = list(dict.fromkeys(each.rpartition(".")[2] for each in dataclass_fields(names, owner)))
-    if word not in words or any(":" in each for each in names.methods(owner, "__init__")):
+    words = list(dict.fromkeys(map(simple_name, dataclass_fields(names, owner))))
+    if word not in words or any(map(in_project, names.methods(owner, "__init__"))):
         return
     index = words.index(word)
     for path, call in names.call_graph.constructor_calls(owner):

@@ -32,7 +32,19 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    class_below,
+    class_of,
+    in_project,
+    instance_value,
+    is_module,
+    is_super,
+    path_of,
+    qualname_of,
+    simple_name,
+    split_local,
+    split_name,
+)
 from torchrepro_lint.syntax.summary import is_property
 from torchrepro_lint.syntax.visitor import blocks, instance_assignments, statements
 
@@ -97,7 +109,7 @@ class Definitions:
 
     def top_level(self, module: str) -> tuple[Statement, ...]:
         """The top-level statements of a module (``path:``)."""
-        return self._files[module[:-1]].body
+        return self._files[path_of(module)].body
 
     def facts(self, path: str) -> SyntaxTree:
         """All that is known of a file of the project."""
@@ -106,22 +118,22 @@ class Definitions:
 
     def functions(self, name: str) -> tuple[Function, ...]:
         """The definitions of a function that are in effect."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return self._table(path).functions.get(own, ()) if colon else ()
 
     def classes(self, name: str) -> tuple[Class, ...]:
         """The definitions of a class."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return self._table(path).classes.get(own, ()) if colon else ()
 
     def assigned(self, name: str) -> AssignedValues | None:
         """The assignments of a variable, as ``SyntaxTree.assigned`` has them; None where it is no variable."""
-        path, colon, _ = name.rpartition(":")
-        return self._table(path).assigned.get(name[len(path) :]) if colon else None
+        path, colon, own = split_name(name)
+        return self._table(path).assigned.get(colon + own) if colon else None
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter that a variable is, of the last definition that has it."""
-        function, _, word = name.rpartition(".<locals>.")
+        function, word = split_local(name)
         for definition in reversed(self.functions(function)) if function else ():
             for position, param in enumerate(definition.params):
                 if param.name == word:
@@ -130,7 +142,7 @@ class Definitions:
 
     def defines(self, name: str) -> bool:
         """Whether a name is a function or class of the project."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         if not colon or own in self._outline(path):
             return bool(colon)
         table = self._table(path)
@@ -138,12 +150,12 @@ class Definitions:
 
     def is_in_summary(self, name: str) -> bool:
         """Whether a name is a class, or a function at the top level, by its file's summary."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return bool(colon) and own in self._outline(path)
 
     def bases(self, name: str) -> tuple[Expression, ...]:
         """The bases of a class of the project, of all its definitions."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return self._outline(path).get(own, ()) if colon else ()
 
     def forget(self, path: str) -> None:
@@ -160,9 +172,10 @@ class Definitions:
             facts = self._files.get(path)
             if facts is None:
                 return {}
-            outline = self._outlines[path] = {name[1:]: () for name in facts.summary.functions}
+            outline = self._outlines[path] = {qualname_of(name): () for name in facts.summary.functions}
             for name, bases in facts.summary.classes:
-                outline[name[1:]] = outline.get(name[1:], ()) + bases
+                own = qualname_of(name)
+                outline[own] = outline.get(own, ()) + bases
         return outline
 
     def _table(self, path: str) -> _Table:
@@ -180,10 +193,10 @@ class Definitions:
 def _table(facts: SyntaxTree) -> _Table:
     functions: dict[str, list[Function]] = {}
     for function in effective_definitions(facts):
-        functions.setdefault(function.name[1:], []).append(function)
+        functions.setdefault(qualname_of(function.name), []).append(function)
     classes: dict[str, list[Class]] = {}
     for each in facts.classes:
-        classes.setdefault(each.name[1:], []).append(each)
+        classes.setdefault(qualname_of(each.name), []).append(each)
     return _Table(with_tuples(functions), with_tuples(classes), facts.assigned)
 
 
@@ -208,7 +221,7 @@ class EventCache:
 
         A property has the events of its getter: a setter or deleter is another definition of that name.
         """
-        if name.endswith(":"):
+        if is_module(name):
             return self.of_body(self._definitions.top_level(name), main=main)
         definitions = self._definitions.functions(name)
         if len(definitions) > 1:
@@ -384,11 +397,11 @@ class ClassHierarchy(ABC):
             path = path_of(current)
             for base in self._definitions.bases(current):
                 queue += self.names(path, base)
-        return tuple(sorted(order, key=lambda each: ":" not in each))
+        return tuple(sorted(order, key=in_project, reverse=True))
 
     def subclass_words(self, name: str) -> list[str]:
         """The short names of the subclasses of a class of the project."""
-        return sorted({each.rpartition(".")[2].rpartition(":")[2] for each in self.subclasses(name)})
+        return sorted(set(map(simple_name, self.subclasses(name))))
 
     def subclasses(self, name: str) -> list[str]:
         """The subclasses of a class of the project, direct or not."""
@@ -410,10 +423,10 @@ class ClassHierarchy(ABC):
         ``Net.<super>`` as the owner starts above ``Net``.
         """
         outside = []
-        above = owner.endswith(".<super>")
-        for each in self.ancestry(owner.removesuffix(".<super>"))[above:]:
-            if ":" not in each:
-                outside.append(f"{each}().{word}")
+        above = is_super(owner)
+        for each in self.ancestry(class_below(owner))[above:]:
+            if not in_project(each):
+                outside.append(f"{instance_value(each)}.{word}")
             for definition in self.classes(each):
                 methods = dict(definition.methods)
                 if word in methods:
@@ -430,11 +443,11 @@ class ClassHierarchy(ABC):
 
     def call_methods(self, instance: str) -> tuple[str, ...]:
         """The functions of the project that calling ``path:Class()`` runs."""
-        return self._call_methods(instance[:-2])
+        return self._call_methods(class_of(instance))
 
     def public_methods(self, name: str) -> Iterator[str]:
         """The methods of a class, or of an object of it, that a command line offers, with its constructor."""
-        for definition in self.classes(name.removesuffix("()")):
+        for definition in self.classes(class_of(name)):
             path = path_of(name)
             yield from (path + method for word, method in definition.methods if word == "__init__" or word[0] != "_")
 
@@ -466,7 +479,7 @@ class ClassHierarchy(ABC):
     def attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
         """The values of an attribute of a class's objects, assigned in its methods or body, each with its file."""
         for each in self.ancestry(owner):
-            if ":" in each:
+            if in_project(each):
                 path = path_of(each)
                 for how, _, value in self.instance_attributes(each).get(word, ()):
                     if how == "=":

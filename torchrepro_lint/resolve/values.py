@@ -31,7 +31,15 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    enclosing_function,
+    in_project,
+    is_instance,
+    last_word,
+    path_of,
+    split_name,
+)
 from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 
 # A value is followed through at most this many variables and calls; what is left then stands for itself.
@@ -120,7 +128,7 @@ class Values(ClassHierarchy):
     def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
         """The return expressions of the functions of the project that a call runs."""
         for name in self.names(path, call.func):
-            if ":" in name and not self.is_generator(name):
+            if in_project(name) and not self.is_generator(name):
                 yield from ((path_of(name), value) for value in self.return_expressions(name))
 
     def _values_of(self, path: str, root: str, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
@@ -138,8 +146,8 @@ class Values(ClassHierarchy):
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
                 for owner_instance in self._points_to(name):
-                    if owner_instance.endswith("()") and ":" in owner_instance:
-                        yield from self.attribute_values(owner_instance[:-2], words[0])
+                    if is_instance(owner_instance) and in_project(owner_instance):
+                        yield from self.attribute_values(class_of(owner_instance), words[0])
 
     def passed(self, name: str) -> list[tuple[str, Expression]]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
@@ -233,7 +241,7 @@ class Values(ClassHierarchy):
 
     def _place(self, path: str, root: str, value: Expression) -> int | None:
         """The position of a variable where a value is destructured."""
-        functions = self.functions(path + root.rpartition(".<locals>.")[0])
+        functions = self.functions(path + enclosing_function(root))
         bodies = [each.body for each in functions] or [self.modules.files[path].body]
         return next((at for body in bodies if (at := unpacking_index(body, root, value)) is not None), None)
 
@@ -257,7 +265,7 @@ class Values(ClassHierarchy):
                 if isinstance(found, Collection) and place is not None and place < len(found.items):
                     item = found.items[place]
                     names = self.names(file, item) if item is not None else ()
-                    yield from (each for each in names if ":" in each and self.classes(each.removesuffix("()")))
+                    yield from (each for each in names if in_project(each) and self.classes(class_of(each)))
 
     def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[str]:
         """The entries of a registry of the project, under a key where that is known."""
@@ -286,9 +294,7 @@ class Values(ClassHierarchy):
     @cached_property
     def _configured_classes(self) -> frozenset[str]:
         """The words, each after a colon, by which configuration files may name classes."""
-        return frozenset(
-            f":{text.rpartition('.')[2]}" for each in self.modules.configurations for _, text in each.texts
-        )
+        return frozenset(f":{last_word(text)}" for each in self.modules.configurations for _, text in each.texts)
 
     @cached_property
     def registry(self) -> Registries:

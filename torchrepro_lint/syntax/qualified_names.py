@@ -30,6 +30,9 @@ Root: TypeAlias = str
 # What an expression may be: a symbol or an outside name, an instance or an element of one, or an attribute of an outside object.
 Value: TypeAlias = str
 
+# The module as a root in its file.
+MODULE_ROOT = ":"
+
 _LOCALS = ".<locals>."
 _OBJECTS = ("()", "[]")
 _SUPER = ".<super>"
@@ -59,6 +62,21 @@ def is_local(name: Symbol | Root) -> bool:
 def is_nested(name: Symbol | Root) -> bool:
     """Whether a symbol lies in a function, or in a comprehension of a class: not what a comprehension of a module binds."""
     return _LOCALS in name
+
+
+def is_top_level(root: Root) -> bool:
+    """Whether a root is a variable, function or class of the module itself."""
+    return "." not in root
+
+
+def is_own(root: Root) -> bool:
+    """Whether a root is what its file itself defines."""
+    return root.startswith(":")
+
+
+def is_absolute(root: Root) -> bool:
+    """Whether a root is a dotted name as an absolute import writes it: not of its file, not relative, not unresolved."""
+    return root[0] not in ":.?"
 
 
 def is_lambda(name: Symbol | Root) -> bool:
@@ -124,6 +142,11 @@ def super_value(name: Value) -> Value:
     return f"{name}{_SUPER}"
 
 
+def super_call(word: str) -> str:
+    """The identifier by which ``super().word`` is called, which no other callee has."""
+    return f"<super>.{word}"
+
+
 def is_super(value: Value) -> bool:
     """Whether a value is the ``super`` of a class."""
     return value.endswith(_SUPER)
@@ -142,6 +165,11 @@ def is_definition(value: Value) -> bool:
 def passes_call(value: Value) -> bool:
     """Whether a call stands anywhere in a value: ``torch.rand()``, ``torch.rand().sum``."""
     return "()" in value
+
+
+def unbound_method(value: Value) -> Value:
+    """A method of an outside object as it is read from its class: ``torch.nn.Module.forward`` for ``torch.nn.Module().forward``."""
+    return value.replace("().", ".", 1)
 
 
 def split_call(value: Value) -> tuple[Value, bool, str]:
@@ -218,19 +246,29 @@ def split_last(name: Value) -> tuple[str, str]:
     return qualifier, word
 
 
+def last_word(dotted: str) -> str:
+    """The last word of a dotted text that an import, a table or a configuration has."""
+    return dotted.rpartition(".")[2]
+
+
 def qualifier_of(name: Value) -> str:
     """What stands before the last dot: the class of a method, the module of an outside name; else empty."""
     return name.rpartition(".")[0]
 
 
 def top_package(name: Value) -> str:
-    """The top-level package of a name from outside: ``torch`` of ``torch.nn.Linear``."""
+    """The top-level package of a dotted name: ``torch`` of ``torch.nn.Linear``; empty for a relative one."""
     return name.partition(".")[0]
 
 
 def local_symbol(function: Symbol | Root, word: str) -> str:
     """A local variable or a parameter of a function."""
     return f"{function}.<locals>.{word}"
+
+
+def comprehension_prefix(scope: str, word: str) -> str:
+    """What the names begin with that a comprehension binds; ``scope`` is what those of the scope around it begin with."""
+    return f"{scope if scope.endswith('<locals>.') else f'{scope}<locals>.'}{word}."
 
 
 def locals_prefix(function: Symbol | Root) -> str:
