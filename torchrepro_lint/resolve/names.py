@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
-from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS, Configurations, read_part
+from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
@@ -378,25 +377,6 @@ class Names(ObjectSources):
         yield from self.configurations.named(path, given, nested=nested)
         for text in self._texts(path, given):
             yield from self.configurations.dotted(path, text)
-
-    def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
-        return self.configurations.arguments(f"{path}{function.owner}", param.name)
-
-    def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        if read_part(value) is not None or (
-            isinstance(value, Ref) and value.path and not self._is_own_attribute(path, value)
-        ):
-            return self._memo.solve(("parts", path, id(value)), lambda: self._find_configured_texts(path, value))
-        return ()
-
-    def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        self.modules.reads.record_read(path)  # the value is an identity in this file
-        return self.configurations.texts(path, value)
-
-    @cached_property
-    def configurations(self) -> Configurations:
-        """The configurations of the project."""
-        return Configurations(self)
 
     def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
         """The names that a call may return where the callee has this name."""

@@ -13,6 +13,7 @@ from itertools import product
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.cli_options import Options
+from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, registers_by_method
 from torchrepro_lint.resolve.symbols import ClassHierarchy
@@ -169,9 +170,9 @@ class Values(ClassHierarchy):
         if function.owner in self._configured_classes and function.name[-9:] == ".__init__":
             yield from self._configured_arguments(path, function, param)
 
-    @abstractmethod
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a constructor."""
+        return self.configurations.arguments(f"{path}{function.owner}", param.name)
 
     def default(self, path: str, expression: Expression) -> Expression | None:
         """The default of the parameter that an expression names: the likeliest value where no call is seen."""
@@ -297,6 +298,11 @@ class Values(ClassHierarchy):
         return frozenset(f":{last_word(text)}" for each in self.modules.configurations for _, text in each.texts)
 
     @cached_property
+    def configurations(self) -> Configurations:
+        """The configurations of the project."""
+        return Configurations(self)
+
+    @cached_property
     def registry(self) -> Registries:
         """The registries of the project: tables that decorators fill."""
         return Registries(self)
@@ -322,9 +328,17 @@ class Values(ClassHierarchy):
                 found.update("".join(each) for each in product(*parts))
         return found
 
-    @abstractmethod
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         """The texts that an expression has from a configuration."""
+        if read_part(value) is not None or (
+            isinstance(value, Ref) and value.path and not self._is_own_attribute(path, value)
+        ):
+            return self._memo.solve(("parts", path, id(value)), lambda: self._find_configured_texts(path, value))
+        return ()
+
+    def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
+        self.modules.reads.record_read(path)  # the value is an identity in this file
+        return self.configurations.texts(path, value)
 
     def _is_own_attribute(self, path: str, value: Ref) -> bool:
         """Whether a reference is an attribute of the receiver, ``self.name``: no part of a configuration, which ``self`` is not."""

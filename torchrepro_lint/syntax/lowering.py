@@ -38,13 +38,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import (
-    MODULE_ROOT,
-    comprehension_prefix,
-    locals_prefix,
-    simple_name,
-    super_value,
-)
+from torchrepro_lint.syntax.qualified_names import comprehension_prefix, locals_prefix, simple_name, super_value
 from torchrepro_lint.syntax.scopes import (
     Lowering,
     Node,
@@ -85,7 +79,7 @@ class TreeLowering:
             del self.convert  # a reference cycle: it would keep this object until garbage is collected
 
     def _lower(self) -> SyntaxTree:
-        tree, scope = self.tree, Scope("module", MODULE_ROOT, None)
+        tree, scope = self.tree, Scope("module", ":", None)
         bind_body(tree, scope, tree.module)
         if "global" in tree.text and _GLOBAL.search(tree.text):
             bind_globals(tree, scope)

@@ -207,6 +207,11 @@ def module_symbol(path: str) -> Symbol:
     return f"{path}:"
 
 
+def imported_root(module: str, word: str) -> Root:
+    """What ``from module import word`` binds, the module as it is written there: ``.`` and ``utils`` give ``.utils``."""
+    return f"{module}{word}" if module.endswith(".") else f"{module}.{word}"
+
+
 def path_of(name: Symbol) -> str:
     """The path of a symbol; a name from outside the project is returned as it is."""
     if ":" not in name:

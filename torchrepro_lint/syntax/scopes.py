@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from torchrepro_lint.query.memo_tables import interned_names
 from torchrepro_lint.syntax.nodes import Arg, Expression, Statement
-from torchrepro_lint.syntax.qualified_names import top_package
+from torchrepro_lint.syntax.qualified_names import imported_root, top_package
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
@@ -122,16 +122,11 @@ class Imported(NamedTuple):
         return tuple(name for name, _ in self.aliases) if self.module is None else (self.module,)
 
 
-def join(module: str, word: str) -> str:
-    """A word of a module as written: ``.`` and ``utils`` give ``.utils``."""
-    return f"{module}{word}" if module.endswith(".") else f"{module}.{word}"
-
-
 def import_bindings(imported: Imported) -> Iterator[tuple[str, str]]:
     """The bindings of an import: (word, name). ``import a.b`` binds ``a``; a star binds nothing here."""
     for name, word in imported.aliases:
         if imported.module is not None:
-            yield word or name, join(imported.module, name)
+            yield word or name, imported_root(imported.module, name)
         elif word:
             yield word, name
         else:
