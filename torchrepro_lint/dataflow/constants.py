@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -53,9 +54,7 @@ _BINARY = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is
 
 def _word(root: str) -> str:
     """A root as it is written: ``args`` for ``:main.<locals>.args``, ``torch.cuda`` unchanged."""
-    if root.startswith((":", "?")):
-        return root.rpartition(".")[2].lstrip(":?")
-    return root.removeprefix("builtins.")
+    return simple_name(root) if is_own(root) or is_unresolved(root) else root.removeprefix("builtins.")
 
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {

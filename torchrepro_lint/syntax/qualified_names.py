@@ -185,6 +185,11 @@ def first_callee(value: Value) -> Value:
     return value.partition("()")[0]
 
 
+def constructed_class(name: Value) -> Value:
+    """The class that a constructor constructs: ``torch.nn.Linear`` of that name, and of its ``().__init__``."""
+    return name.removesuffix(".__init__").removesuffix("()")
+
+
 def without_calls(name: Value) -> Value:
     """A dotted name without calls and subscripts, as the tables name methods of instances: ``a.b.f`` for ``a.b()[].f``.
 
@@ -236,6 +241,11 @@ def root_of(name: Symbol) -> Root:
 def qualname_of(name: Symbol | Root) -> str:
     """The qualified name in its file, as Python's ``__qualname__``: ``Net.forward``; a name from outside as it is."""
     return name.rpartition(":")[2]
+
+
+def readable_name(name: Symbol | Root) -> str:
+    """The qualified name in its file as people write it: ``f.g`` for ``a.py:f.<locals>.g``; empty for a module."""
+    return name.rpartition(":")[2].replace(".<locals>", "")
 
 
 def simple_name(name: Value | Root) -> str:
