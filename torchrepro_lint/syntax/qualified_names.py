@@ -79,6 +79,11 @@ def is_absolute(root: Root) -> bool:
     return root[0] not in ":.?"
 
 
+def is_method(function: Symbol) -> bool:
+    """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
+    return "." in split_name(function)[2].rpartition("<locals>.")[2]
+
+
 def is_lambda(name: Symbol | Root) -> bool:
     """Whether a function is a lambda."""
     return "<lambda>" in name.rpartition(".")[2]
@@ -197,6 +202,14 @@ def without_calls(name: Value) -> Value:
     """
     made, called, _ = name.partition("()")
     return _RESULT.sub(".", name) if called and "." in made else name
+
+
+def split_method(value: Value) -> tuple[Value, str]:
+    """A method of a call's result, as the callee and what is read from its result: ``torch.rand`` and ``sum``; any other value
+    stays whole.
+    """
+    callee, _, method = value.partition("().")
+    return callee, method
 
 
 def without_brackets(name: Value) -> Value:

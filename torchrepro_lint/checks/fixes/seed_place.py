@@ -33,8 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
+from torchrepro_lint.syntax.qualified_names import is_method
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
-from torchrepro_lint.trace.call_paths import is_method
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.repetition import function_runs_often
 
