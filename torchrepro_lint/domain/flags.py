@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import without_calls
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, without_calls
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -122,7 +122,7 @@ def flag_settings(
             yield from _attribute_settings(name, names, path, event.given if plain else None)
     elif event.kind == "call" and isinstance(event.value, Call):
         for name in found:
-            if ":" not in name:
+            if not in_project(name):
                 yield from _call_settings(names, catalogue, name, path, event.value)
 
 
@@ -133,7 +133,7 @@ def _attribute_settings(name: str, names: Names, path: str, given: Expression | 
 
 
 def _call_settings(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[FlagSetting]:
-    known = without_calls(name).removesuffix("()")
+    known = class_of(without_calls(name))
     if name in SWITCHES:
         yield _mode_setting(names, path, call)
     elif name == DEBUG_MODE:

@@ -74,6 +74,11 @@ def is_own(root: Root) -> bool:
     return root.startswith(":")
 
 
+def is_relative(root: Root) -> bool:
+    """Whether a root is a dotted name as a relative import writes it."""
+    return root.startswith(".")
+
+
 def is_absolute(root: Root) -> bool:
     """Whether a root is a dotted name as an absolute import writes it: not of its file, not relative, not unresolved."""
     return root[0] not in ":.?"
@@ -174,7 +179,7 @@ def passes_call(value: Value) -> bool:
 
 def unbound_method(value: Value) -> Value:
     """A method of an outside object as it is read from its class: ``torch.nn.Module.forward`` for ``torch.nn.Module().forward``."""
-    return value.replace("().", ".", 1)
+    return value.replace("().", ".")
 
 
 def split_call(value: Value) -> tuple[Value, bool, str]:
@@ -210,6 +215,21 @@ def split_method(value: Value) -> tuple[Value, str]:
     """
     callee, _, method = value.partition("().")
     return callee, method
+
+
+def is_inherited_constructor(value: Value) -> bool:
+    """Whether a value is the constructor of a class from outside, as method resolution finds it: ``torch.nn.Linear().__init__``."""
+    return value.endswith("().__init__")
+
+
+def without_parentheses(name: Value) -> Value:
+    """A value without the parentheses of its calls: ``a.b.f`` for ``a.b().f()``."""
+    return name.replace("()", "")
+
+
+def without_elements(name: Value) -> Value:
+    """A value without the brackets of its elements: ``a.b().f`` for ``a.b()[].f``."""
+    return name.replace("[]", "")
 
 
 def without_brackets(name: Value) -> Value:
@@ -275,7 +295,10 @@ def split_last(name: Value) -> tuple[str, str]:
 
 
 def last_word(dotted: str) -> str:
-    """The last word of a dotted text that an import, a table or a configuration has."""
+    """The last word of a dotted text that an import, a table or a configuration has, or of a name from outside.
+
+    What a file itself defines keeps its colon, so that it equals no word of a name from outside: ``:log`` is no ``math.log``.
+    """
     return dotted.rpartition(".")[2]
 
 

@@ -35,7 +35,9 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    constructed_class,
     in_project,
+    is_inherited_constructor,
     last_word,
     local_symbol,
     path_of,
@@ -62,7 +64,7 @@ def rows_of(names: Iterable[str]) -> Iterator[FrameworkModel]:
 @lru_cache(maxsize=1 << 14)
 def rows_named(name: str) -> tuple[FrameworkModel, ...]:
     """The rows about one name."""
-    return frameworks().of(_passed_callable(name.removesuffix("().__init__")))
+    return frameworks().of(_passed_callable(constructed_class(name) if is_inherited_constructor(name) else name))
 
 
 def _passed_callable(name: str) -> str:

@@ -21,6 +21,7 @@ from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Call, Subscript
+from torchrepro_lint.syntax.qualified_names import in_project, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.events import guards, prefix_and_rest
@@ -126,7 +127,7 @@ def _is_constructed(project: Project, program: Program, function: str) -> bool:
     """Whether a run constructs an object that has this method; another program may pass one for the same parameter."""
     resolver = project.resolver
     owner = resolver.owner(function)
-    if not owner or function.rpartition(".")[2] == "__init__":
+    if not owner or simple_name(function) == "__init__":
         return True
     related = (owner, *resolver.ancestry(owner), *resolver.subclasses(owner))
     made = {f"{each}.__init__" for each in related if resolver.functions(f"{each}.__init__")}
@@ -189,7 +190,7 @@ def _gets_no_gradient(context: Context, program: Program, operation: ReachedOper
 
 
 def _is_layer(row: OperationRow) -> bool:
-    return row.signature.name.rpartition(".")[2][:1].isupper()
+    return simple_name(row.signature.name)[:1].isupper()
 
 
 def _trains_no_layer(context: Context, program: Program, function: str, made: Expression | None) -> bool:
@@ -265,7 +266,9 @@ def _library_model_operations(context: Context, trace_event: TraceEvent, order: 
     """The typical operation of a library's model, or of a project class that inherits from one."""
     resolver = context.project.resolver
     for name in trace_event.names:
-        outside = [each for each in resolver.ancestry(name) if ":" not in each] if resolver.classes(name) else [name]
+        outside = (
+            [each for each in resolver.ancestry(name) if not in_project(each)] if resolver.classes(name) else [name]
+        )
         for each in outside:
             for pattern, operations in _STANDS_FOR:
                 if pattern.fullmatch(each) and _makes_model(context, each):
