@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions

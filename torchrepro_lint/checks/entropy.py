@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.domain.rng.identifiers import only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import tensor_argument, uses_component
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, span
 from torchrepro_lint.syntax.visitor import last_identifier
 

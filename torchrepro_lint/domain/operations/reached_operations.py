@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
 from torchrepro_lint.domain.gradients.modes import in_training_mode
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop, verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message

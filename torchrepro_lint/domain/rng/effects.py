@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.dataflow.constants import propagated_constant
+from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
 from torchrepro_lint.domain.rng.seeders import (
     OptionalSeed,
@@ -31,7 +30,7 @@ from torchrepro_lint.domain.rng.seeders import (
     reads_data,
     seeds_from_entropy,
 )
-from torchrepro_lint.resolve.names import UNKNOWN_ATTRIBUTE, Names
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -47,7 +46,6 @@ from torchrepro_lint.syntax.qualified_names import (
     split_method,
     top_package,
     without_calls,
-    without_parentheses,
 )
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
@@ -253,11 +251,8 @@ class RngEffects:
         for name in names:
             if in_project(name):
                 if self._names.classes(name):
-                    yield from (
-                        constructed_class(each)
-                        for each in self._names.methods(name, "__init__")
-                        if not in_project(each)
-                    )
+                    methods = self._names.methods(name, "__init__")
+                    yield from (constructed_class(each) for each in methods if not in_project(each))
             elif is_inherited_constructor(name):
                 yield constructed_class(name)
             else:
@@ -491,20 +486,6 @@ def called_variable(func: Expression) -> str:
         case Ref(roots=roots, path=()) if any(map(is_nested, roots)):
             return simple_name(roots[0])
     return ""
-
-
-_SHORT = (("torch.nn.functional.", "F."), ("torch.nn.", "nn."), ("torch.utils.data.", ""), ("numpy.", "np."))
-
-
-def display_name(name: str) -> str:
-    """A public name as people write it: ``nn.Linear``, ``F.dropout``, ``np.random.rand``."""
-    plain = canonical(without_parentheses(name))
-    if plain.endswith(f".{UNKNOWN_ATTRIBUTE}"):
-        return f"what is looked up in {plain.removesuffix(f'.{UNKNOWN_ATTRIBUTE}')}"
-    for prefix, short in _SHORT:
-        if plain.startswith(prefix):
-            return short + plain[len(prefix) :]
-    return plain
 
 
 def _has_generator(loader: Call) -> bool:
