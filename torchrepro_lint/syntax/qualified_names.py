@@ -37,6 +37,8 @@ _LOCALS = ".<locals>."
 _OBJECTS = ("()", "[]")
 _SUPER = ".<super>"
 _RESULT = lazy_pattern(r"\(\)(\[\])*\.")
+# ``:f.<locals>.<comp>.x``, perhaps in nested comprehensions; at the top level ``:<locals>.<comp>.x``.
+_COMPREHENSION_VARIABLE = lazy_pattern(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
 # Interned paths: many thousand answers hold the path of a qualified name.
 _paths: dict[str, str] = {}
 
@@ -331,6 +333,12 @@ def split_local(name: Symbol | Root) -> tuple[str, str]:
     """The innermost function around a symbol, and its name there; the function is empty where no function is around it."""
     function, _, word = name.rpartition(_LOCALS)
     return function, word
+
+
+def split_comprehension(name: Root) -> tuple[Root, str] | None:
+    """The function around the comprehensions that bind a variable, empty at the top level, and its name there; else None."""
+    found = _COMPREHENSION_VARIABLE.fullmatch(name)
+    return (found["function"], found["word"]) if found else None
 
 
 def enclosing_function(name: Symbol | Root) -> str:

@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.summary import Option
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
@@ -133,8 +133,8 @@ def _find_seed_fields(
         yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
     for name in project.resolver.names_of(path, variable):
-        if ":" in name and name.endswith("()"):
-            for attribute, value in _class_fields(project, name[:-2]):
+        if in_project(name) and is_instance(name):
+            for attribute, value in _class_fields(project, class_of(name)):
                 if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
                     continue
                 if nondeterministic_source(project.resolver, path_of(name), value) is None:
@@ -163,8 +163,8 @@ def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expressio
                 if isinstance(statement, Assign) and statement.value is not None:
                     for target in statement.targets:
                         if isinstance(target, Ref) and not target.path:
-                            yield target.roots[0].rpartition(".")[2].lstrip(":"), statement.value
-        for word, values in project.resolver.instance_attributes(each).items() if ":" in each else ():
+                            yield simple_name(target.roots[0]), statement.value
+        for word, values in project.resolver.instance_attributes(each).items() if in_project(each) else ():
             yield from ((word, value) for how, _, value in values if how == "=")
 
 
@@ -301,7 +301,7 @@ def _seed_variables(
         for target in statement.targets:
             if not isinstance(target, Ref) or target.path or len(target.roots) != 1:
                 continue
-            root, word = target.roots[0], target.roots[0].rpartition(".")[2].lstrip(":")
+            root, word = target.roots[0], simple_name(target.roots[0])
             if SEED_NAME.fullmatch(word):
                 gives = is_integer(statement.value)
             else:
@@ -313,7 +313,7 @@ def _seed_variables(
 
 
 # The object under construction.
-_UNFINISHED_OBJECTS = (".__init__.<locals>.self", ".__new__.<locals>.cls")
+_UNFINISHED_OBJECTS = (local_symbol(".__init__", "self"), local_symbol(".__new__", "cls"))
 
 
 class SeedValue(NamedTuple):
@@ -334,7 +334,7 @@ def _parameter_seeds(project: Project, path: str, position: ControlFlowPosition)
     if position.function is None:
         return
     for param in position.function.params:
-        root = f"{position.function.name}.<locals>.{param.name}"
+        root = local_symbol(position.function.name, param.name)
         making = (
             position.function.owner
             and param.name == position.function.params[0].name
