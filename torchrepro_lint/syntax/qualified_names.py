@@ -33,9 +33,12 @@ Value: TypeAlias = str
 # The module as a root in its file.
 MODULE_ROOT = ":"
 
+# The identifier of the ``super`` of a class.
+SUPER = "<super>"
+
 _LOCALS = ".<locals>."
 _OBJECTS = ("()", "[]")
-_SUPER = ".<super>"
+_SUPER = f".{SUPER}"
 _RESULT = lazy_pattern(r"\(\)(\[\])*\.")
 # ``:f.<locals>.<comp>.x``, perhaps in nested comprehensions; at the top level ``:<locals>.<comp>.x``.
 _COMPREHENSION_VARIABLE = lazy_pattern(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
@@ -156,7 +159,7 @@ def super_value(name: Value) -> Value:
 
 def super_call(word: str) -> str:
     """The identifier by which ``super().word`` is called, which no other callee has."""
-    return f"<super>.{word}"
+    return f"{SUPER}.{word}"
 
 
 def is_super(value: Value) -> bool:

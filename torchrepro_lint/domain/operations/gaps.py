@@ -31,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    SUPER,
     element_value,
     in_project,
     instance_value,
@@ -346,7 +347,7 @@ def _holder(func: Expression) -> Expression | None:
 def _is_of_super(func: Expression) -> bool:
     """``super().forward``: which class is next depends on the object's, and its own method is entered by its name."""
     holder = _holder(func)
-    return isinstance(holder, Call) and last_identifier(holder.func) in ("super", "<super>")
+    return isinstance(holder, Call) and last_identifier(holder.func) in ("super", SUPER)
 
 
 def call_text(call: Call) -> str:
