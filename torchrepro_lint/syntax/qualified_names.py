@@ -39,6 +39,7 @@ SUPER = "<super>"
 _LOCALS = ".<locals>."
 _OBJECTS = ("()", "[]")
 _SUPER = f".{SUPER}"
+_NO_DEFINITIONS = (*_OBJECTS, _SUPER)
 _RESULT = lazy_pattern(r"\(\)(\[\])*\.")
 # ``:f.<locals>.<comp>.x``, perhaps in nested comprehensions; at the top level ``:<locals>.<comp>.x``.
 _COMPREHENSION_VARIABLE = lazy_pattern(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
@@ -76,12 +77,12 @@ def is_top_level(root: Root) -> bool:
 
 def is_own(root: Root) -> bool:
     """Whether a root is what its file itself defines."""
-    return root.startswith(":")
+    return root[0] == ":"
 
 
 def is_relative(root: Root) -> bool:
     """Whether a root is a dotted name as a relative import writes it."""
-    return root.startswith(".")
+    return root[:1] == "."
 
 
 def is_absolute(root: Root) -> bool:
@@ -111,7 +112,7 @@ def is_self(root: Root) -> bool:
 
 def is_unresolved(root: Root) -> bool:
     """Whether nothing binds a root."""
-    return root.startswith("?")
+    return root[:1] == "?"
 
 
 # --- objects -----------------------------------------------------------------------------------------------------------
@@ -174,7 +175,7 @@ def class_below(value: Value) -> Value:
 
 def is_definition(value: Value) -> bool:
     """Whether a value may be a symbol itself: no object and no ``super``."""
-    return not value.endswith((*_OBJECTS, _SUPER))
+    return not value.endswith(_NO_DEFINITIONS)
 
 
 def passes_call(value: Value) -> bool:
@@ -290,7 +291,8 @@ def simple_name(name: Value | Root) -> str:
     """The last identifier: ``forward`` of ``a.py:Net.forward``, ``x`` of ``:f.<locals>.x``, ``:x`` and ``?x``, ``rand`` of
     ``torch.rand``; with the brackets of an object. Empty for a module of the project.
     """
-    return name.rpartition(".")[2].rpartition(":")[2].lstrip("?")
+    word = name.rpartition(".")[2]
+    return word.rpartition(":")[2] if ":" in word else word.lstrip("?")
 
 
 def split_last(name: Value) -> tuple[str, str]:
