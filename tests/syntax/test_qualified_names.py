@@ -93,7 +93,6 @@ def test_calls_in_a_value_are_found_and_left_out() -> None:
     method = "torch.rand()[].sum().item"
     assert names.split_call(method) == ("torch.rand", True, "[].sum().item")
     assert names.split_call(LINEAR) == (LINEAR, False, "")
-    assert names.first_callee(method) == "torch.rand"
     assert names.without_calls(method) == "torch.rand.sum.item"
     assert names.without_calls("torch().seed") == "torch().seed"
     assert names.without_brackets("torch().seed()[]") == "torch.seed"

@@ -138,7 +138,7 @@ def _read_attribute(context: Context, site: CallSite, word: str) -> tuple[str, E
     """A read of the attribute, where nothing in the project may fill it, or give it another value."""
     project, owner = context.project, context.project.resolver.owner(site.function)
     family = {owner, *project.resolver.subclasses(owner)} if owner else set()
-    family.update(each for each in project.resolver.ancestry(owner) if in_project(each))
+    family.update(filter(in_project, project.resolver.ancestry(owner)))
     assigned = [each for name in sorted(family) for each in project.resolver.instance_attributes(name).get(word, ())]
     if not owner or len([how for how, _, _ in assigned if how == "="]) != 1:
         return None

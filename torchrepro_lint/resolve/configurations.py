@@ -160,7 +160,7 @@ class Configurations:
         """What a dotted text names, where Python would find it from a file, or from the root of the project."""
         if "." in text and all(part.isidentifier() for part in text.split(".")):
             found = [name for at in (path, "") for name in self._names.modules.resolve(at, text)]
-            inside = [name for name in found if in_project(name)]
+            inside = [*filter(in_project, found)]
             for name in inside or found[:1]:
                 yield from self._names.follow(name, ())
 

@@ -399,7 +399,7 @@ class Names(ObjectSources):
         elif not in_project(name):
             yield from self.receiver(path, call.func) if is_fluent(name) else (instance_value(name),)
         elif is_instance(name):
-            for method in self._call_methods(class_of(name)):
+            for method in self.call_methods(name):
                 yield from self.returns(method)
 
     def _returned_to(self, path: str, call: Call, name: str) -> Iterable[str]:

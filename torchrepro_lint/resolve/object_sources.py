@@ -270,7 +270,7 @@ class ObjectSources(Values):
             not in_project(each) and module_wrapper(each) for each in self.ancestry(name)
         ):
             return False
-        return not self._call_methods(name)
+        return not self.call_methods(name)
 
     def factories(self, path: str, called: Expression) -> tuple[str, ...]:
         """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""

@@ -33,6 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
     class_below,
     class_of,
     in_project,
@@ -433,17 +435,15 @@ class ClassHierarchy(ABC):
                     return (path_of(each) + methods[word],)
         return tuple(outside)
 
-    def _call_methods(self, owner: str) -> tuple[str, ...]:
-        """The methods that calling an instance runs: ``__call__``, or a module's ``forward``."""
+    def call_methods(self, owner: Value) -> tuple[Symbol, ...]:
+        """The methods of the project that calling an object of a class runs, which may be given instead: ``__call__``, or a module's
+        ``forward``.
+        """
         for word in ("__call__", "forward"):
-            own = tuple(name for name in self.methods(owner, word) if self.functions(name))
+            own = tuple(name for name in self.methods(class_of(owner), word) if self.functions(name))
             if own:
                 return own
         return ()
-
-    def call_methods(self, instance: str) -> tuple[str, ...]:
-        """The functions of the project that calling ``path:Class()`` runs."""
-        return self._call_methods(class_of(instance))
 
     def public_methods(self, name: str) -> Iterator[str]:
         """The methods of a class, or of an object of it, that a command line offers, with its constructor."""

@@ -36,9 +36,9 @@ from torchrepro_lint.syntax.qualified_names import (
     class_of,
     enclosing_function,
     in_project,
-    is_instance,
     last_word,
     path_of,
+    project_classes,
     split_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
@@ -146,9 +146,8 @@ class Values(ClassHierarchy):
                     owner = path_of(target)
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
-                for owner_instance in self._points_to(name):
-                    if is_instance(owner_instance) and in_project(owner_instance):
-                        yield from self.attribute_values(class_of(owner_instance), words[0])
+                for owner in project_classes(self._points_to(name)):
+                    yield from self.attribute_values(owner, words[0])
 
     def passed(self, name: str) -> list[tuple[str, Expression]]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""

@@ -196,11 +196,6 @@ def split_call(value: Value) -> tuple[Value, bool, str]:
     return callee, bool(called), rest
 
 
-def first_callee(value: Value) -> Value:
-    """The callee of the first call in a value; a value without a call is returned as it is."""
-    return value.partition("()")[0]
-
-
 def constructed_class(name: Value) -> Value:
     """The class that a constructor constructs: ``torch.nn.Linear`` of that name, and of its ``().__init__``."""
     return name.removesuffix(".__init__").removesuffix("()")

@@ -18,7 +18,6 @@ from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
-    first_callee,
     in_project,
     instance_value,
     is_element,
@@ -28,7 +27,9 @@ from torchrepro_lint.syntax.qualified_names import (
     local_symbol,
     passes_call,
     path_of,
+    project_classes,
     simple_name,
+    split_call,
 )
 from torchrepro_lint.trace.events import CallFrame, DeferredCall, EventKey, EventTargets, Target, TraceMemoTables
 from torchrepro_lint.trace.library_models import (
@@ -119,7 +120,7 @@ class CallTargets:
         if not found:
             passed = names.names_from_callers(frame.path, called) or names.objects(frame.path, called).names
             return passed or ((DECORATED,) if is_decorated_function(names, frame.path, called) else ()), True
-        if any(passes_call(name) and names.subclasses(first_callee(name)) for name in found):
+        if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
         elif len(called.path) == 1 and all(is_object(name) and not in_project(name) for name in found):
@@ -225,10 +226,8 @@ class CallTargets:
             for index, word in enumerate(value.path):
                 if word in self._names.property_words:
                     owner = value._replace(path=value.path[:index])
-                    for name in self._names.names_of(path, owner):
-                        if is_instance(name) and in_project(name):
-                            methods = self._names.methods(class_of(name), word)
-                            yield from (each for each in methods if self._names.is_property(each))
+                    for each in project_classes(self._names.names_of(path, owner)):
+                        yield from filter(self._names.is_property, self._names.methods(each, word))
 
     def _higher_order_targets(
         self, path: str, call: Call, found: tuple[str, ...], given: Sequence[str], mode: str, waiting: DeferredCall

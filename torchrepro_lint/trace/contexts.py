@@ -14,7 +14,14 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
-from torchrepro_lint.syntax.qualified_names import in_project, is_instance, local_symbol, path_of, root_of, simple_name
+from torchrepro_lint.syntax.qualified_names import (
+    is_instance,
+    local_symbol,
+    path_of,
+    project_classes,
+    root_of,
+    simple_name,
+)
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import dataset_attribute
 
@@ -268,9 +275,8 @@ class CallEdgeContexts:
 
     def _run_by_calling(self, path: str, value: Expression) -> Iterator[str]:
         """The methods that run where a function calls a value that it gets."""
-        for name in self._project.names(path, value):
-            if in_project(name) and is_instance(name):
-                yield from self._project.resolver.call_methods(name)
+        for owner in project_classes(self._project.names(path, value)):
+            yield from self._project.resolver.call_methods(owner)
 
     def _is_set_outside(self, used: Closure, word: str) -> bool:
         files = map(path_of, self._run.functions)

@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, local_symbol, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.summary import Option
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
@@ -132,14 +132,13 @@ def _find_seed_fields(
         # ``if args.seed is None: args.seed = …`` ensures that there is one.
         yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
-    for name in project.resolver.names_of(path, variable):
-        if in_project(name) and is_instance(name):
-            for attribute, value in _class_fields(project, class_of(name)):
-                if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
-                    continue
-                if nondeterministic_source(project.resolver, path_of(name), value) is None:
-                    yield with_fallback(f"{word}.{attribute}", value)
-                    return
+    for owner in project_classes(project.resolver.names_of(path, variable)):
+        for attribute, value in _class_fields(project, owner):
+            if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
+                continue
+            if nondeterministic_source(project.resolver, path_of(owner), value) is None:
+                yield with_fallback(f"{word}.{attribute}", value)
+                return
     for reference in _seed_reads(project, position, root):
         text = ".".join((word, *reference.path))
         yield with_fallback(text, Constant(0, 0, None) if seed_uses(project, position.body).tests(reference) else None)

@@ -27,7 +27,6 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
-    instance_value,
     is_instance,
     is_nested,
     locals_prefix,
@@ -296,6 +295,6 @@ def _constructed(inference: TypeInference, name: str, call: Call, point: Program
 def _of_object(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
     """The result of calling an object: of its ``__call__`` or ``forward``, or of a torch layer."""
     if in_project(called.name):
-        methods = inference.project.resolver.call_methods(instance_value(called.name))
+        methods = inference.project.resolver.call_methods(called.name)
         return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
     return transfer_functions.layer_value(inference, called, call, point) if called.kind == "module" else UNKNOWN

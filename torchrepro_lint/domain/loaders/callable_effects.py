@@ -152,7 +152,7 @@ class CallableEffects:
             if name == "functools.partial" and call.args:
                 found |= self.draws(each._replace(value=call.args[0].value))
             elif self._project.resolver.classes(name):
-                found |= self.of_methods(name, each, self._project.resolver.call_methods(instance_value(name)))
+                found |= self.of_methods(name, each, self._project.resolver.call_methods(name))
             else:
                 found |= self._of_rows(without_brackets(name), each)
         return frozenset(found) if names else ANY_GENERATOR

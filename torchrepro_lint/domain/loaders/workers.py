@@ -29,7 +29,6 @@ from torchrepro_lint.syntax.qualified_names import (
     class_of,
     enclosing_function,
     in_project,
-    instance_value,
     is_instance,
     local_symbol,
     path_of,
@@ -129,7 +128,7 @@ def _resolve_callable(
         environment = each.environment
         targets = [name] if project.resolver.functions(name) and not isinstance(value, Call) else []
         if isinstance(value, Call) and project.resolver.classes(name):
-            targets = list(project.resolver.call_methods(instance_value(name)))
+            targets = list(project.resolver.call_methods(name))
             environment = project.value_sources.construct(each, name).environment
         elif isinstance(value, Ref) and in_project(name) and is_instance(name):
             targets = list(project.resolver.call_methods(name))

@@ -42,13 +42,13 @@ from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
-    first_callee,
     in_project,
     is_instance,
     passes_call,
     project_classes,
     qualifier_of,
     simple_name,
+    split_call,
     without_elements,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
@@ -112,7 +112,7 @@ def _is_of_result(name: str) -> bool:
     source = without_elements(qualifier_of(name))  # an element of a tensor, or of several, is one
     if not source.startswith("torch.") or not is_instance(source) or _WITHOUT_TENSORS.match(source):
         return False
-    made = simple_name(first_callee(source))
+    made = simple_name(split_call(source)[0])
     return not made[:1].isupper() or made.endswith("Tensor") or passes_call(class_of(source))
 
 

@@ -16,7 +16,7 @@ from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
-from torchrepro_lint.syntax.qualified_names import first_callee, in_project, is_module, path_of, without_calls
+from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class _Shipping:
 
     def _changes(self, path: str, call: Call) -> bool:
         for name in self._project.names(path, call.func):
-            plain = first_callee(name)
+            plain = split_call(name)[0]
             if not in_project(name) and is_nondeterministic_name(name):
                 return True
             for family, pattern in _SCALAR_DRAWS.items():

@@ -14,10 +14,10 @@ from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import (
-    first_callee,
     in_project,
     is_unresolved,
     simple_name,
+    split_call,
     top_package,
     without_calls,
     without_parentheses,
@@ -98,7 +98,7 @@ _NONDETERMINISTIC_SOURCES = lazy_pattern(
 
 def is_nondeterministic_name(name: str) -> bool:
     """Whether calling a name returns a new value in each run: the time, entropy, what is made of them by a method."""
-    return any(map(_NONDETERMINISTIC_SOURCES.fullmatch, (name, first_callee(name))))
+    return any(map(_NONDETERMINISTIC_SOURCES.fullmatch, (name, split_call(name)[0])))
 
 
 # Generators whose constructor takes entropy without a seed, which is its first argument.
