@@ -25,6 +25,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
     in_project,
     is_object,
     last_word,
@@ -109,7 +111,7 @@ class Configurations:
             elif isinstance(found.value, Constant) and isinstance(found.value.value, str):
                 yield found.value.value
 
-    def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[str]:
+    def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[Value]:
         """The names of the classes and functions that a configuration leads to; with ``nested`` those within it, too."""
         for found in self._parts(path, expression):
             if found.value is None:
@@ -132,7 +134,7 @@ class Configurations:
                 )
         return tuple(dict.fromkeys(found))
 
-    def arguments(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+    def arguments(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a class of the project, each as a call that makes it."""
         for path, below, text in self._by_class.get(qualname_of(owner), ()):
             if owner in self.dotted(path_of(owner), text):
@@ -156,7 +158,7 @@ class Configurations:
             self._calls[text] = Call(0, 0, Ref(0, 0, (text,), (), 0), (), 0)
         return self._calls[text]
 
-    def dotted(self, path: str, text: str) -> Iterator[str]:
+    def dotted(self, path: str, text: str) -> Iterator[Value]:
         """What a dotted text names, where Python would find it from a file, or from the root of the project."""
         if "." in text and all(part.isidentifier() for part in text.split(".")):
             found = [name for at in (path, "") for name in self._names.modules.resolve(at, text)]
@@ -164,7 +166,7 @@ class Configurations:
             for name in inside or found[:1]:
                 yield from self._names.follow(name, ())
 
-    def _named_in(self, path: str, value: Expression, nested: bool) -> Iterator[str]:
+    def _named_in(self, path: str, value: Expression, nested: bool) -> Iterator[Value]:
         for key, item in _items(value):
             if key in CLASS_KEYS and isinstance(item, Constant) and isinstance(item.value, str):
                 yield from self.dotted(path, item.value)

@@ -15,6 +15,9 @@ from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import MemoTable, with_tuples
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
     class_below,
     class_of,
     in_project,
@@ -45,11 +48,11 @@ class AddressTaken:
             for word in names.modules.summary(path).values:
                 self._paths.setdefault(word, []).append(path)
 
-    def any(self, name: str, function: Function, words: list[str], *, count_stored: bool) -> bool:
+    def any(self, name: Symbol, function: Function, words: list[str], *, count_stored: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``count_stored`` includes storing it in an attribute."""
         return self._known.of((name, count_stored), lambda: self._any(name, function, words, count_stored))
 
-    def _any(self, name: str, function: Function, words: list[str], count_stored: bool) -> bool:
+    def _any(self, name: Symbol, function: Function, words: list[str], count_stored: bool) -> bool:
         return any(
             self._is_value(word, name, function, count_stored)
             for word in words
@@ -68,7 +71,7 @@ class AddressTaken:
         self._known.invalidate(changed)
         self._named.invalidate(changed)
 
-    def names(self, name: str) -> bool:
+    def names(self, name: Symbol) -> bool:
         """Whether the last word of a function is named as a value anywhere; a lambda is a value by itself."""
         word = simple_name(name)
         return self.has(word) or is_lambda(name)
@@ -85,7 +88,7 @@ class AddressTaken:
         self._names.modules.reads.record_word("values", word)
         return self._paths.get(word, ())
 
-    def _is_value(self, word: str, name: str, function: Function, count_stored: bool) -> bool:
+    def _is_value(self, word: str, name: Symbol, function: Function, count_stored: bool) -> bool:
         return any(
             self._may_be(path, each, name, function)
             for path in self._having(word)
@@ -97,7 +100,7 @@ class AddressTaken:
             (path, count_stored), lambda: _value_references(self._names.modules.files[path], count_stored)
         )
 
-    def _may_be(self, path: str, each: Ref, name: str, function: Function) -> bool:
+    def _may_be(self, path: str, each: Ref, name: Symbol, function: Function) -> bool:
         """Whether a reference may be to a function; to a method, unless the object is known to be of an unrelated class."""
         if not function.owner or not each.path:
             return name in self._names.names(path, each)
@@ -105,7 +108,7 @@ class AddressTaken:
         of = [class_below(class_of(one)) for one in self._names.receiver(path, each)]
         return not of or not all(self._names.classes(one) and not self._related(one, owner) for one in of)
 
-    def _related(self, one: str, other: str) -> bool:
+    def _related(self, one: Value, other: Symbol) -> bool:
         return other in self._names.ancestry(one) or one in self._names.ancestry(other)
 
 
@@ -232,7 +235,7 @@ class CallTargetTable:
         )
 
 
-def encode_target(target: str, number: int) -> str:
+def encode_target(target: Symbol, number: int) -> str:
     """A function that call ``number`` runs, as a text of the solver's sets."""
     return f"{target} {number:020}"
 
@@ -294,7 +297,7 @@ class HigherOrderCalls:
                 if _is_call_of(call, root):
                     yield from (encode_target(target, number) for target in targets)
 
-    def _passed(self, path: str, root: str) -> Iterator[str]:
+    def _passed(self, path: str, root: Root) -> Iterator[Symbol]:
         """The functions, and the constructors of the classes, that are passed for a parameter where it is called by name."""
         found = self._names.parameter(path + root)
         if found is None or self._names.assigned(path + root):
@@ -306,7 +309,7 @@ class HigherOrderCalls:
             elif param.default is not None:
                 yield from self._callable(path, param.default)
 
-    def _callable(self, path: str, given: Expression) -> Iterator[str]:
+    def _callable(self, path: str, given: Expression) -> Iterator[Symbol]:
         if self._is_partial(path, given):
             return
         for name in self._names.names(path, given):

@@ -17,6 +17,9 @@ from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
     in_project,
     is_own,
     is_unresolved,
@@ -165,13 +168,13 @@ class ImportResolver:
                         found.setdefault(last, set()).add(word)
         return found
 
-    def resolve(self, path: str, name: str) -> tuple[str, ...]:
+    def resolve(self, path: str, name: Root) -> tuple[Value, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
         if is_own(name):
             return (path + name,)
         return self._memo.solve((path, name), lambda: self._resolve(path, name))
 
-    def _resolve(self, path: str, name: str) -> Iterator[str]:
+    def _resolve(self, path: str, name: Root) -> Iterator[Value]:
         if is_unresolved(name):
             yield from self._from_stars(path, simple_name(name))
         elif name[0] == ".":
@@ -187,7 +190,7 @@ class ImportResolver:
             else:
                 yield from self._beside(folder, parts) or (name,)
 
-    def _hidden(self, home: str, parts: list[str]) -> tuple[str, ...]:
+    def _hidden(self, home: str, parts: list[str]) -> tuple[Value, ...]:
         """A name of a package from outside, where a folder of the project without ``__init__.py`` has the package's name, but no such
         module: Python finds the package first.
         """
@@ -198,7 +201,7 @@ class ImportResolver:
             else ()
         )
 
-    def is_outside(self, path: str, name: str) -> bool:
+    def is_outside(self, path: str, name: Root) -> bool:
         """Whether a dotted name leads out of the project."""
         known = self._outside.get((path, name))
         if known is None:
@@ -208,7 +211,7 @@ class ImportResolver:
                 self._outside[path, name] = known
         return known
 
-    def _beside(self, folder: str, parts: list[str]) -> tuple[str, ...]:
+    def _beside(self, folder: str, parts: list[str]) -> tuple[Value, ...]:
         """The names that a name stands for in the folder of a file, where Python looks there; see ``ModuleTree.beside``."""
         return tuple(self._walk(folder, parts)) if self._tree.beside(folder, parts[0]) else ()
 
@@ -289,7 +292,7 @@ class ImportResolver:
             if file is not None:
                 yield file
 
-    def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
+    def attribute(self, path: str, word: str) -> tuple[Value, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""
         names = self._exported(path).get(word, ())
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
@@ -298,7 +301,7 @@ class ImportResolver:
             found = (self._over(path, submodule, word) or (module_symbol(submodule),)) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
 
-    def _over(self, path: str, submodule: str, word: str) -> tuple[str, ...]:
+    def _over(self, path: str, submodule: str, word: str) -> tuple[Value, ...]:
         """The names that a package has under the word of a submodule: a star import loads ``net``, then binds its ``net``."""
         loads = (file for _, file in self._stars_of(path))
         return self._from_star(submodule, word) if submodule in loads else ()
@@ -318,7 +321,7 @@ class ImportResolver:
             self._exports[path] = dict(self.files[path].exports)
         return self._exports[path]
 
-    def _from_stars(self, path: str, word: str) -> Iterator[str]:
+    def _from_stars(self, path: str, word: str) -> Iterator[Value]:
         if word.startswith("_"):
             return
         for star, file in self._stars_with(path, word):
@@ -373,10 +376,10 @@ class ImportResolver:
             found.setdefault(folder, []).append(word)
         return found
 
-    def _from_star(self, file: str, word: str) -> tuple[str, ...]:
+    def _from_star(self, file: str, word: str) -> tuple[Value, ...]:
         return self._memo.solve((file, f"*{word}"), lambda: self.attribute(file, word) or ())
 
-    def _walk(self, folder: str, parts: list[str]) -> Iterator[str]:
+    def _walk(self, folder: str, parts: list[str]) -> Iterator[Value]:
         """Follow dotted parts from a folder: modules first, as ``from a.b import`` does; the last may be an attribute."""
         file = self._stems.get(folder)
         for index, part in enumerate(parts):
@@ -393,7 +396,7 @@ class ImportResolver:
         if file:
             yield module_symbol(file)
 
-    def _attributes(self, name: str, parts: list[str]) -> Iterator[str]:
+    def _attributes(self, name: Symbol, parts: list[str]) -> Iterator[Value]:
         """Follow the first part as an attribute of a module; the rest stays on the name, for ``Names``."""
         file = path_of(name)
         for found in self.attribute(file, parts[0]) or ():

@@ -33,6 +33,9 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
     class_of,
     element_value,
     in_project,
@@ -157,7 +160,7 @@ class Names(ObjectSources):
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
-    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for, sorted."""
         kind = type(expression)
         if kind in _WITHOUT_NAMES:
@@ -175,7 +178,7 @@ class Names(ObjectSources):
         # Equal references stand for the same, wherever they are in the file.
         return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
 
-    def _names(self, path: str, expression: Expression) -> Iterable[str]:
+    def _names(self, path: str, expression: Expression) -> Iterable[Value]:
         self.modules.reads.record_read(path)  # the key is an identity in this file
         match expression:
             case Ref(roots=roots, path=words):
@@ -194,17 +197,17 @@ class Names(ObjectSources):
                 return (path + function,)
         return ()
 
-    def names_of(self, path: str, reference: Ref) -> tuple[str, ...]:
+    def names_of(self, path: str, reference: Ref) -> tuple[Value, ...]:
         """``names`` of a reference that the caller constructed; its identity must not become a memo key."""
         return tuple(sorted(set(self._names(path, reference))))
 
-    def _referred(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> list[str]:
+    def _referred(self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]) -> list[Value]:
         self.modules.reads.record_read(path)
         return [
             found for root in roots for name in self.modules.resolve(path, root) for found in self.follow(name, words)
         ]
 
-    def receiver(self, path: str, func: Expression) -> Iterator[str]:
+    def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of the method ``func``; for a function of a module, the module."""
         match func:
             case Ref(roots=roots, path=words) if words:
@@ -216,21 +219,21 @@ class Names(ObjectSources):
 
     # --- variables and attributes ------------------------------------------------------------------------------------
 
-    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    def follow(self, name: Value, words: tuple[str, ...]) -> tuple[Value, ...]:
         """The names that a chain of attributes of a name may stand for."""
         found = self._points_to(name)
         for word in words:
             found = tuple(sorted({target for each in found for target in self._attribute(each, word)}))
         return found
 
-    def _points_to(self, name: str) -> tuple[str, ...]:
+    def _points_to(self, name: Value) -> tuple[Value, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
         path, colon, rest = split_name(name)
         if not colon or not rest or not is_definition(name) or self._definitions.defines(name):
             return (name,)
         return self._memo.solve(name, lambda: self._variable(path, name))
 
-    def _variable(self, path: str, name: str) -> Iterator[str]:
+    def _variable(self, path: str, name: Symbol) -> Iterator[Value]:
         parameter, assigned = self._definitions.parameter(name), self._definitions.assigned(name)
         if parameter:
             yield from self._parameter(path, *parameter)
@@ -246,13 +249,13 @@ class Names(ObjectSources):
         if parameter is None and assigned is None:
             yield from self._dangling(name)
 
-    def _dangling(self, name: str) -> Iterator[str]:
+    def _dangling(self, name: Symbol) -> Iterator[Value]:
         """``a.py:x.y.z`` as an import left it: resolve the longest known prefix, then attributes."""
         head, tail = split_last(name)
         if head and not is_local(tail) and split_name(head)[2]:
             yield from self.follow(head, (tail,))
 
-    def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
+    def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[Value]:
         if position == 0 and takes_receiver(function) and not param.kind.startswith("*"):
             yield f"{path}{function.owner}" if is_classmethod(function) else instance_value(f"{path}{function.owner}")
             return
@@ -261,7 +264,7 @@ class Names(ObjectSources):
         if param.default is not None:
             yield from self.names(path, param.default)
 
-    def _annotated(self, path: str, annotation: Expression) -> Iterator[str]:
+    def _annotated(self, path: str, annotation: Expression) -> Iterator[Value]:
         """Instances of the classes that an annotation names, including the members of a union or ``Optional``."""
         match annotation:
             case Operation(op="|", operands=operands):
@@ -276,7 +279,7 @@ class Names(ObjectSources):
                     if not is_object(name) and not self.functions(name):
                         yield instance_value(name)
 
-    def _attribute(self, name: str, word: str) -> tuple[str, ...]:
+    def _attribute(self, name: Value, word: str) -> tuple[Value, ...]:
         path, colon, rest = split_name(name)
         if not colon:
             return (f"{name}.{word}",)
@@ -293,10 +296,10 @@ class Names(ObjectSources):
             return inner or tuple(map(unbound_method, self.methods(name, word)))
         return ()
 
-    def _each_value(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _each_value(self, names: tuple[Value, ...]) -> tuple[Value, ...]:
         return tuple(sorted({value for name in names for value in self._points_to(name)}))
 
-    def _of_instance(self, owner: str, word: str) -> tuple[str, ...]:
+    def _of_instance(self, owner: Value, word: str) -> tuple[Value, ...]:
         """A method, or the values that the class and its bases assign to ``self.word``."""
         if is_super(owner):
             return self.methods(owner, word)
@@ -323,7 +326,7 @@ class Names(ObjectSources):
 
     # --- calls and elements ------------------------------------------------------------------------------------------
 
-    def _results(self, path: str, call: Call) -> Iterator[str]:
+    def _results(self, path: str, call: Call) -> Iterator[Value]:
         """The names that a call may return."""
         match call.func:
             case Ref(path=(*words, "get")) as func if call.args:
@@ -343,7 +346,7 @@ class Names(ObjectSources):
         for name in names:
             yield from self._result(path, call, name)
 
-    def configured(self, path: str, call: Call) -> tuple[str, ...]:
+    def configured(self, path: str, call: Call) -> tuple[Value, ...]:
         """The classes and functions that a call constructs or runs because a configuration or a registry names them."""
         func = call.func
         word = func.path[-1] if type(func) is Ref and func.path else last_identifier(func) if call.args else ""
@@ -354,12 +357,12 @@ class Names(ObjectSources):
             return self._memo.solve(("configured", path, id(call)), lambda: self._find_configured(path, call))
         return ()
 
-    def _find_configured(self, path: str, call: Call) -> Iterator[str]:
+    def _find_configured(self, path: str, call: Call) -> Iterator[Value]:
         yield from self._built(path, call)
         if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
             yield from self._made(path, call, nested=True)
 
-    def _built(self, path: str, call: Call) -> Iterator[str]:
+    def _built(self, path: str, call: Call) -> Iterator[Value]:
         """``REGISTRY.build(config)`` and ``build_from_cfg(config, REGISTRY)``: the entries that a configuration or text names."""
         held: list[Expression] = [arg.value for arg in call.args[1:2]]
         if isinstance(call.func, Ref) and call.func.path:
@@ -371,14 +374,14 @@ class Names(ObjectSources):
                     words = self.configurations.keys_of(path, given) or self._texts(path, given)
                     yield from self.registry.entries(name, words)
 
-    def _made(self, path: str, call: Call, *, nested: bool) -> Iterator[str]:
+    def _made(self, path: str, call: Call, *, nested: bool) -> Iterator[Value]:
         self.modules.reads.record_read(path)
         given = call.args[0].value
         yield from self.configurations.named(path, given, nested=nested)
         for text in self._texts(path, given):
             yield from self.configurations.dotted(path, text)
 
-    def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
+    def _result(self, path: str, call: Call, name: Value) -> Iterator[Value]:
         """The names that a call may return where the callee has this name."""
         if name in MAKERS and call.args and (made := [*self._made(path, call, nested=False)]):
             for each in made:
@@ -402,7 +405,7 @@ class Names(ObjectSources):
             for method in self.call_methods(name):
                 yield from self.returns(method)
 
-    def _returned_to(self, path: str, call: Call, name: str) -> Iterable[str]:
+    def _returned_to(self, path: str, call: Call, name: Symbol) -> Iterable[Value]:
         """The names that a function returns; an inherited method that returns ``self`` returns an object of the receiver's class."""
         found, owner = self.returns(name), qualifier_of(name)
         own = instance_value(owner)
@@ -412,17 +415,17 @@ class Names(ObjectSources):
         objects = [each if is_instance(each) else instance_value(each) for each in receivers]
         return [*(each for each in found if each != own), *objects] if objects else found
 
-    def _is_of(self, name: str, owner: str) -> bool:
+    def _is_of(self, name: Value, owner: Symbol) -> bool:
         """Whether a class is another, or inherits from it."""
         return in_project(name) and owner in self.ancestry(name)
 
-    def _called_result(self, name: str) -> Iterable[str]:
+    def _called_result(self, name: Value) -> Iterable[Value]:
         """The names that calling a class or a function gives."""
         if self.functions(name) and not self.is_generator(name):
             return self.returns(name)
         return (instance_value(name),)
 
-    def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
+    def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
         if owners := self.names(path, value):
             return owners
@@ -431,7 +434,7 @@ class Names(ObjectSources):
         few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= _MAX_NAMES
         return tuple(modules) if few else ()
 
-    def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
+    def _looked_up(self, path: str, owners: tuple[Value, ...], key: Expression) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
         choices, names; else everything in the module.
         """
@@ -445,12 +448,12 @@ class Names(ObjectSources):
             elif colon and not rest and not known:
                 yield from self.defined_in(home)
 
-    def _imported(self, path: str, key: Expression) -> Iterator[str]:
+    def _imported(self, path: str, key: Expression) -> Iterator[Value]:
         for word in self._texts(path, key):
             if all(part.isidentifier() for part in word.lstrip(".").split(".")):
                 yield from self.modules.resolve(path, word)
 
-    def _loaded(self, path: str, key: Expression) -> Iterator[str]:
+    def _loaded(self, path: str, key: Expression) -> Iterator[Value]:
         """The modules that ``sys.modules`` has under a key: ``__name__``, ``network.__name__``, a text."""
         match key:
             case Ref(path=(*holder, "__name__")):
@@ -460,14 +463,14 @@ class Names(ObjectSources):
             case _:
                 yield from self._imported(path, key)
 
-    def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
+    def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
         if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
             yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
         elif self.has_namespaces and isinstance(table, Call | Ref):
             yield from self._of_called_namespace(path, table, key)
 
-    def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
+    def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         for each in self.held_calls(path, table):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
@@ -475,7 +478,7 @@ class Names(ObjectSources):
                 case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
                     yield from self._looked_up(path, (module_symbol(path),), key) if self._texts(path, key) else ()
 
-    def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
+    def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[Value]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
         key = index[0] if len(index) == 1 else None
         by_name = key is not None and (self.has_namespaces or (type(value) is Ref and value.path[-1:] == ("__dict__",)))

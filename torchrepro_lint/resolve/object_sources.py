@@ -22,6 +22,8 @@ from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import attribute_unpacking_index
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
     class_of,
     in_project,
     is_element,
@@ -70,7 +72,7 @@ _MAX_STEPS = 60
 _MAX_NAMES = 32
 
 
-def is_abstract(name: str) -> bool:
+def is_abstract(name: Value) -> bool:
     """Whether a name is an object of a class that says nothing of what a call runs, or a method that its subclass has."""
     made, called, rest = split_call(name)
     if not called or made not in _ABSTRACT or passes_call(rest):
@@ -96,14 +98,14 @@ class ObjectSources(Values):
         """The objects that an expression of a file may be; for a method ``net.encode`` the functions."""
         return _objects(self._known_objects(path, expression))
 
-    def attribute_objects(self, owner: str, words: tuple[str, ...]) -> Objects:
+    def attribute_objects(self, owner: Symbol, words: tuple[str, ...]) -> Objects:
         """The same for a chain of attributes of an object of a class: ``self.model.forward`` in a method of it."""
         found = self._memo.solve(
             ("attribute objects", owner, words[0]), lambda: self._follow(self._of_class_attribute(owner, words[0]))
         )
         return _objects(found if len(words) == 1 else self._followed(found, words[1:]))
 
-    def _known_objects(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def _known_objects(self, path: str, expression: Expression) -> tuple[Value, ...]:
         what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
         return self._memo.solve(("objects", path, what), lambda: self._follow([(path, expression)]))
 
@@ -127,7 +129,7 @@ class ObjectSources(Values):
                 return {_UNKNOWN}
         return found
 
-    def _stands_for(self, path: str, value: Expression) -> Iterator[str]:
+    def _stands_for(self, path: str, value: Expression) -> Iterator[Value]:
         """The names of a value that is followed no further; for ``net.encode`` by the objects that ``net`` may be."""
         holder, word = _parted(value)
         owners = self._known_objects(path, holder) if holder is not None else ()
@@ -138,7 +140,7 @@ class ObjectSources(Values):
             if not names or any(map(is_abstract, names)):
                 yield _UNKNOWN
 
-    def _followed(self, owners: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
+    def _followed(self, owners: tuple[Value, ...], words: tuple[str, ...]) -> tuple[Value, ...]:
         """The names that a chain of attributes of objects may stand for."""
         known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
         found = {name for each in known for name in self.follow(each, words)}
@@ -225,7 +227,7 @@ class ObjectSources(Values):
                 found += [(path_of(name), one) for name in targets for how, one in self.assigned(name) if how == "="]
         return [(path, holder)] if inner and word in _INNER and not found else found
 
-    def _of_class_attribute(self, owner: str, word: str) -> _Sources:
+    def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
         """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
         found = [*self.attribute_values(owner, word), *passed_for_field(self, owner, word)]
         for each in self.ancestry(owner):
@@ -257,14 +259,14 @@ class ObjectSources(Values):
                 found += returned
         return found
 
-    def _handed_back(self, call: Call, name: str) -> Expression | None:
+    def _handed_back(self, call: Call, name: Value) -> Expression | None:
         """The argument that a call returns, itself or in a wrapper; see ``catalogue.module_wrappers``."""
         if name in _TRANSPARENT or self._only_wraps(name):
             return call.args[0].value
         wrapper = module_wrapper(name) if not in_project(name) else None
         return wrapped_module(wrapper, call) if wrapper is not None else None
 
-    def _only_wraps(self, name: str) -> bool:
+    def _only_wraps(self, name: Symbol) -> bool:
         """Whether a class of the project only inherits how it runs a module from a wrapper of modules."""
         if not self.classes(name) or not any(
             not in_project(each) and module_wrapper(each) for each in self.ancestry(name)
@@ -272,7 +274,7 @@ class ObjectSources(Values):
             return False
         return not self.call_methods(name)
 
-    def factories(self, path: str, called: Expression) -> tuple[str, ...]:
+    def factories(self, path: str, called: Expression) -> tuple[Value, ...]:
         """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""
         found: set[str] = set()
         looks_up = self.has_namespaces and not isinstance(called, Attribute)
@@ -292,7 +294,7 @@ class ObjectSources(Values):
             for root in value.roots:
                 yield from (made for how, made in self.assigned(path + root) if how == "=" and isinstance(made, Call))
 
-    def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
+    def names_from_callers(self, path: str, reference: Ref) -> tuple[Value, ...]:
         """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
         found: set[str] = set()
         for file, value in self.values(path, reference._replace(path=())):
@@ -309,7 +311,7 @@ class ObjectSources(Values):
             found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))
 
-    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
+    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
         holder = reference._replace(path=())
         for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):

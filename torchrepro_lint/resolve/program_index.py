@@ -29,7 +29,16 @@ from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
-from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, is_module, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
+    class_of,
+    in_project,
+    is_instance,
+    is_module,
+    path_of,
+    simple_name,
+)
 from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
 if TYPE_CHECKING:
@@ -57,7 +66,7 @@ class UnresolvedCall(FrozenRecord, frozen=True):
     event: Event
 
 
-def entered_functions(names: Names, name: str, kind: str) -> Iterator[str]:
+def entered_functions(names: Names, name: Value, kind: str) -> Iterator[Symbol]:
     """Call targets: the functions of the project that calling, iterating, indexing or entering a value of the project runs."""
     if kind == "call" and names.functions(name):
         yield from _wrappers(names, name)
@@ -73,7 +82,7 @@ def entered_functions(names: Names, name: str, kind: str) -> Iterator[str]:
         yield from _methods(names, class_of(name), words)
 
 
-def _wrappers(names: Names, name: str) -> Iterator[str]:
+def _wrappers(names: Names, name: Symbol) -> Iterator[Symbol]:
     """The wrappers that decorators of the project put in a function's place: what ``decorate`` or ``factory(7)`` returns."""
     path = path_of(name)
     for function in names.functions(name):
@@ -83,7 +92,7 @@ def _wrappers(names: Names, name: str) -> Iterator[str]:
                     yield from (each for each in names.returns(target) if names.functions(each) and each != name)
 
 
-def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
+def _methods(names: Names, owner: Symbol, words: tuple[str, ...]) -> Iterator[Symbol]:
     for word in words:
         yield from (target for target in names.methods(owner, word) if names.functions(target))
 
@@ -252,7 +261,7 @@ class ProgramIndex:
         self._hold_edges = SingleEntryMemo(hold_edges)
         self._called_by_place: dict[str, dict[tuple[int, int], UnresolvedCall]] = {}
 
-    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for; see ``Names``."""
         return self.resolver.names(path, expression)
 
@@ -331,7 +340,7 @@ class ProgramIndex:
         )
         return database.all_calls
 
-    def sites_of(self, name: str) -> tuple[tuple[str, CallSite], ...]:
+    def sites_of(self, name: Symbol) -> tuple[tuple[str, CallSite], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
         naming = self.all_calls.files_calling(name)
         return tuple((path, site) for path in naming for site in self.calls(path) if name in site.names)

@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import Symbol, Value, enclosing_function, in_project, path_of, simple_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import NameResolution
@@ -38,11 +38,11 @@ class Registries:
         # By file: by which function, under which key, and the name.
         self.decorated: MemoTable[str, tuple[tuple[str, str, str], ...]] = MemoTable(names.modules.reads)
 
-    def fills(self, table: str) -> bool:
+    def fills(self, table: Symbol) -> bool:
         """Whether a variable is a registry."""
         return table in self._fillers or (not self._names.in_isolation and table in self._decorated)
 
-    def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
+    def entries(self, table: Symbol, words: tuple[str, ...]) -> Iterator[Value]:
         """The functions and classes in a registry (a variable's name): those under ``words``, else all."""
         if self._names.in_isolation:
             return
@@ -158,7 +158,7 @@ def is_decorated_function(names: NameResolution, path: str, called: Ref) -> bool
     )
 
 
-def _is_decorator(names: NameResolution, function: str) -> bool:
+def _is_decorator(names: NameResolution, function: Symbol) -> bool:
     """Whether definitions of the project are decorated with a function, or with what a function around it returns."""
     outer = enclosing_function(function)
     named = {each: simple_name(each) for each in (function, outer) if each}
@@ -171,12 +171,12 @@ def _is_decorator(names: NameResolution, function: str) -> bool:
     return False
 
 
-def dataclass_fields(names: NameResolution, owner: str) -> list[str]:
+def dataclass_fields(names: NameResolution, owner: Symbol) -> list[Symbol]:
     """The fields of a dataclass as variables (``a.py:Options.rows``), those of its bases first; none for other classes."""
     return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]
 
 
-def _own(names: NameResolution, owner: str) -> Iterator[str]:
+def _own(names: NameResolution, owner: Value) -> Iterator[Symbol]:
     for definition in names.classes(owner):
         path = path_of(owner)
         decorated = (name for each in definition.decorators for name in names.names(path, each))
@@ -197,7 +197,7 @@ def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
     )
 
 
-def passed_for_field(names: NameResolution, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+def passed_for_field(names: NameResolution, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
     """The arguments for a dataclass field of the calls that construct the class, each with the calling file."""
     words = list(dict.fromkeys(map(simple_name, dataclass_fields(names, owner))))
     if word not in words or any(map(in_project, names.methods(owner, "__init__"))):

@@ -33,6 +33,9 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
     class_of,
     enclosing_function,
     in_project,
@@ -66,15 +69,15 @@ class Values(ClassHierarchy):
         self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = MemoTable(modules.reads)
 
     @abstractmethod
-    def receiver(self, path: str, func: Expression) -> Iterator[str]:
+    def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of the method ``func``; for a function of a module, the module."""
 
     @abstractmethod
-    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    def follow(self, name: Value, words: tuple[str, ...]) -> tuple[Value, ...]:
         """The names that a chain of attributes of a name may stand for."""
 
     @abstractmethod
-    def _points_to(self, name: str) -> tuple[str, ...]:
+    def _points_to(self, name: Value) -> tuple[Value, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
 
     def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
@@ -132,7 +135,7 @@ class Values(ClassHierarchy):
             if in_project(name) and not self.is_generator(name):
                 yield from ((path_of(name), value) for value in self.return_expressions(name))
 
-    def _values_of(self, path: str, root: str, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
+    def _values_of(self, path: str, root: Root, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
         for name in self.modules.resolve(path, root):
             file, colon, rest = split_name(name)
             if not colon:
@@ -149,7 +152,7 @@ class Values(ClassHierarchy):
                 for owner in project_classes(self._points_to(name)):
                     yield from self.attribute_values(owner, words[0])
 
-    def passed(self, name: str) -> list[tuple[str, Expression]]:
+    def passed(self, name: Symbol) -> list[tuple[str, Expression]]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
         found = self.parameter(name)
         return list(self._passed(path_of(name), *found)) if found is not None else []
@@ -187,11 +190,11 @@ class Values(ClassHierarchy):
         with self.modules.reads.untracked():
             return CallGraph(self, self.events, self._memo)
 
-    def returns(self, name: str) -> tuple[str, ...]:
+    def returns(self, name: Symbol) -> tuple[Value, ...]:
         """The names that a function of the project may return; a generator's elements have none."""
         return self._memo.solve(("returns", name), lambda: self._returned(name))
 
-    def _returned(self, name: str) -> Iterator[str]:
+    def _returned(self, name: Symbol) -> Iterator[Value]:
         path = path_of(name)
         if not self.is_generator(name):
             for value in self.return_expressions(name):
@@ -205,7 +208,7 @@ class Values(ClassHierarchy):
             if isinstance(found, Collection):
                 yield file, found
 
-    def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[str]:
+    def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
         """The elements of a display of a file under an index, which is an expression of ``home``."""
         key = index.value if isinstance(index, Constant) else None
         if display.kind != "dict":
@@ -223,7 +226,7 @@ class Values(ClassHierarchy):
         for item in items:
             yield from self.names(path, item)
 
-    def _of_row(self, path: str, name: str, value: Subscript) -> list[tuple[str, Expression]]:
+    def _of_row(self, path: str, name: Symbol, value: Subscript) -> list[tuple[str, Expression]]:
         """The elements that a variable gets when rows of a table are destructured: ``config, net = KINDS[args.kind]``."""
         place = self._place(path, name[len(path) :], value)
         if place is None or len(value.indices) != 1:
@@ -239,13 +242,13 @@ class Values(ClassHierarchy):
                 found += [(file, item)] if item is not None else []
         return found
 
-    def _place(self, path: str, root: str, value: Expression) -> int | None:
+    def _place(self, path: str, root: Root, value: Expression) -> int | None:
         """The position of a variable where a value is destructured."""
         functions = self.functions(path + enclosing_function(root))
         bodies = [each.body for each in functions] or [self.modules.files[path].body]
         return next((at for body in bodies if (at := unpacking_index(body, root, value)) is not None), None)
 
-    def destructured_names(self, path: str, value: Expression) -> tuple[str, ...]:
+    def destructured_names(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
         roots = value.roots if isinstance(value, Ref) and not value.path else ()
         found: set[str] = set()
@@ -256,7 +259,7 @@ class Values(ClassHierarchy):
                 found.update(self._memo.solve(("apart", path, root), lambda r=root, v=values: self._parts(path, r, v)))  # type: ignore[misc]
         return tuple(sorted(found))
 
-    def _parts(self, path: str, root: str, values: Iterable[Call]) -> Iterator[str]:
+    def _parts(self, path: str, root: Root, values: Iterable[Call]) -> Iterator[Value]:
         for value in values:
             if not any(self.functions(name) for name in self.names(path, value.func)):
                 continue
@@ -267,13 +270,13 @@ class Values(ClassHierarchy):
                     names = self.names(file, item) if item is not None else ()
                     yield from (each for each in names if in_project(each) and self.classes(class_of(each)))
 
-    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[str]:
+    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
         """The entries of a registry of the project, under a key where that is known."""
         for name in self._registries(path, value):
             if self.registry.fills(name):
                 yield from self.registry.entries(name, () if key is None else self._texts(path, key))
 
-    def _registries(self, path: str, value: Expression) -> Iterator[str]:
+    def _registries(self, path: str, value: Expression) -> Iterator[Symbol]:
         """The variables that an expression names, as candidates for registries."""
         if isinstance(value, Ref):
             for root in value.roots:

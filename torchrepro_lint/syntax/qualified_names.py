@@ -27,7 +27,8 @@ from torchrepro_lint.source.patterns import lazy_pattern
 Symbol: TypeAlias = str
 # A name before linking: relative to its file where the file defines it.
 Root: TypeAlias = str
-# What an expression may be: a symbol or an outside name, an instance or an element of one, or an attribute of an outside object.
+# What an expression may stand for (points-to): a symbol or an outside name, an instance or an element of one, or an attribute of an
+# outside object. Type inference has its own ``AbstractValue``.
 Value: TypeAlias = str
 
 # The module as a root in its file.
