@@ -19,7 +19,7 @@ from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import split_name
 
 
 class Place(NamedTuple):

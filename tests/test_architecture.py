@@ -104,6 +104,41 @@ def test_each_package_names_public_functions_that_are_there() -> None:
     assert listed > 80
 
 
+def test_only_one_module_takes_names_apart() -> None:
+    found = [
+        f"{name}:{node.lineno}"
+        for name, path in modules().items()
+        if name != "torchrepro_lint.syntax.qualified_names"
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.expr) and takes_name_apart(node)
+    ]
+    # What a user writes on the command line.
+    assert [each for each in found if not each.startswith("torchrepro_lint.catalogue.release_history:")] == []
+    written = (
+        '":" in name',
+        'name.endswith("()")',
+        'name.removesuffix("()")',
+        'f"{name}.<locals>.x"',
+        'name.endswith(("()",))',
+    )
+    assert all(any(map(takes_name_apart, ast.walk(ast.parse(each)))) for each in written)
+
+
+def takes_name_apart(node: ast.AST) -> bool:
+    """Whether a node asks by the characters of a qualified name what it is, or puts one together."""
+    match node:
+        case ast.Compare(
+            left=ast.Constant(value=":" | "()" | "[]" | "<locals>" | ".<locals>."), ops=[ast.In() | ast.NotIn()]
+        ):
+            return True
+        case ast.Call(func=ast.Attribute(attr="endswith" | "removesuffix" | "partition" | "rpartition"), args=[arg]):
+            parts = arg.elts if isinstance(arg, ast.Tuple) else [arg]
+            return any(isinstance(each, ast.Constant) and each.value in ("()", "[]", "().") for each in parts)
+        case ast.JoinedStr(values=parts):
+            return any(isinstance(each, ast.Constant) and "<locals>" in str(each.value) for each in parts)
+    return False
+
+
 def defined(path: Path) -> frozenset[str]:
     """The names that the top level of a module defines."""
     found: set[str] = set()

@@ -4,7 +4,7 @@
 - ``alternatives_for``, ``third_party_operations``, ``frameworks``, ``error_names``, ``signatures`` of ``catalogue``: tables for all releases
 - ``canonical``, ``seeding_identifiers``, ``worker_seeding_identifiers`` of ``catalogue``: public names; identifiers that call seeders
 - ``OperationRow``, ``Condition``, ``Signature``, ``Consumer``, ``Seeder``, ``FrameworkModel`` of ``rows``: the records of the tables
-- ``FAMILIES``, ``CUBLAS_VARIABLE``, ``CUBLAS_VALUES``, ``without_calls`` of ``rows``: RNG families, cuBLAS workspaces, names without calls
+- ``FAMILIES``, ``CUBLAS_VARIABLE``, ``CUBLAS_VALUES`` of ``rows``: RNG families, cuBLAS workspaces
 - ``argument_reader``, ``literal_value`` of ``conditions``: the argument binding of a call; the constant that an expression is
 - ``evaluate``, ``applicable_rows``, ``refuted``, ``Truth`` of ``conditions``: whether conditions and rows hold for a call
 - ``module_wrapper``, ``is_fluent`` of ``module_wrappers``: the calls that return a module they were given

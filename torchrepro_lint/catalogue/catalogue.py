@@ -29,6 +29,7 @@ from torchrepro_lint.catalogue.rows import (
 )
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.qualified_names import top_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -440,4 +441,4 @@ _TABLES = (
 def described_packages() -> frozenset[str]:
     """The top-level packages of which some table of the catalogue says what they do."""
     rows = (row for file, key in _TABLES for row in read_table(file)[key])
-    return frozenset(name.partition(".")[0] for row in rows for name in row.get("packages", row["names"]))
+    return frozenset(top_package(name) for row in rows for name in row.get("packages", row["names"]))

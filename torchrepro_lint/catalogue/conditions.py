@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.qualified_names import split_last
 
 ArgumentReader: TypeAlias = Callable[[str], Expression | None]
 
@@ -218,7 +219,7 @@ def _dtype_class(expression: Expression) -> LiteralValue:
     """The class of a literal dtype: ``torch.long`` is ``integer``."""
     if not isinstance(expression, Ref) or len(expression.roots) != 1:
         return UNKNOWN_VALUE
-    module, _, name = ".".join((*expression.roots, *expression.path)).rpartition(".")
+    module, name = split_last(".".join((*expression.roots, *expression.path)))
     return _DTYPES.get(name, UNKNOWN_VALUE) if module in ("torch", "numpy") else UNKNOWN_VALUE
 
 

@@ -10,16 +10,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions, admits_release_from
-from torchrepro_lint.catalogue.rows import (
-    Condition,
-    NameIndex,
-    Signature,
-    Table,
-    read_conditions,
-    read_signature,
-    without_calls,
-)
+from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_conditions, read_signature
 from torchrepro_lint.source.files import read_table
+from torchrepro_lint.syntax.qualified_names import in_project, top_package, without_calls
 
 
 class LibraryGenerator(NamedTuple):
@@ -62,7 +55,7 @@ class LibraryGenerator(NamedTuple):
 
 def library_generators(name: str, known: LibraryVersions = ()) -> tuple[LibraryGenerator, ...]:
     """The rows of a callable by its absolute name; ``known`` are the required versions of libraries."""
-    if ":" in name or name.partition(".")[0] not in _roots():
+    if in_project(name) or top_package(name) not in _roots():
         return ()
     return tuple(row for row in generators().of(without_calls(name)) if _applies_to(row, known))
 
@@ -82,9 +75,7 @@ def versioned_generators() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _roots() -> frozenset[str]:
     """The top-level packages of all names."""
-    return frozenset(
-        each.partition(".")[0] for table in _tables() for each in table.get("packages", ()) or table["names"]
-    )
+    return frozenset(top_package(each) for table in _tables() for each in table.get("packages", ()) or table["names"])
 
 
 def _tables() -> list[Table]:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchrepro_lint.catalogue.rows import NameIndex, Signature, Table, read_signature, without_calls
+from torchrepro_lint.catalogue.rows import NameIndex, Signature, Table, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.syntax.nodes import Call, Expression
+from torchrepro_lint.syntax.qualified_names import passes_call, simple_name, without_calls
 
 # Methods that return the object they are called on, whatever its class.
 FLUENT_METHODS = frozenset(
@@ -62,7 +63,7 @@ def module_wrapper(name: str) -> ModuleWrapper | None:
 
 def is_fluent(name: str) -> bool:
     """Whether a method from outside (``torch.nn.Module().to``) returns the object that it is called on."""
-    return "()" in name and (name.rpartition(".")[2] in FLUENT_METHODS or name in _OF_MODULES)
+    return passes_call(name) and (simple_name(name) in FLUENT_METHODS or name in _OF_MODULES)
 
 
 def wrapped_module(wrapper: ModuleWrapper, call: Call) -> Expression | None:

@@ -17,6 +17,7 @@ from torchrepro_lint.catalogue.catalogue import alternatives_for, canonical, err
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
+from torchrepro_lint.syntax.qualified_names import last_word
 
 _SHORT = (
     ("F.", "torch.nn.functional."),
@@ -44,8 +45,8 @@ def near_names(wanted: str, names: Iterable[str]) -> str:
     """Up to three names whose last words are similar; empty if none is."""
     last = {}
     for name in sorted(names, reverse=True):
-        last[name.rpartition(".")[2].lower()] = name
-    close = difflib.get_close_matches(wanted.rpartition(".")[2].lower(), last, 3, cutoff=0.6)
+        last[last_word(name).lower()] = name
+    close = difflib.get_close_matches(last_word(wanted).lower(), last, 3, cutoff=0.6)
     return " or ".join(last[word] for word in close)
 
 

@@ -13,7 +13,8 @@ from functools import cached_property
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
+from torchrepro_lint.source.patterns import wildcard_expression
+from torchrepro_lint.syntax.qualified_names import last_word, top_package
 
 
 class Family(NamedTuple):
@@ -219,17 +220,7 @@ def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
 
 
 _Entry = TypeVar("_Entry")
-_RESULT = lazy_pattern(r"\(\)(\[\])*\.")
 Table: TypeAlias = dict[str, Any]
-
-
-def without_calls(name: str) -> str:
-    """A dotted name without calls and subscripts, as the tables name methods of instances: ``a.b.f`` for ``a.b()[].f``.
-
-    A name that calls a package stays, since no table has it: ``torch().seed`` is not ``torch.seed``.
-    """
-    made, called, _ = name.partition("()")
-    return _RESULT.sub(".", name) if called and "." in made else name
 
 
 class NameIndex(Generic[_Entry]):
@@ -268,7 +259,7 @@ class NameIndex(Generic[_Entry]):
         identifier of the name (the class of a method) occur.
         """
         return frozenset(
-            name.rpartition(".")[2]
+            last_word(name)
             for table in self._tables
             if wanted(table)
             for name in table["names"]
@@ -302,7 +293,7 @@ def _packages_and_words(table: Table, name: str) -> Iterator[tuple[str, str]]:
     """The packages of a name, each with the identifier that any file that uses the name must mention."""
     words = name.split(".")
     word = next((each for each in words if each[:1].isupper()), words[-1])
-    yield from ((each.partition(".")[0], word) for each in table.get("packages", (name,)))
+    yield from ((top_package(each), word) for each in table.get("packages", (name,)))
 
 
 class _RowFactory(Generic[_Entry]):

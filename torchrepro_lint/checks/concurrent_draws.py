@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     span,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance
 from torchrepro_lint.syntax.visitor import expressions, is_none, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.library_models import receiver_of
@@ -110,9 +111,9 @@ def _spawns(context: Context) -> bool:
 
 def _task_starts(context: Context) -> Iterator[TaskStart]:
     for site in context.project.calls(context.path):
-        names = [name for name in site.names if ":" not in name]
+        names = [name for name in site.names if not in_project(name)]
         for name in site.names:
-            if ":" in name:
+            if in_project(name):
                 yield from _of_class(context, site, name)
         if any(_is_start(name, processes) for name in names for processes in (False, True)):
             pool = _pool(context, site.call)
@@ -149,7 +150,7 @@ def _pool(context: Context, call: Call) -> Call | None:
 def _of_pool(context: Context, pool: Call, call: Call) -> list[str]:
     """The names of a method of a pool."""
     word = last_identifier(call.func)
-    return [f"{name}().{word}" for name in context.project.names(context.path, pool.func)]
+    return [f"{instance_value(name)}.{word}" for name in context.project.names(context.path, pool.func)]
 
 
 def _of_class(context: Context, site: CallSite, name: str) -> Iterator[TaskStart]:
@@ -158,7 +159,7 @@ def _of_class(context: Context, site: CallSite, name: str) -> Iterator[TaskStart
         bases = {*context.project.resolver.ancestry(name)}
         for processes, classes in ((False, _THREAD_CLASSES), (True, _PROCESS_CLASSES)):
             if not bases.isdisjoint(classes):
-                run = tuple(each for each in context.project.resolver.methods(name, "run") if ":" in each)
+                run = tuple(filter(in_project, context.project.resolver.methods(name, "run")))
                 yield TaskStart(site, processes, False, run, None)
 
 
@@ -168,15 +169,15 @@ def _functions(context: Context, call: Call, by_method: bool) -> tuple[str, ...]
     named = [arg.value for arg in call.args if arg.keyword in _FUNCTIONS]
     given = named or (plain[:1] if by_method else plain[1:2])
     found = (name for value in given for name in context.project.names(context.path, value))
-    return tuple(each for name in found if ":" in name for each in _bodies(context, name))
+    return tuple(each for name in found if in_project(name) for each in _bodies(context, name))
 
 
 def _bodies(context: Context, name: str) -> Iterator[str]:
     """A function itself, or the method that calling an object runs."""
     if context.project.resolver.functions(name):
         yield name
-    elif name.endswith("()"):
-        yield from (each for each in context.project.resolver.call_methods(name) if ":" in each)
+    elif is_instance(name):
+        yield from filter(in_project, context.project.resolver.call_methods(name))
 
 
 def _is_alone_or_seeded(context: Context, pool: Call) -> bool:
@@ -197,7 +198,7 @@ def _is_alone_or_seeded(context: Context, pool: Call) -> bool:
 def _may_seed(context: Context, function: Expression) -> bool:
     """Whether an initializer seeds something, or is not known."""
     names = context.project.names(context.path, function)
-    return not is_none(function) and (not names or any(":" not in name or _seeds(context, name) for name in names))
+    return not is_none(function) and (not names or any(not in_project(name) or _seeds(context, name) for name in names))
 
 
 def _seeds(context: Context, name: str) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
+from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _call_findings(text: str, write: FlagWrite, call: Call) -> Iterator[Finding]
     if write.names == ("builtins.setattr",):
         message = f"setattr(cudnn, 'benchmark', True) {_CAUSE}; set it to False"
     else:
-        function = display_name(write.names[0]).rpartition(".")[2]
+        function = last_word(display_name(write.names[0]))
         function = f"cudnn.{function}" if function in ("flags", "set_flags") else function
         message = f"{function}(benchmark=True) {_CAUSE}; pass benchmark=False{also}"
     yield Finding(_CODE, span(call), message, fix_switch(text, write, given, "False"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import restores_by_name
 from torchrepro_lint.domain.flags import DEBUG_MODE
-from torchrepro_lint.domain.operations.strict_mode import why_not_strict_in
+from torchrepro_lint.domain.operations.reached_operations import why_not_strict_in
 from torchrepro_lint.domain.operations.verdicts import (
     SET_DETERMINISTIC,
     ModeSwitch,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.domain.rng.identifiers import only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
@@ -22,6 +21,7 @@ from torchrepro_lint.domain.rng.seeders import (
 from torchrepro_lint.domain.rng.system_draws import SYSTEM_DRAWS, data_use
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Assign, Constant, Ref, span
+from torchrepro_lint.syntax.qualified_names import in_project, simple_name, split_method, without_calls
 from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.entry_points import is_test
 
@@ -67,7 +67,7 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] |
 
             message = f"{display_name(name)}() takes its seed from entropy; call manual_seed with a constant"
             return message, fix_own_generator(project, path, site)
-        seeder = context.catalogue.seeder(without_calls(name)) if ":" not in name else None
+        seeder = context.catalogue.seeder(without_calls(name)) if not in_project(name) else None
         if seeder is not None:
             return _catalogued_seeder_fault(context, site, name, seeder) if seeder.families else None
         if name in _SEEDING_METHODS or name in SEEDABLE_GENERATORS:
@@ -76,7 +76,7 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] |
                 from torchrepro_lint.checks.fixes.entropy import fix_value
 
                 return _changing_seed_message(name, source), fix_value(project, path, given, source)
-        if ":" in name:
+        if in_project(name):
             return _forwarded_seed_fault(context, site, name)
     return None
 
@@ -162,7 +162,7 @@ _OTHER_GENERATOR = NoFix("another generator, with other methods, must draw it")
 
 def _library_message(found: UnrepeatableCall) -> str:
     row, name = found.row, found.name
-    label = f"{name.rpartition('.')[2]}() of {row.library}" if "()." in name else display_name(name)
+    label = f"{simple_name(name)}() of {row.library}" if split_method(name)[1] else display_name(name)
     if found.source:
         return _changing_seed_message(label, found.source)
     if not row.argument:

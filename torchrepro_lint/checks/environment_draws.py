@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def may_draw(project: Project, path: str, call: Call, names: Iterable[str]) -> b
     seen: set[int] = set()
     if any(isinstance(value, Call) for _, value in made):
         return any(_value_draws(project, file, value, seen) for file, value in made)
-    owners = [project.resolver.owner(name) for name in names if ":" in name]
+    owners = [project.resolver.owner(name) for name in names if in_project(name)]
     return not owners or any(_class_draws(project, owner) for owner in owners)
 
 
@@ -135,12 +136,12 @@ def _entry_point(project: Project, path: str, entry: Expression | None) -> Itera
 
 
 def _outside(project: Project, owner: str) -> list[str]:
-    return [each for each in project.resolver.ancestry(owner) if ":" not in each]
+    return [each for each in project.resolver.ancestry(owner) if not in_project(each)]
 
 
 def _class_draws(project: Project, owner: str) -> bool:
     """Whether a class of the project, or a base of it, mentions what an environment draws with."""
-    own = [each for each in project.resolver.ancestry(owner) if ":" in each]
+    own = [*filter(in_project, project.resolver.ancestry(owner))]
     return not own or any(
         last_identifier(part) in _DRAWERS or (isinstance(part, Ref) and not _DRAWERS.isdisjoint(part.path))
         for each in own

@@ -9,6 +9,17 @@ from torchrepro_lint.checks.environment_draws import is_environment, may_draw
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Ref, Subscript, span
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    is_instance,
+    is_self,
+    is_super,
+    last_word,
+    project_classes,
+    split_last,
+    split_method,
+)
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import receiver_of, rows_of
 
@@ -84,7 +95,7 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
 
 def _may_call(summary: ModuleSummary) -> bool:
     """Whether a file mentions what resets, seeds or samples, under whatever name it calls it."""
-    imported = (name.rpartition(".")[2] for name in summary.imports)
+    imported = map(last_word, summary.imports)
     return not (
         _CALLED.isdisjoint(summary.calls) and _CALLED.isdisjoint(summary.values) and _CALLED.isdisjoint(imported)
     )
@@ -93,7 +104,7 @@ def _may_call(summary: ModuleSummary) -> bool:
 def _words(trace_event: TraceEvent, call: Call) -> Iterator[str]:
     """The last words by which something is called: as it is written, and as it is resolved."""
     yield last_identifier(call.func)
-    yield from (name.rpartition(".")[2] for name in trace_event.names)
+    yield from map(last_word, trace_event.names)
 
 
 def _seeds_space(trace_event: TraceEvent) -> bool:
@@ -112,8 +123,8 @@ def _message(names: tuple[str, ...]) -> str:
 def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str:
     """``reset`` or ``seed``, called on what may be an environment or wrapper, of a library or of the project."""
     for name in trace_event.names:
-        owner, _, word = name.rpartition(".")
-        if word in _METHODS and ":" not in name and owner.endswith("()") and _makes_environment(owner[:-2]):
+        owner, word = split_last(name)
+        if word in _METHODS and not in_project(name) and is_instance(owner) and _makes_environment(class_of(owner)):
             return word
         if word == "reset" and any(
             is_environment(context.project, each) for each in _classes(context, trace_event, call)
@@ -125,11 +136,10 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
 def _classes(context: Context, trace_event: TraceEvent, call: Call) -> Iterator[str]:
     """The classes of the project that the receiver of a method may have; none for ``super()`` and for ``self``."""
     receiver = receiver_of(call.func)
-    if isinstance(receiver, Ref) and not receiver.path and receiver.roots[0].endswith(".<locals>.self"):
+    if isinstance(receiver, Ref) and not receiver.path and is_self(receiver.roots[0]):
         return
-    for name in context.project.names(trace_event.path, receiver) if receiver is not None else ():
-        if ":" in name and name.endswith("()") and "<super>" not in name:
-            yield name[:-2]
+    names = context.project.names(trace_event.path, receiver) if receiver is not None else ()
+    yield from (each for each in project_classes(names) if not is_super(each))
 
 
 def _makes_environment(name: str) -> bool:
@@ -137,7 +147,8 @@ def _makes_environment(name: str) -> bool:
 
 
 def _is_space(names: tuple[str, ...]) -> bool:
-    return any(":" not in name and "()." in name and _makes_environment(name.partition("().")[0]) for name in names)
+    parted = (split_method(name) for name in names if not in_project(name))
+    return any(method and _makes_environment(made) for made, method in parted)
 
 
 def _environment_key(context: Context, trace_event: TraceEvent, call: Call) -> object:
@@ -226,5 +237,7 @@ def _is_made_with_seed(context: Context, made: Iterable[tuple[str, Expression]])
 def _takes_seed(context: Context, path: str, call: Call) -> bool:
     if any(arg.keyword and arg.keyword.endswith("seed") for arg in call.args):
         return True
-    seeders = (context.catalogue.seeder(name) for name in context.project.names(path, call.func) if ":" not in name)
+    seeders = (
+        context.catalogue.seeder(name) for name in context.project.names(path, call.func) if not in_project(name)
+    )
     return any(each is not None and "environment" in families_of_call(each, call) for each in seeders)

@@ -16,6 +16,7 @@ from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
 from torchrepro_lint.source.text import Fix, Message, NoFix, Reference
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, span
+from torchrepro_lint.syntax.qualified_names import in_project, simple_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier
 
@@ -73,7 +74,7 @@ def _sorts(context: Context) -> Iterator[Finding]:
     """Sorts whose key is the address or the hash of each object."""
     project, path = context.project, context.path
     for site in project.calls(path) if has_word(context.tree.summary.keywords, "key") else ():
-        if last_identifier(site.call.func) not in _SORTING or any(":" in name for name in site.names):
+        if last_identifier(site.call.func) not in _SORTING or any(map(in_project, site.names)):
             continue
         key = sort_key(project.resolver, path, site.call)
         if key not in _KEYS or (key == "hash" and _has_repeated_elements(context, site.call)):
@@ -130,4 +131,4 @@ def _remedy(context: Context, call: Call, kind: str) -> Fix | NoFix:
 
 
 def _is_dunder(site: CallSite) -> bool:
-    return site.function.rpartition(".")[2] == "__hash__"
+    return simple_name(site.function) == "__hash__"

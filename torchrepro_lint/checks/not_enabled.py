@@ -15,8 +15,8 @@ from torchrepro_lint.domain.operations.reached_operations import (
     operations_needing_mode,
     operations_raising,
     reachable,
+    why_not_strict,
 )
-from torchrepro_lint.domain.operations.strict_mode import why_not_strict
 from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at

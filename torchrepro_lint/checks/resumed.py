@@ -10,8 +10,9 @@ from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.rng.seeders import RESTORING
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
+from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.library_models import receiver_of, restores_generators
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _may_restore(context: Context, files: list[str]) -> bool:
     """Whether a file of a program may restore a generator: a test before its events are read."""
     summaries = [context.project.resolver.modules.summary(path) for path in files]
     return any(_loads(context, path).restores for path in files) or any(
-        not RESTORING.isdisjoint(each.calls) or any(name.partition(".")[0] in _FRAMEWORKS for name in each.imports)
+        not RESTORING.isdisjoint(each.calls) or any(top_package(name) in _FRAMEWORKS for name in each.imports)
         for each in summaries
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
+from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.syntax_errors import ASYNC
 from torchrepro_lint.syntax.visitor import callee_identifier
 
@@ -50,7 +51,7 @@ def _arguments(context: Context, *, old: bool) -> frozenset[int]:
 
 def _renamed(context: Context, site: CallSite, *, old: bool) -> Iterator[int]:
     call, keywords = site.call, [arg.keyword for arg in site.call.args]
-    is_method = callee_identifier(call.func) in _METHODS and not any(":" in name for name in site.names)
+    is_method = callee_identifier(call.func) in _METHODS and not any(map(in_project, site.names))
     if is_method and ASYNC in keywords and (_NEW not in keywords) is old:
         yield context.lines.text.rindex(ASYNC, 0, call.args[keywords.index(ASYNC)].start)
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import tensor_argument, uses_component
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, span
+from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
         if code != "TRL406" or _is_permutation(context, case):
             continue
         name = case.row.signature.name
-        alone = name.rpartition(".")[2] == "argsort"
+        alone = simple_name(name) == "argsort"
         if uses_component(context.tree, case.site, None if alone else "indices"):
             cure = (
                 "use torch.sort(..., stable=True), which does"

@@ -10,7 +10,8 @@ from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_wei
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, returns_empty
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
-from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import in_project, is_self, is_super, path_of
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
     own = context.path + owner.name
     heirs = sorted(resolver.subclasses(own))
     for name in dict.fromkeys((own, *resolver.ancestry(own), *heirs)):
-        if ":" not in name:
+        if not in_project(name):
             if not name.startswith(("torch.nn.Module", "torch.nn.modules.module")):
                 return True
             continue
@@ -149,7 +150,7 @@ def _may_write_argument(func: Expression, value: Expression, word: str) -> bool:
     match func:
         case Ref(roots=("torch",), path=(*_, last)):
             return last.endswith("_")
-        case Ref(roots=roots) if not value.path and any("<super>" in root for root in roots):
+        case Ref(roots=roots) if not value.path and any(map(is_super, roots)):
             return False
         case Attribute(name=last):
             return bool(value.path) and last.endswith("_")
@@ -157,4 +158,4 @@ def _may_write_argument(func: Expression, value: Expression, word: str) -> bool:
 
 
 def _is_self(roots: tuple[str, ...]) -> bool:
-    return any(root.endswith(".<locals>.self") for root in roots)
+    return any(map(is_self, roots))

@@ -14,7 +14,8 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import receiver_of
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _message(context: Context, site: CallSite, path: str, place: Expression) -> 
 def written_name(names: tuple[str, ...], call: Call) -> str:
     """``torch.empty``, ``np.empty_like``; for a method of a tensor its last word."""
     word = last_identifier(call.func)
-    known = next((name for name in names if "()" not in name), "")
+    known = next((name for name in names if not passes_call(name)), "")
     return known.replace("numpy.", "np.") if known else f"Tensor.{word}"
 
 
@@ -127,7 +128,7 @@ def _own_attribute(site: CallSite) -> str:
     """The attribute of ``self`` to which a call is assigned as it is."""
     match site.statement:
         case Assign(targets=(Ref(roots=(root,), path=(word,)),), value=value, op="=" | ":") if (
-            value is site.call and root.endswith(".<locals>.self")
+            value is site.call and is_self(root)
         ):
             return word
     return ""
@@ -137,7 +138,7 @@ def _read_attribute(context: Context, site: CallSite, word: str) -> tuple[str, E
     """A read of the attribute, where nothing in the project may fill it, or give it another value."""
     project, owner = context.project, context.project.resolver.owner(site.function)
     family = {owner, *project.resolver.subclasses(owner)} if owner else set()
-    family.update(each for each in project.resolver.ancestry(owner) if ":" in each)
+    family.update(filter(in_project, project.resolver.ancestry(owner)))
     assigned = [each for name in sorted(family) for each in project.resolver.instance_attributes(name).get(word, ())]
     if not owner or len([how for how, _, _ in assigned if how == "="]) != 1:
         return None
@@ -157,7 +158,7 @@ def _first_read(context: Context, word: str) -> list[tuple[str, Expression]] | N
         use, place = FirstUses(context.project, path).of_reference(expression, expression.path[at + 1 :])
         if use is Use.FILLS:
             return None
-        if use is Use.READS and path == context.path and at == 0 and expression.roots[0].endswith(".<locals>.self"):
+        if use is Use.READS and path == context.path and at == 0 and is_self(expression.roots[0]):
             found.append((path, place))
     return found
 

@@ -10,6 +10,7 @@ from torchrepro_lint.domain.rng.forward_uses import OptionReads, option_reads
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Ref, span
+from torchrepro_lint.syntax.qualified_names import instance_value, module_symbol, simple_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Context
@@ -41,7 +42,7 @@ class _SeedOption(NamedTuple):
 def check(context: Context) -> Iterator[Finding]:
     """Options whose declaration an entry point reaches."""
     for declared in _seed_options(context):
-        programs = context.project.reaching(declared.function or f"{context.path}:")
+        programs = context.project.reaching(declared.function or module_symbol(context.path))
         files = sorted({path for program in programs for path in program.run.paths})
         if files and not _is_read(context, declared, files):
             message = f"{declared.flag} is declared but nothing reads it; pass it to the seeders or drop it"
@@ -59,11 +60,7 @@ def _seed_options(context: Context) -> Iterator[_SeedOption]:
         yield from _field_options(context, owner)
     for name, values in context.tree.assigned.items():
         for how, value in values:
-            if (
-                how == "="
-                and isinstance(value, Collection)
-                and _CONFIG_NAME.fullmatch(name.rpartition(".")[2].lstrip(":"))
-            ):
+            if how == "=" and isinstance(value, Collection) and _CONFIG_NAME.fullmatch(simple_name(name)):
                 yield from _key_options(context.path, name, value)
     for program in context.project.programs_of(context.path):
         if program.entry.function:
@@ -82,10 +79,10 @@ def _field_options(context: Context, owner: Class) -> Iterator[_SeedOption]:
         for statement in owner.body:
             if isinstance(statement, Assign) and isinstance(statement.value, Constant):
                 target = statement.targets[0]
-                word = target.roots[0].rpartition(".")[2] if isinstance(target, Ref) else ""
+                word = simple_name(target.roots[0]) if isinstance(target, Ref) else ""
                 if _SEED.fullmatch(word):
                     name = f"{context.path}{owner.name}"
-                    yield _SeedOption(span(statement), word, word, statement.value, f"{name}()", "")
+                    yield _SeedOption(span(statement), word, word, statement.value, instance_value(name), "")
 
 
 def _key_options(path: str, name: str, display: Collection) -> Iterator[_SeedOption]:

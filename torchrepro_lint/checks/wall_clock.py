@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     span,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, project_classes
 from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.library_models import receiver_of
 
@@ -215,7 +216,7 @@ class _Body:
         elif word in _APPENDING and call.args and self._is_result(call.args[-1].value, _DEEPEST):
             yield _FILLS
         for name in names:
-            if ":" in name and self.project.resolver.functions(name):
+            if in_project(name) and self.project.resolver.functions(name):
                 effects = self.project.effects_in(name)
                 if any(_is_step(each.event.value, each.names) for each in effects.run.trace_events):
                     yield _TRAINS
@@ -253,7 +254,7 @@ class _Body:
             return False
         if word in _COMPUTING or any(name.startswith(("torch.", "numpy.")) for name in names) or reads_data(names):
             return True
-        modules = (name[:-2] for name in names if ":" in name and name.endswith("()"))
+        modules = project_classes(names)
         return any("torch.nn.Module" in self.project.resolver.ancestry(name) for name in modules)
 
 

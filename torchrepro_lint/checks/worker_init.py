@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.loaders.workers import may_seed_workers
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Ref, span
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions

@@ -12,7 +12,7 @@
 - `DefUse` of `uses`: the reads that a value reaches
 - `evaluate_test`, `implies_not_none`, `implies_falsy` of `feasibility`: what a test gives, and what a path condition implies;
   `is_set_from_outside`: whether an attribute is assigned by code other than its class
-- `propagated_constant`, `DefaultValue` of `constants`: constant propagation; `describe`: short text; `DefaultValues` of
+- `propagated_constant`, `DefaultValue` of `constants`: constant propagation; `describe`, `display_name`: short text; `DefaultValues` of
   `default_values`, `PlaceRun` of `place_values`: the values of a run without options
 - `is_backward`, `CallEffects` of `training_steps`: what a call trains, draws and seeds
 - `types`: type inference; `taint`: taint analysis of arbitrary orders

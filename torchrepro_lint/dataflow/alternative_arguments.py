@@ -14,7 +14,8 @@ from torchrepro_lint.catalogue.conditions import ArgumentReader, argument_reader
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
-from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature
@@ -36,7 +37,7 @@ def keywords_not_forwarded(project: ProgramIndex, site: CallSite) -> frozenset[s
     if not isinstance(double, Ref) or double.path or len(functions) != 1:
         return frozenset()
     rest = next((param for param in functions[0].params if param.kind == "**"), None)
-    own = "" if rest is None else f"{functions[0].name}.<locals>.{rest.name}"
+    own = "" if rest is None else local_symbol(functions[0].name, rest.name)
     if double.roots != (own,) or any(_other_uses(functions[0], own)):
         return frozenset()
     return frozenset(each.name for each in functions[0].params if each is not rest)
@@ -53,7 +54,7 @@ def with_forwarded_arguments(project: ProgramIndex, site: CallSite) -> list[Call
     owners = [_owner(project, path, star, value) for star, value in star_arguments.items()]
     if not owners or owners[0] is None or any(each is not owners[0] for each in owners):
         return []
-    called = path + owners[0].name.removesuffix(".__init__")  # a constructor is called by its class
+    called = path + constructed_class(owners[0].name)  # a constructor is called by its class
     calls = [each.call for _, each in project.sites_of(called)]
     if not calls or len(calls) > _MOST_CALLS or any(arg.star == "*" for call in calls for arg in call.args):
         return []
@@ -69,7 +70,7 @@ def _owner(project: ProgramIndex, path: str, star: str, value: Expression) -> Fu
             pass
         case _:
             return None
-    functions = project.resolver.functions(path + root.rpartition(".<locals>.")[0])
+    functions = project.resolver.functions(path + enclosing_function(root))
     if len(functions) != 1 or not any(
         root.endswith(f".{each.name}") and each.kind == star for each in functions[0].params
     ):

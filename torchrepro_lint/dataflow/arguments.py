@@ -22,7 +22,7 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.resolve.registries import dataclass_fields
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Ref
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import constructed_class, in_project, local_symbol, path_of, simple_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -215,7 +215,7 @@ def bind_arguments(
     passed = read_arguments(sources, call, words)
     given, star_arguments = dict(outer.arguments), dict(outer.star_arguments)
     for param in params:
-        variable = f"{path}{function.name}.<locals>.{param.name}"
+        variable = local_symbol(path + function.name, param.name)
         if param.kind == "*":
             star_arguments[variable] = BoundArguments({}, passed.excess, passed.complete)
         elif param.kind == "**":
@@ -263,7 +263,7 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
     environment = Environment({}, {}, owner)
     library_calls: list[tuple[str, Closure]] = []
     queue = [(call, name) for name in sources.project.resolver.methods(owner, "__init__")]
-    if not any(":" in name for _, name in queue):
+    if not any(in_project(name) for _, name in queue):
         environment = _of_dataclass(sources, call, environment)
     for _ in range(_MOST_BASES):
         if not queue:
@@ -277,8 +277,8 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
             queue += [
                 (Closure(path, inner, environment), target) for inner, target in _base_constructor_calls(sources, name)
             ]
-        if ":" not in name:
-            library_calls.append((name.removesuffix(".__init__").removesuffix("()"), each))
+        if not in_project(name):
+            library_calls.append((constructed_class(name), each))
     return ConstructedObject(environment, tuple(library_calls))
 
 
@@ -305,9 +305,9 @@ def without_self(call: Call) -> Call:
 def _of_dataclass(sources: ValueSources, call: Closure, environment: Environment) -> Environment:
     """The environment of a dataclass: fields are bound by name or in order, under the names of the class's variables."""
     names = dataclass_fields(sources.project.resolver, environment.receiver_class)
-    words = list(dict.fromkeys(name.rpartition(".")[2] for name in names))
+    words = list(dict.fromkeys(map(simple_name, names)))
     if not names:
         return environment
     passed = read_arguments(sources, call, words)
-    given = {name: passed.named[word] for name in names if (word := name.rpartition(".")[2]) in passed.named}
+    given = {name: passed.named[word] for name in names if (word := simple_name(name)) in passed.named}
     return environment._replace(arguments=given)

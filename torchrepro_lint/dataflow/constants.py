@@ -8,8 +8,11 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
+from torchrepro_lint.resolve.names import UNKNOWN_ATTRIBUTE
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name, without_parentheses
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -48,14 +51,26 @@ def describe(expression: Expression | None) -> str:
     return "..."
 
 
+_SHORT = (("torch.nn.functional.", "F."), ("torch.nn.", "nn."), ("torch.utils.data.", ""), ("numpy.", "np."))
+
+
+def display_name(name: str) -> str:
+    """A public name as people write it: ``nn.Linear``, ``F.dropout``, ``np.random.rand``."""
+    plain = canonical(without_parentheses(name))
+    if plain.endswith(f".{UNKNOWN_ATTRIBUTE}"):
+        return f"what is looked up in {plain.removesuffix(f'.{UNKNOWN_ATTRIBUTE}')}"
+    for prefix, short in _SHORT:
+        if plain.startswith(prefix):
+            return short + plain[len(prefix) :]
+    return plain
+
+
 _BINARY = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not", "and", "or", "+", "-", "*", "%"})
 
 
 def _word(root: str) -> str:
     """A root as it is written: ``args`` for ``:main.<locals>.args``, ``torch.cuda`` unchanged."""
-    if root.startswith((":", "?")):
-        return root.rpartition(".")[2].lstrip(":?")
-    return root.removeprefix("builtins.")
+    return simple_name(root) if is_own(root) or is_unresolved(root) else root.removeprefix("builtins.")
 
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {

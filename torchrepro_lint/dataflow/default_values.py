@@ -33,7 +33,15 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, path_of, split_name, subexpressions, takes_receiver
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_top_level,
+    path_of,
+    qualname_of,
+    split_local,
+    split_name,
+)
+from torchrepro_lint.syntax.visitor import blocks, expressions, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -185,7 +193,7 @@ class DefaultValues:
             case Call(func=Ref(path=(*words, "get")) as func, args=(key, *rest)) if isinstance(key.value, Constant):
                 held = func._replace(path=tuple(words))
                 return self._of_entry(closure, held, str(key.value.value), rest[0].value if rest else None)
-        if any(":" in name for name in names):
+        if any(map(in_project, names)):
             return self._of_result(closure, call)
         # A number that is made of one that changes: ``int.from_bytes(os.urandom(4), "big")``, ``hash(str(time.time()))``.
         parts = (self._inner(closure, arg.value) for arg in call.args if isinstance(arg.value, Call))
@@ -273,7 +281,7 @@ class DefaultValues:
         run = PlaceRun(self.of, path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()))
         found = run.through(body, offset, start)
         if home is None and found is not None and found.declared is None and run.literal is not None:
-            text = root.lstrip(":")
+            text = qualname_of(root)
             return found._replace(declared=Declaration(path, run.literal.start, run.literal.end, text, found.value))
         return found
 
@@ -304,10 +312,10 @@ class DefaultValues:
     def _home(self, path: str, root: str) -> tuple[Function | None, tuple[Statement, ...] | None]:
         """The function whose variable this is, or None for a module's; and its body, None where that is not known."""
         facts = self._project.files[path]
-        name, local, word = root.rpartition(".<locals>.")
-        if not local:
-            return None, facts.body if "." not in root else None
-        functions = [each for each in facts.functions if each.name == name] if "." not in word else []
+        name, word = split_local(root)
+        if not name:
+            return None, facts.body if is_top_level(root) else None
+        functions = [each for each in facts.functions if each.name == name] if is_top_level(word) else []
         return (functions[0], functions[0].body) if len(functions) == 1 else (None, None)
 
     def _is_nested(self, path: str, home: Function | None, ref: Ref) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from torchrepro_lint.syntax.nodes import Expression, Function, Ref
+from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, locals_prefix
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def context_insensitive_key(place: Closure) -> Hashable:
 
 
 def _binds_any(path: str, function: Function, environment: Environment) -> bool:
-    own = f"{path}{function.name}.<locals>."
+    own = locals_prefix(path + function.name)
     return any(name.startswith(own) for name in (*environment.arguments, *environment.star_arguments))
 
 
@@ -219,9 +220,9 @@ def _reads_receiver(function: Function) -> bool:
     """Whether a method reads its first parameter or ``super()``."""
     if not function.owner or not function.params:
         return False
-    first = f"{function.name}.<locals>.{function.params[0].name}"
+    first = local_symbol(function.name, function.params[0].name)
     return any(
-        isinstance(each, Ref) and any(root == first or root.endswith(".<super>") for root in each.roots)
+        isinstance(each, Ref) and any(root == first or is_super(root) for root in each.roots)
         for statement in statements(function.body)
         for expression in expressions(statement)
         for each in subexpressions(expression)

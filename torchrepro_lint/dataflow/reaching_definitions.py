@@ -28,7 +28,17 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    is_local,
+    is_module,
+    is_of_comprehension,
+    is_top_level,
+    local_symbol,
+    path_of,
+    project_classes,
+    split_local,
+    split_name,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -139,14 +149,14 @@ def _of_module(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[st
     modules = sources.project.resolver.modules
     for root in ref.roots:
         for name in modules.resolve(closure.path, root):
-            if name.endswith(":"):
-                yield from modules.attribute(name[:-1], ref.path[0]) or ()
+            if is_module(name):
+                yield from modules.attribute(path_of(name), ref.path[0]) or ()
 
 
 def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tuple[str, Environment]]:
     """The classes that the receiver of an attribute may have, each with the environment of the object."""
     resolver = sources.project.resolver
-    found = sorted({name[:-2] for name in resolver.receiver(closure.path, ref) if ":" in name and name.endswith("()")})
+    found = sorted(set(project_classes(resolver.receiver(closure.path, ref))))
     known = closure.environment.receiver_class
     if known and any(name in resolver.ancestry(known) for name in found) and _is_self(sources, closure.path, ref):
         yield known, closure.environment
@@ -174,7 +184,7 @@ def _receiver_names(sources: ValueSources, path: str, owner: str) -> Iterator[st
         for _, method in definition.methods:
             for function in sources.project.resolver.functions(path + method):
                 if function.params:
-                    yield f"{method}.<locals>.{function.params[0].name}"
+                    yield local_symbol(method, function.params[0].name)
 
 
 def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | SyntaxTree | None:
@@ -183,11 +193,10 @@ def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | Syntax
     """
     around = [each for each in facts.functions if each.start <= offset < each.end]
     inner = min(around, key=lambda each: each.end - each.start, default=None)
-    if "<comp>" in name or "<locals>" not in name:
-        return facts if inner is None and "." not in name else None
-    if inner is not None and name.startswith(f"{inner.name}.<locals>.") and "." not in name[len(inner.name) + 10 :]:
-        return inner
-    return None
+    if is_of_comprehension(name) or not is_local(name):
+        return facts if inner is None and is_top_level(name) else None
+    function, word = split_local(name)
+    return inner if inner is not None and inner.name == function and is_top_level(word) else None
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Ref
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    locals_prefix,
+    passes_call,
+    path_of,
+    simple_name,
+    without_calls,
+)
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +48,7 @@ def is_backward(call: Call, names: tuple[str, ...]) -> bool:
     match call.func:
         case Ref(path=(*_, "backward")) | Attribute(name="backward"):
             return True
-    return any(_BACKWARD.fullmatch(name) for name in names if ":" not in name)
+    return any(_BACKWARD.fullmatch(name) for name in names if not in_project(name))
 
 
 # Gradients that are returned and change no model.
@@ -86,7 +93,7 @@ class CallEffects:
     def _one(self, path: str, call: Call, is_outside: Callable[[Ref], bool]) -> tuple[frozenset[str], list[str]]:
         """What a call does by its name, and the functions of the project that it runs."""
         names = self._names.names(path, call.func)
-        called = [each for name in names if ":" in name for each in self._functions(name)]
+        called = [each for name in names if in_project(name) for each in self._functions(name)]
         return frozenset() if called else frozenset(_own_effects(call, names, is_outside)), called
 
     def _functions(self, name: str) -> tuple[str, ...]:
@@ -120,7 +127,7 @@ class _OutsideFunction:
     """Whether an object is older than a call of a function: a parameter, or no variable of the function."""
 
     def __init__(self, function: Function) -> None:
-        self._local = f"{function.name}.<locals>."
+        self._local = locals_prefix(function.name)
         self._given = {f"{self._local}{param.name}" for param in function.params}
 
     def __call__(self, ref: Ref) -> bool:
@@ -159,7 +166,7 @@ def _steps(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]
     if any(map(_STEPPING.fullmatch, names)):
         return True
     word = _receiver_word(call.func)
-    return not any(":" in name for name in names) and bool(
+    return not any(map(in_project, names)) and bool(
         names_optimizer(word) or "engine" in word.lower() or (_SCALER.fullmatch(word) and call.args)
     )
 
@@ -211,13 +218,13 @@ def _draws(call: Call, name: str, is_outside: Callable[[Ref], bool]) -> bool:
         receiver = receiver_of(call.func)
         return receiver is not None and is_outside(receiver)
     known = without_calls(name)
-    if "()" in name and known.startswith("torch.") and not known.startswith(("torch.optim.", "torch.utils.")):
-        known = f"torch.Tensor.{known.rpartition('.')[2]}"
+    if passes_call(name) and known.startswith("torch.") and not known.startswith(("torch.optim.", "torch.utils.")):
+        known = f"torch.Tensor.{simple_name(known)}"
     return any(_draws_by(row, call, is_outside) for row in consumers().of(canonical(known)))
 
 
 def _draws_by(row: Consumer, call: Call, is_outside: Callable[[Ref], bool]) -> bool:
-    is_class = row.signature.name.rpartition(".")[2][:1].isupper()
+    is_class = simple_name(row.signature.name)[:1].isupper()
     if row.phase not in ("construct", "call") or (row.phase == "call" and is_class):
         return False
     argument = argument_reader(row.signature, call)

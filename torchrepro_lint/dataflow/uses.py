@@ -28,9 +28,19 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    is_local,
+    is_own,
+    local_symbol,
+    module_symbol,
+    split_name,
+    top_package,
+)
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex, targets
-from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of, split_name
+from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
@@ -140,12 +150,7 @@ class DefUse:
         for root in ref.roots:
             for found in self.reaching(path, root, ref.path, defined, after, but):
                 yield path, found, found.path[len(ref.path) :]
-            if (
-                not ref.path
-                and root.startswith(":")
-                and "<locals>" not in root
-                and self.stays(path, ref, defined, after)
-            ):
+            if not ref.path and is_own(root) and not is_local(root) and self.stays(path, ref, defined, after):
                 yield from self._from_outside(f"{path}{root}", path)
 
     def reaching(
@@ -178,7 +183,7 @@ class DefUse:
 
     def of_parameter(self, path: str, function: Function, word: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a parameter's value."""
-        root = f"{function.name}.<locals>.{word}"
+        root = local_symbol(function.name, word)
         defined = ExpressionPosition(None, function.body[0], function.name, (Block(None, 0, function.end, ""),), False)
         for ref in self.reaching(path, root, (), defined, function.start):
             yield path, ref, ref.path
@@ -186,7 +191,7 @@ class DefUse:
     def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
         """The reads of an attribute of a class's objects, through ``self`` and through other references."""
         classes = {owner, *self._names.subclasses(owner)}
-        classes.update(each for each in self._names.ancestry(owner) if ":" in each)
+        classes.update(filter(in_project, self._names.ancestry(owner)))
         for path, expression, at in self._attributes.having(word):
             if isinstance(expression, Ref):
                 base = expression._replace(path=expression.path[:at])
@@ -195,7 +200,7 @@ class DefUse:
             else:
                 assert isinstance(expression, Attribute)
                 found, rest = set(self._names.names(path, expression.value)), ()
-            if any(each.removesuffix("()") in classes for each in found):
+            if not classes.isdisjoint(map(class_of, found)):
                 yield path, expression, rest
 
     def of_any_attribute(self, word: str) -> list[tuple[str, Expression, int]]:
@@ -233,7 +238,7 @@ class DefUse:
             for ref in self.spots(path).uses(root):
                 yield path, ref, ref.path
         module, _, word = split_name(target)
-        for path, root in importers.get(f"{module}:", ()):
+        for path, root in importers.get(module_symbol(module), ()):
             for ref in self.spots(path).uses(root):
                 if path != home and ref.path[:1] == (word,):
                     yield path, ref, ref.path[1:]
@@ -243,9 +248,9 @@ class DefUse:
         found: dict[str, list[tuple[str, str]]] = {}
         for path in sorted(self._names.modules.files):
             for root in self._roots(path):
-                if not root.startswith((":", "builtins.")):
+                if not is_own(root) and top_package(root) != "builtins":
                     for target in self._names.modules.resolve(path, root):
-                        if ":" in target:
+                        if in_project(target):
                             found.setdefault(target, []).append((path, root))
         return found
 

@@ -40,7 +40,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
-from torchrepro_lint.syntax.visitor import bodies, last_identifier, path_of, split_name, statements, takes_receiver
+from torchrepro_lint.syntax.qualified_names import in_project, is_instance, locals_prefix, path_of, root_of, simple_name
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements, takes_receiver
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 # Limits of nested questions and of steps; what is left then stands for itself.
@@ -276,7 +277,7 @@ def has_device_context(project: ProgramIndex) -> bool:
     return any(
         is_device(project, path, value)
         for path, summary in modules.summaries()
-        if any(word == "device()" or not word.endswith("()") for word in summary.entered)
+        if any(word == "device()" or not is_instance(word) for word in summary.entered)
         for body in bodies(project.files[path])
         for statement in statements(body)
         if isinstance(statement, With)
@@ -303,29 +304,29 @@ def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
     if not names and isinstance(called, Ref | Attribute) and last_identifier(called) in _MODE_METHODS:
         return "on" if switched is False else "off"
     for name in names:
-        word = name.rpartition(".")[2]
+        word = simple_name(name)
         if name in _NO_GRADIENT:
             return "on" if word == "inference_mode" and switched is False else "off"
         if name in ("torch.enable_grad", "torch.autograd.enable_grad"):
             return "on"
         if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
             return "off" if switched is False else "on"
-        if ":" in name and (_is_no_gradient_decorator(project, name) or _yields_in_no_gradient(project, name)):
+        if in_project(name) and (_is_no_gradient_decorator(project, name) or _yields_in_no_gradient(project, name)):
             return "off"
-        if ":" not in name and word in _MODE_METHODS:
+        if not in_project(name) and word in _MODE_METHODS:
             return "on" if switched is False else "off"
     return ""
 
 
 def _is_no_gradient_decorator(project: ProgramIndex, name: str) -> bool:
     """Whether a function is a decorator that returns ``torch.no_grad()(function)``, possibly from a nested one."""
-    path, _, own = split_name(name)
+    path, own = path_of(name), root_of(name)
     if not project.resolver.functions(name):
         return False
     return any(
         _applies_mode(project, path, value)
         for function in project.files[path].functions
-        if function.name == f":{own}" or function.name.startswith(f":{own}.<locals>.")
+        if function.name == own or function.name.startswith(locals_prefix(own))
         for statement in statements(function.body)
         if isinstance(statement, SimpleStatement) and statement.kind == "return"
         for value in statement.values

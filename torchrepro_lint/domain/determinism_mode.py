@@ -13,7 +13,14 @@ from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    is_instance,
+    module_symbol,
+    path_of,
+    unbound_method,
+)
 from torchrepro_lint.trace.library_models import trains_or_measures
 
 if TYPE_CHECKING:
@@ -54,7 +61,7 @@ def cudnn_deterministic_enabled(project: Project, function: str) -> bool:
 
 def programs_reaching(project: Project, function: str) -> tuple[Program, ...]:
     """The programs that reach a function, else those that import its module."""
-    return project.reaching(function) or project.reaching(path_of(function) + ":")
+    return project.reaching(function) or project.reaching(module_symbol(path_of(function)))
 
 
 def flag_writes_in(project: Project, program: Program, what: str) -> Iterator[StateEffect]:
@@ -92,10 +99,10 @@ def first_accelerator_computation(project: Project, program: Program) -> tuple[i
 
 
 def _is_computation(project: Project, name: str) -> bool:
-    if ":" not in name:
-        is_module = name.startswith("torch.nn.") and name.endswith("()") and "." not in name.rpartition("()")[2]
-        return is_module or bool(_MATRIX_PRODUCTS.fullmatch(name.replace("().", "."))) or trains_or_measures([name])
-    return name.endswith("()") and "torch.nn.Module" in project.resolver.ancestry(name[:-2])
+    if not in_project(name):
+        called = name.startswith("torch.nn.") and is_instance(name)
+        return called or bool(_MATRIX_PRODUCTS.fullmatch(unbound_method(name))) or trains_or_measures([name])
+    return is_instance(name) and "torch.nn.Module" in project.resolver.ancestry(class_of(name))
 
 
 _PROCESS_STARTERS = lazy_pattern(

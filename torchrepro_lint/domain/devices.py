@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
+from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 from torchrepro_lint.trace.library_models import accelerates, trains_or_measures
 
@@ -73,9 +74,9 @@ def _is_device_option(expression: Expression) -> bool:
     """``args.device`` or ``cfg.train.device``, which may be any device. A tensor's own ``x.device`` does not count."""
     match expression:
         case Ref(roots=roots, path=()):
-            return bool(_RANK.fullmatch(roots[0].rpartition(".")[2].lstrip(":?").lower()))
+            return bool(_RANK.fullmatch(simple_name(roots[0]).lower()))
         case Ref(roots=roots, path=(*before, word)) if "device" in word or word == "gpu":
-            holder = before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
+            holder = before[-1] if before else simple_name(roots[0])
             return bool(_OPTION_HOLDER.fullmatch(holder.lower()))
     return False
 

@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.catalogue.conditions import LiteralValue
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.devices import uses_accelerator
 from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag_settings
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, simple_name, without_calls
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.events import prefix_and_rest
 from torchrepro_lint.trace.library_models import rows_named
@@ -93,10 +93,10 @@ def _has_no_effect(catalogue: Catalogue, call: Call, found: tuple[str, ...], wor
     return word not in _DEVICE_METHODS and not any(
         name.startswith(_EFFECT_PREFIXES)
         or rows_named(name)
-        or catalogue.settings(without_calls(name).removesuffix("()"))
+        or catalogue.settings(class_of(without_calls(name)))
         or is_backward(call, (name,))
         for name in found
-        if ":" not in name
+        if not in_project(name)
     )
 
 
@@ -176,7 +176,7 @@ def opposite_branch_writes(one: FlagWrite, others: Iterable[FlagWrite]) -> Itera
 
 def restores_by_name(function: str) -> bool:
     """Whether a function's name says that it switches something off or restores it, so that the write is intended."""
-    return bool(_RESTORING.match(function.rpartition(":")[2].rpartition(".")[2]))
+    return bool(_RESTORING.match(simple_name(function)))
 
 
 def _subject_of(event: Event) -> Expression:

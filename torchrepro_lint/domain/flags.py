@@ -17,7 +17,7 @@ from torchrepro_lint.catalogue.conditions import (
     argument_reader,
     evaluate,
 )
-from torchrepro_lint.catalogue.rows import Signature, without_calls
+from torchrepro_lint.catalogue.rows import Signature
 from torchrepro_lint.dataflow.constants import propagated_constant
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import mutation_sites
@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, without_calls
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -121,7 +122,7 @@ def flag_settings(
             yield from _attribute_settings(name, names, path, event.given if plain else None)
     elif event.kind == "call" and isinstance(event.value, Call):
         for name in found:
-            if ":" not in name:
+            if not in_project(name):
                 yield from _call_settings(names, catalogue, name, path, event.value)
 
 
@@ -132,7 +133,7 @@ def _attribute_settings(name: str, names: Names, path: str, given: Expression | 
 
 
 def _call_settings(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[FlagSetting]:
-    known = without_calls(name).removesuffix("()")
+    known = class_of(without_calls(name))
     if name in SWITCHES:
         yield _mode_setting(names, path, call)
     elif name == DEBUG_MODE:

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.devices import names_accelerator
 from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_writes, state_effects
@@ -27,7 +26,14 @@ from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Call, Import, Statement
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_module,
+    path_of,
+    top_package,
+    unbound_method,
+    without_calls,
+)
 from torchrepro_lint.trace.events import prefix_and_rest
 from torchrepro_lint.trace.library_models import accelerates
 from torchrepro_lint.trace.traces import Traces, TraceTables
@@ -335,12 +341,12 @@ class ProgramEffects(Traces):
 
     def seeds(self, name: str) -> bool:
         """Whether an external function seeds a generator."""
-        return ":" not in name and self._catalogue.seeder(name.replace("().", ".")) is not None
+        return not in_project(name) and self._catalogue.seeder(unbound_method(name)) is not None
 
     def only_seeds(self, path: str, call: Call) -> bool:
         """Whether a call seeds generators, itself or through a function of the project, and draws from none."""
         for name in self.names(path, call.func):
-            if ":" in name and self.resolver.functions(name):
+            if in_project(name) and self.resolver.functions(name):
                 effects = self.effects_in(name)
                 if effects.seeds and not effects.draws and not effects.matters:
                     return True
@@ -394,7 +400,7 @@ class ProgramEffects(Traces):
     def is_for_xla(self, path: str) -> bool:
         """Whether a script imports ``torch_xla``: then it runs on TPUs."""
         imports = (each for each in self.files[path].body if isinstance(each, Import))
-        return any(name.partition(".")[0] == "torch_xla" for each in imports for name in each.modules)
+        return any(top_package(name) == "torch_xla" for each in imports for name in each.modules)
 
     def _names_accelerator(self, function: str) -> bool:
         return self.memoised(
@@ -402,8 +408,8 @@ class ProgramEffects(Traces):
         )
 
     def _bodies(self, function: str) -> list[tuple[Statement, ...]]:
-        if function.endswith(":"):
-            return [self.files[function[:-1]].body]
+        if is_module(function):
+            return [self.files[path_of(function)].body]
         return [each.body for each in self.resolver.functions(function)]
 
     def may_use_accelerator(self, function: str) -> bool:
@@ -436,7 +442,7 @@ def is_attributed_elsewhere(project: ProgramEffects, entry: Entry, trace_event: 
         and other.effects.acts
         and family not in other.effects.seeds
         and any(
-            name.startswith(f"{other.entry.path}:") and name in other.run.functions and not name.endswith(":")
+            path_of(name) == other.entry.path and name in other.run.functions and not is_module(name)
             for name in entered
         )
         and any(name == other.entry.function or name in other.run.started for name in entered)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE, without_calls
+from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
@@ -33,7 +33,15 @@ from torchrepro_lint.domain.uninitialised import initialised_attributes
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    local_symbol,
+    path_of,
+    simple_name,
+    unbound_method,
+    without_calls,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -105,7 +113,7 @@ class Project(LoaderQueries):
             for path in seeders.paths
             for site in self.calls_by(path, seeders.words)
             for name in site.names
-            for form, setting in self._catalogue.settings(name.replace("().", "."))
+            for form, setting in self._catalogue.settings(unbound_method(name))
         )
 
     def _sets(self, call: Call, form: Signature, when: tuple[Condition, ...]) -> bool:
@@ -154,7 +162,7 @@ class Project(LoaderQueries):
         ``getattr(plugin, f"on_{event}")`` looks up.
         """
         seeding = [name for path in self.files for name in self.own_seeding_functions(path)]
-        words = {name.rpartition(".")[2].rpartition(":")[2] for name in seeding if name not in run.functions}
+        words = {simple_name(name) for name in seeding if name not in run.functions}
         words = {word for word in words if word and not word.startswith("__")}
         return bool(words) and any(may_call(words, each) for each in run.trace_events)
 
@@ -189,7 +197,7 @@ class Project(LoaderQueries):
                 keyword = next((arg.value for arg in call.args if arg.keyword == word), None)
                 given = keyword or (plain[position] if 0 <= position < len(plain) else None)
                 if given is not None:
-                    yield name.rpartition(":")[2].rpartition(".")[2], given
+                    yield simple_name(name), given
 
     def _seeding_parameters(self, name: str) -> tuple[str, ...]:
         """The parameters of a function that it passes to a seeder, itself or through another function."""
@@ -198,12 +206,12 @@ class Project(LoaderQueries):
     def _find_seeding_parameters(self, name: str) -> Iterator[str]:
         path = path_of(name)
         for function in self.resolver.functions(name):
-            own = {f"{function.name}.<locals>.{param.name}": param.name for param in function.params}
+            own = {local_symbol(function.name, param.name): param.name for param in function.params}
             for event in self.resolver.events.of(name) if own else ():
                 if event.kind != "call" or not isinstance(event.value, Call) or not event.value.args:
                     continue
                 for target in self.names(path, event.value.func):
-                    if ":" in target:
+                    if in_project(target):
                         values = [value for _, value in self.seeding_arguments(target, event.value)]
                     elif seeder := self._catalogue.seeder(without_calls(target)):
                         seed = passed_seed(seeder, event.value)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import class_of, instance_value, is_instance, path_of
 
 _DECORATORS = frozenset(
     {
@@ -36,7 +36,7 @@ def scripted_functions(project: ProgramIndex, path: str) -> frozenset[str]:
             for site in project.calls(path)
             if site.function in found
             for name in _entered_functions(project, site.names)
-            if name.startswith(f"{path}:")
+            if path_of(name) == path
         }
         if reached <= found:
             return frozenset(found)
@@ -64,7 +64,9 @@ def _passed_to_script(project: ProgramIndex, path: str) -> Iterator[str]:
     for other, names in scripted_values(project):
         yield from _compiled_functions(project, names)
         if not names and other == path:
-            yield from _compiled_functions(project, [f"{path}{each.name}()" for each in project.files[path].classes])
+            yield from _compiled_functions(
+                project, [instance_value(path + each.name) for each in project.files[path].classes]
+            )
 
 
 def scripted_values(project: ProgramIndex) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -88,7 +90,7 @@ def _compiled_functions(project: ProgramIndex, names: list[str] | tuple[str, ...
     for name in names:
         if project.resolver.functions(name):
             yield name
-        for each in project.resolver.ancestry(name.removesuffix("()")) if name.endswith("()") else ():
+        for each in project.resolver.ancestry(class_of(name)) if is_instance(name) else ():
             for definition in project.resolver.classes(each):
                 yield from (path_of(each) + method for _, method in definition.methods)
 
@@ -97,5 +99,5 @@ def _entered_functions(project: ProgramIndex, names: tuple[str, ...]) -> Iterato
     for name in names:
         if project.resolver.functions(name):
             yield name
-        elif name.endswith("()"):
+        elif is_instance(name):
             yield from project.resolver.call_methods(name)

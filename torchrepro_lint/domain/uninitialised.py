@@ -29,8 +29,9 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     Try,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, outermost_function, path_of, split_last
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
-from torchrepro_lint.syntax.visitor import bound_arguments, last_identifier, path_of
+from torchrepro_lint.syntax.visitor import bound_arguments, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -293,9 +294,9 @@ class FirstUses:
         ):
             return Use.FILLS, call
         names = self._project.names(self._path, call.func)
-        if len(names) == 1 and ":" in names[0]:
+        if len(names) == 1 and in_project(names[0]):
             return self._in_callee(names[0], value, call), call
-        if not names or any(":" in name for name in names):
+        if not names or any(map(in_project, names)):
             return Use.FILLS, call
         uses = {self._of_callee(name, call) for name in names}
         if uses == {"converts"}:
@@ -324,7 +325,7 @@ class FirstUses:
 
     def of_parameter(self, function: Function, word: str) -> Use:
         """What a function does first with the value of a parameter."""
-        root = f"{function.name}.<locals>.{word}"
+        root = local_symbol(function.name, word)
         block = Block(None, 0, function.end, "")
         defined = ExpressionPosition(None, function.body[0], function.name, (block,), False)
         if self._is_used_elsewhere(root, function.name):
@@ -332,7 +333,7 @@ class FirstUses:
         return self._first(root, defined, function.start, Constant(0, 0, None))[0]
 
     def _of_callee(self, name: str, call: Call) -> str:
-        module, _, word = name.rpartition(".")
+        module, word = split_last(name)
         if name in _CONVERTING:
             return "converts"
         if name in _LOOKING:
@@ -470,7 +471,7 @@ def _is_any_module(project: ProgramIndex, path: str, value: Ref) -> bool:
         name = f"{path}{root}"
         if any(how == "[]" for how, _ in project.resolver.assigned(name)):
             return True
-        function = name.partition(".<locals>.")[0]
+        function = outermost_function(name)
         if any(not each.owner and each.params for each in project.resolver.functions(function)):
             return True
     return False

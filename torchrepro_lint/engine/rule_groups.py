@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.source.errors import Fault
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.checks.rule import Finding, Rule

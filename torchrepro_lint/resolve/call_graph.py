@@ -30,7 +30,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, path_of, takes_receiver
+from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, Symbol, in_project, path_of, simple_name, super_call
+from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.fixpoint import TablingSolver
@@ -119,7 +120,7 @@ class CallGraph:
 
     def calls(self, word: str) -> bool:
         """Whether any call in the project calls something by this word."""
-        return bool(self._files_with(word) or self._files_with(f"<super>.{word}"))
+        return bool(self._files_with(word) or self._files_with(super_call(word)))
 
     def paths(self, words: Iterable[str]) -> set[str]:
         """The files that call something by one of these words."""
@@ -196,7 +197,9 @@ class CallGraph:
         if None not in bodies:
             bodies[None] = self._walk(facts, None)
         left = iter(bodies[None].calls)
-        for function, count in zip((":", *(each.name for each in facts.functions)), bodies[None].counts, strict=True):
+        for function, count in zip(
+            (MODULE_ROOT, *(each.name for each in facts.functions)), bodies[None].counts, strict=True
+        ):
             name = f"{path}{function}"
             yield from ((name, call) for call in islice(left, count))
 
@@ -260,9 +263,9 @@ class CallGraph:
         for path, call in self.of(name, function):
             yield from _bind_argument(path, call, param, position - self.is_bound(path, call.func, function))
 
-    def constructor_calls(self, owner: str) -> Iterator[tuple[str, Call]]:
+    def constructor_calls(self, owner: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that construct an object of a class."""
-        return map(self._call, self._in_order(self._numbers(owner.rpartition(".")[2].rpartition(":")[2], owner)))
+        return map(self._call, self._in_order(self._numbers(simple_name(owner), owner)))
 
     def is_bound(self, path: str, func: Expression, function: Function) -> bool:
         """Whether a call of ``func`` passes the receiver implicitly, so that its arguments start at the second parameter."""
@@ -274,17 +277,17 @@ class CallGraph:
                 return is_classmethod(function) or not holders or not all(map(self._names.classes, holders))
         return True
 
-    def _by_parameters(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
+    def _by_parameters(self, name: Symbol, function: Function) -> Iterator[tuple[str, Call]]:
         """The higher-order calls of a function: calls of parameters that it, or its class, is passed for."""
         if not self._is_passed(name, function):
             return iter(())
         return map(self._call, self._in_order(_calls_running(self._higher_order.runs(), name)))
 
-    def _is_passed(self, name: str, function: Function) -> bool:
+    def _is_passed(self, name: Symbol, function: Function) -> bool:
         """Whether a function, or its class, may be passed to another."""
         return self._address_taken.names(name) or any(map(self._address_taken.has, self._words(name, function)))
 
-    def _launches(self, name: str) -> Iterator[tuple[str, Call]]:
+    def _launches(self, name: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that start a function in a process or thread, with its arguments in a tuple."""
         found = {
             number
@@ -303,10 +306,10 @@ class CallGraph:
         for number in self._in(file, word):
             started = _launched_function(self._at(number).call, word)
             for target in self._names.names(self._paths[file], started) if started is not None else ():
-                if ":" in target:
+                if in_project(target):
                     yield encode_target(target, number)
 
-    def _partials(self, name: str) -> Iterator[tuple[str, Call]]:
+    def _partials(self, name: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that bind some arguments of a function."""
         self._names.modules.reads.record_word("partials", "")
         index = self._partial_index.of((), lambda: self._index_given(self._files_with("partial")))
@@ -328,7 +331,7 @@ class CallGraph:
             call = self._at(number).call
             if call.args and not call.args[0].star:
                 for target in self._names.names(self._paths[file], call.args[0].value):
-                    if ":" in target:
+                    if in_project(target):
                         yield f"{target} {number:020}"
 
     def _index_given(self, files: Iterable[int]) -> _PartialIndex:
@@ -349,7 +352,7 @@ class CallGraph:
             found = self._names.names_from_summary(path, *each)
             yield from ("",) if found is None else found
 
-    def has_unknown_callers(self, name: str, function: Function) -> bool:
+    def has_unknown_callers(self, name: Symbol, function: Function) -> bool:
         """Whether a function may have callers that are not known: its address is taken, it is decorated, or an unresolved call has
         its name.
         """
@@ -359,11 +362,11 @@ class CallGraph:
             not self._names.names(path, call.func)
             for each in self._words(name, function)
             if each != "__init__"
-            for word in (each, f"<super>.{each}")
+            for word in (each, super_call(each))
             for path, call in map(self._call, self._by_word(word))
         )
 
-    def is_address_taken(self, name: str, *, count_stored: bool = True) -> bool:
+    def is_address_taken(self, name: Symbol, *, count_stored: bool = True) -> bool:
         """Whether a function's address is taken: it, or for a constructor its class or a subclass, is named without being called.
 
         Without ``count_stored``, storing it in an attribute does not count, since ``names`` follows attributes.
@@ -372,7 +375,7 @@ class CallGraph:
         words = [] if function is None else self._words(name, function)
         return function is not None and self._address_taken.any(name, function, words, count_stored=count_stored)
 
-    def of(self, name: str, function: Function) -> Iterator[tuple[str, Call]]:
+    def of(self, name: Symbol, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by the name of its class or a subclass.
 
         They are solved as equations, since resolving a call may lead back to the same question: see ``TablingSolver``.
@@ -382,9 +385,9 @@ class CallGraph:
             found.update(self._supers(name, f"{path_of(name)}{function.owner}"))
         return map(self._call, self._in_order(found))
 
-    def _supers(self, name: str, owner: str) -> Iterator[int]:
+    def _supers(self, name: Symbol, owner: Symbol) -> Iterator[int]:
         """The calls of a method by ``super()``, which are in subclasses of the method's class."""
-        word = f"<super>.{name.rpartition('.')[2]}"
+        word = super_call(simple_name(name))
         having = self._files_with(word)
         if not self._names.in_isolation:
             among = {path_of(each) for each in self._names.subclasses(owner)}
@@ -392,7 +395,7 @@ class CallGraph:
         for number in having:
             yield from _calls_running(self._runs_in(word, number), name)
 
-    def _numbers(self, word: str, name: str) -> Iterator[int]:
+    def _numbers(self, word: str, name: Symbol) -> Iterator[int]:
         """The calls by a word that run ``name``; all calls by the word are resolved together."""
         return _calls_running(self._memo.solve((QUESTION, word), lambda: self._runs_by(word)), name)
 
@@ -411,16 +414,16 @@ class CallGraph:
         for number in numbers:
             path, call = self._call(number)
             for target in self._names.names(path, call.func):
-                if ":" in target:
+                if in_project(target):
                     yield encode_target(target, number)
                     if self._names.classes(target):
                         yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
 
-    def _words(self, name: str, function: Function) -> list[str]:
-        word = name.rpartition(".")[2].rpartition(":")[2]
+    def _words(self, name: Symbol, function: Function) -> list[str]:
+        word = simple_name(name)
         if function.owner and word == "__init__":
             owner = f"{path_of(name)}{function.owner}"
-            return [word, function.owner.rpartition(".")[2].rpartition(":")[2], *self._names.subclass_words(owner)]
+            return [word, simple_name(function.owner), *self._names.subclass_words(owner)]
         return [word]
 
 

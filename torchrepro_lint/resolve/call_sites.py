@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.memo_tables import InvertedIndex
 from torchrepro_lint.syntax.nodes import Assign, Expression, FrozenRecord, Import, ModuleSummary, Ref, SyntaxTree
-from torchrepro_lint.syntax.visitor import (
-    bodies,
-    last_identifier,
-    path_of,
-    returned_values,
-    statements,
-    value_identifiers,
-)
+from torchrepro_lint.syntax.qualified_names import last_word, path_of, simple_name, top_package
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, returned_values, statements, value_identifiers
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -73,7 +67,7 @@ class CallSiteIndex:
 def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct one of these classes from outside, or a subclass in the project."""
     subclasses = {each for name in classes for each in names.subclasses(name)}
-    words = {name.rpartition(".")[2].rpartition(":")[2] for name in {*classes, *subclasses}}
+    words = {*map(simple_name, (*classes, *subclasses))}
     return tuple(sorted({*call_candidates(names, words).paths, *(path_of(name) for name in subclasses)}))
 
 
@@ -123,8 +117,8 @@ def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
     """The words that a file mentions, each with its role."""
     found: set[tuple[str, ...]] = {("call", word) for word in summary.calls}
     found |= {("value", word) for word in summary.values}
-    found |= {("import", name, name.partition(".")[0], name.rpartition(".")[2]) for name in summary.imports}
-    found |= {("export", word, *(name.rpartition(".")[2] for name in names)) for word, names in summary.exports}
+    found |= {("import", name, top_package(name), last_word(name)) for name in summary.imports}
+    found |= {("export", word, *map(simple_name, names)) for word, names in summary.exports}
     return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
@@ -135,7 +129,7 @@ def identifiers_in(
     ``hold_edges`` or what remembers it.
     """
     summary = facts.summary
-    imported = (name.rpartition(".")[2] for name in summary.imports)
+    imported = map(last_word, summary.imports)
     if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
         return words
     return frozenset(_transitive_words(edges(facts), words))
@@ -158,14 +152,14 @@ def hold_edges(facts: SyntaxTree) -> list[tuple[str, frozenset[str]]]:
 def _may_hold_edges(facts: SyntaxTree) -> Iterator[tuple[str, frozenset[str]]]:
     """The words of variables, parameters, attributes, functions and imported names, each with the words of its values."""
     for name, values in facts.assigned.items():
-        yield name.rpartition(".")[2].lstrip(":"), _value_words(value for _, value in values)
+        yield simple_name(name), _value_words(value for _, value in values)
     for function in facts.functions:
-        yield function.name.rpartition(".")[2].lstrip(":"), _value_words(returned_values(function.body))
+        yield simple_name(function.name), _value_words(returned_values(function.body))
         yield from ((one.name, _value_words((one.default,))) for one in function.params if one.default is not None)
     for body in bodies(facts):
         for statement in statements(body):
             if isinstance(statement, Import):
-                yield from ((local, frozenset({name.rpartition(".")[2]})) for local, name in statement.names)
+                yield from ((local, frozenset({last_word(name)})) for local, name in statement.names)
             elif isinstance(statement, Assign) and statement.value is not None:
                 for target in statement.targets:
                     if not isinstance(target, Ref) or target.path:
@@ -193,7 +187,7 @@ def _sees(names: Names, path: str, word: str) -> bool:
     files, summary = names.modules.files, names.modules.files[path].summary
     if summary.stars or any(word == each for each, _ in summary.exports):
         return True
-    if any(name.rpartition(".")[2] == word for name in summary.imports):
+    if word in map(last_word, summary.imports):
         return True
     modules = {names.modules.module(path, name) for name in summary.imports}
     return any(word == each for file in modules if file for each, _ in files[file].exports)

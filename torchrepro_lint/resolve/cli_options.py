@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
+from torchrepro_lint.syntax.qualified_names import is_local, simple_name
 from torchrepro_lint.syntax.summary import Option, is_click, option_of
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
@@ -54,8 +55,8 @@ class Options:
         match expression:
             case Ref(path=(*_, word)) | Attribute(name=word):
                 found = self.named(word)
-            case Ref(roots=roots, path=()) if "<locals>" in roots[0]:
-                found = [each for each in self.named(roots[0].rpartition(".")[2]) if is_click(each.call)]
+            case Ref(roots=roots, path=()) if is_local(roots[0]):
+                found = [each for each in self.named(simple_name(roots[0])) if is_click(each.call)]
             case _:
                 return ()
         own = tuple(each for each in found if each.path == path)

@@ -24,7 +24,18 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
+    in_project,
+    is_object,
+    last_word,
+    path_of,
+    qualname_of,
+    simple_name,
+    top_package,
+)
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import ConfiguredNames
@@ -44,7 +55,7 @@ MAKERS = frozenset(
 )
 # Those of them that give the class itself.
 FINDERS = frozenset({"hydra.utils.get_class", "hydra.utils.get_method", "hydra.utils.get_object", "pydoc.locate"})
-MAKER_WORDS = frozenset(name.rpartition(".")[2] for name in MAKERS)
+MAKER_WORDS = frozenset(map(simple_name, MAKERS))
 # Methods of a registry that make an object of an entry.
 BUILDERS = frozenset({"build", "create", "make", "instantiate", "build_from_cfg"})
 # Functions that read a configuration from a file, by their last words and packages.
@@ -100,7 +111,7 @@ class Configurations:
             elif isinstance(found.value, Constant) and isinstance(found.value.value, str):
                 yield found.value.value
 
-    def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[str]:
+    def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[Value]:
         """The names of the classes and functions that a configuration leads to; with ``nested`` those within it, too."""
         for found in self._parts(path, expression):
             if found.value is None:
@@ -123,9 +134,9 @@ class Configurations:
                 )
         return tuple(dict.fromkeys(found))
 
-    def arguments(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+    def arguments(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a class of the project, each as a call that makes it."""
-        for path, below, text in self._by_class.get(owner.rpartition(":")[2], ()):
+        for path, below, text in self._by_class.get(qualname_of(owner), ()):
             if owner in self.dotted(path_of(owner), text):
                 for keys, inner in self._in_file(path, below):
                     if keys[0] == word and len(keys) == 2 and keys[1] in CLASS_KEYS:
@@ -138,7 +149,7 @@ class Configurations:
         for path in self._files:
             for keys, text in self._in_file(path, ()):
                 if keys[-1] in CLASS_KEYS:
-                    found.setdefault(text.rpartition(".")[2], []).append((path, keys[:-1], text))
+                    found.setdefault(last_word(text), []).append((path, keys[:-1], text))
         return found
 
     def _made(self, text: str) -> Call:
@@ -147,20 +158,20 @@ class Configurations:
             self._calls[text] = Call(0, 0, Ref(0, 0, (text,), (), 0), (), 0)
         return self._calls[text]
 
-    def dotted(self, path: str, text: str) -> Iterator[str]:
+    def dotted(self, path: str, text: str) -> Iterator[Value]:
         """What a dotted text names, where Python would find it from a file, or from the root of the project."""
         if "." in text and all(part.isidentifier() for part in text.split(".")):
             found = [name for at in (path, "") for name in self._names.modules.resolve(at, text)]
-            inside = [name for name in found if ":" in name]
+            inside = [*filter(in_project, found)]
             for name in inside or found[:1]:
                 yield from self._names.follow(name, ())
 
-    def _named_in(self, path: str, value: Expression, nested: bool) -> Iterator[str]:
+    def _named_in(self, path: str, value: Expression, nested: bool) -> Iterator[Value]:
         for key, item in _items(value):
             if key in CLASS_KEYS and isinstance(item, Constant) and isinstance(item.value, str):
                 yield from self.dotted(path, item.value)
             elif key in CLASS_KEYS and isinstance(item, Ref):
-                yield from (name for name in self._names.names(path, item) if not name.endswith(("()", "[]")))
+                yield from (name for name in self._names.names(path, item) if not is_object(name))
             elif nested and item is not None:
                 yield from self._named_in(path, item, nested)
         if nested and isinstance(value, Collection) and value.kind != "dict":
@@ -324,7 +335,7 @@ def _stem(path: str) -> str:
 
 
 def _is_loader(name: str) -> bool:
-    return name.partition(".")[0] in _PACKAGES
+    return top_package(name) in _PACKAGES
 
 
 def _picked(value: Expression, keys: _Keys) -> Iterator[tuple[Expression, _Keys]]:

@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import MemoTable, with_tuples
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
-from torchrepro_lint.syntax.visitor import (
-    bodies,
-    expressions,
-    last_identifier,
-    operands_of,
+from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
+    class_below,
+    class_of,
+    in_project,
+    is_lambda,
+    is_nested,
     path_of,
-    statements,
-    takes_receiver,
+    simple_name,
 )
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import NameResolution, NumberedCalls
@@ -44,11 +48,11 @@ class AddressTaken:
             for word in names.modules.summary(path).values:
                 self._paths.setdefault(word, []).append(path)
 
-    def any(self, name: str, function: Function, words: list[str], *, count_stored: bool) -> bool:
+    def any(self, name: Symbol, function: Function, words: list[str], *, count_stored: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``count_stored`` includes storing it in an attribute."""
         return self._known.of((name, count_stored), lambda: self._any(name, function, words, count_stored))
 
-    def _any(self, name: str, function: Function, words: list[str], count_stored: bool) -> bool:
+    def _any(self, name: Symbol, function: Function, words: list[str], count_stored: bool) -> bool:
         return any(
             self._is_value(word, name, function, count_stored)
             for word in words
@@ -67,10 +71,10 @@ class AddressTaken:
         self._known.invalidate(changed)
         self._named.invalidate(changed)
 
-    def names(self, name: str) -> bool:
+    def names(self, name: Symbol) -> bool:
         """Whether the last word of a function is named as a value anywhere; a lambda is a value by itself."""
-        word = name.rpartition(".")[2].rpartition(":")[2]
-        return self.has(word) or "<" in word
+        word = simple_name(name)
+        return self.has(word) or is_lambda(name)
 
     def has(self, word: str) -> bool:
         """Whether any value is named by a word."""
@@ -84,7 +88,7 @@ class AddressTaken:
         self._names.modules.reads.record_word("values", word)
         return self._paths.get(word, ())
 
-    def _is_value(self, word: str, name: str, function: Function, count_stored: bool) -> bool:
+    def _is_value(self, word: str, name: Symbol, function: Function, count_stored: bool) -> bool:
         return any(
             self._may_be(path, each, name, function)
             for path in self._having(word)
@@ -96,15 +100,15 @@ class AddressTaken:
             (path, count_stored), lambda: _value_references(self._names.modules.files[path], count_stored)
         )
 
-    def _may_be(self, path: str, each: Ref, name: str, function: Function) -> bool:
+    def _may_be(self, path: str, each: Ref, name: Symbol, function: Function) -> bool:
         """Whether a reference may be to a function; to a method, unless the object is known to be of an unrelated class."""
         if not function.owner or not each.path:
             return name in self._names.names(path, each)
         owner = f"{path_of(name)}{function.owner}"
-        of = [one.removesuffix("()").removesuffix(".<super>") for one in self._names.receiver(path, each)]
+        of = [class_below(class_of(one)) for one in self._names.receiver(path, each)]
         return not of or not all(self._names.classes(one) and not self._related(one, owner) for one in of)
 
-    def _related(self, one: str, other: str) -> bool:
+    def _related(self, one: Value, other: Symbol) -> bool:
         return other in self._names.ancestry(one) or one in self._names.ancestry(other)
 
 
@@ -143,7 +147,7 @@ def _only_called(facts: SyntaxTree) -> frozenset[str]:
         for statement in statements(body):
             for target in statement.targets if isinstance(statement, Assign) and statement.op == "=" else ():
                 if isinstance(target, Ref) and not target.path:
-                    held.update(root for root in target.roots if ".<locals>." in root)
+                    held.update(filter(is_nested, target.roots))
             for value in _evaluated(statement, True, False):
                 _add_uncalled(value, read)
     return frozenset(held.difference(root for each in read for root in each.roots))
@@ -231,7 +235,7 @@ class CallTargetTable:
         )
 
 
-def encode_target(target: str, number: int) -> str:
+def encode_target(target: Symbol, number: int) -> str:
     """A function that call ``number`` runs, as a text of the solver's sets."""
     return f"{target} {number:020}"
 
@@ -274,7 +278,7 @@ class HigherOrderCalls:
 
     def _in_file(self, file: int) -> Iterator[str]:
         roots = self._names.modules.summary(self._callers.path(file)).through
-        for word in sorted(set(map(_word, roots))):
+        for word in sorted(set(map(simple_name, roots))):
             yield from self._runs_in(file, word)
 
     def _runs_in(self, file: int, word: str) -> tuple[str, ...]:
@@ -288,12 +292,12 @@ class HigherOrderCalls:
     def _runs(self, file: int, word: str) -> Iterator[str]:
         path = self._callers.path(file)
         for root in self._names.modules.files[path].summary.through:
-            targets = tuple(self._passed(path, root)) if _word(root) == word else ()
+            targets = tuple(self._passed(path, root)) if simple_name(root) == word else ()
             for number, call in self._callers.numbered_calls(file, word) if targets else ():
                 if _is_call_of(call, root):
                     yield from (encode_target(target, number) for target in targets)
 
-    def _passed(self, path: str, root: str) -> Iterator[str]:
+    def _passed(self, path: str, root: Root) -> Iterator[Symbol]:
         """The functions, and the constructors of the classes, that are passed for a parameter where it is called by name."""
         found = self._names.parameter(path + root)
         if found is None or self._names.assigned(path + root):
@@ -305,16 +309,16 @@ class HigherOrderCalls:
             elif param.default is not None:
                 yield from self._callable(path, param.default)
 
-    def _callable(self, path: str, given: Expression) -> Iterator[str]:
+    def _callable(self, path: str, given: Expression) -> Iterator[Symbol]:
         if self._is_partial(path, given):
             return
         for name in self._names.names(path, given):
-            functions = self._names.functions(name) if ":" in name else ()
+            functions = self._names.functions(name) if in_project(name) else ()
             if functions and all(
                 self._callers.is_bound(path, given, each) is takes_receiver(each) for each in functions
             ):
                 yield name
-            elif ":" in name and self._names.classes(name):
+            elif in_project(name) and self._names.classes(name):
                 yield from self._names.methods(name, "__init__")
 
     def _is_partial(self, path: str, given: Expression, *, variables: bool = True) -> bool:
@@ -326,10 +330,6 @@ class HigherOrderCalls:
             else ()
         )
         return variables and any(self._is_partial(path, each, variables=False) for each in values)
-
-
-def _word(root: str) -> str:
-    return root.rpartition(".")[2]
 
 
 def _is_call_of(call: Call, root: str) -> bool:

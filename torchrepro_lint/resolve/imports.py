@@ -16,7 +16,20 @@ from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
-from torchrepro_lint.syntax.visitor import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
+    in_project,
+    is_own,
+    is_unresolved,
+    last_word,
+    module_symbol,
+    path_of,
+    simple_name,
+    split_name,
+    top_package,
+)
 
 
 class TrackedFiles(dict[str, SyntaxTree]):
@@ -131,7 +144,7 @@ class ImportResolver:
             for path in self._importers.get(package, ()):
                 if self.is_outside(path, package):
                     summary = self.summary(path)
-                    found.update(summary.calls, summary.values, (name.rpartition(".")[2] for name in summary.imports))
+                    found.update(summary.calls, summary.values, map(last_word, summary.imports))
         return self._mentioned[package]
 
     @cached_property
@@ -139,7 +152,7 @@ class ImportResolver:
         """The files that import by a first word, as written."""
         found: dict[str, list[str]] = {}
         for path, summary in self.summaries():
-            for package in {name.partition(".")[0] for name in summary.imports} - {""}:
+            for package in {*map(top_package, summary.imports)} - {""}:
                 found.setdefault(package, []).append(path)
         return found
 
@@ -150,20 +163,20 @@ class ImportResolver:
         for _, summary in self.summaries():
             for word, names in summary.exports:
                 for name in names:
-                    last = name.rpartition(".")[2]
-                    if last != word and not last.startswith(":"):  # what the module defines itself has its own word
+                    last = last_word(name)
+                    if last != word and not in_project(name):  # what the module defines itself has its own word
                         found.setdefault(last, set()).add(word)
         return found
 
-    def resolve(self, path: str, name: str) -> tuple[str, ...]:
+    def resolve(self, path: str, name: Root) -> tuple[Value, ...]:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
-        if name[0] == ":":
+        if is_own(name):
             return (path + name,)
         return self._memo.solve((path, name), lambda: self._resolve(path, name))
 
-    def _resolve(self, path: str, name: str) -> Iterator[str]:
-        if name[0] == "?":
-            yield from self._from_stars(path, name[1:])
+    def _resolve(self, path: str, name: Root) -> Iterator[Value]:
+        if is_unresolved(name):
+            yield from self._from_stars(path, simple_name(name))
         elif name[0] == ".":
             dots = len(name) - len(name.lstrip("."))
             folder = self.tree.above(path, dots)
@@ -177,7 +190,7 @@ class ImportResolver:
             else:
                 yield from self._beside(folder, parts) or (name,)
 
-    def _hidden(self, home: str, parts: list[str]) -> tuple[str, ...]:
+    def _hidden(self, home: str, parts: list[str]) -> tuple[Value, ...]:
         """A name of a package from outside, where a folder of the project without ``__init__.py`` has the package's name, but no such
         module: Python finds the package first.
         """
@@ -188,7 +201,7 @@ class ImportResolver:
             else ()
         )
 
-    def is_outside(self, path: str, name: str) -> bool:
+    def is_outside(self, path: str, name: Root) -> bool:
         """Whether a dotted name leads out of the project."""
         known = self._outside.get((path, name))
         if known is None:
@@ -198,7 +211,7 @@ class ImportResolver:
                 self._outside[path, name] = known
         return known
 
-    def _beside(self, folder: str, parts: list[str]) -> tuple[str, ...]:
+    def _beside(self, folder: str, parts: list[str]) -> tuple[Value, ...]:
         """The names that a name stands for in the folder of a file, where Python looks there; see ``ModuleTree.beside``."""
         return tuple(self._walk(folder, parts)) if self.tree.beside(folder, parts[0]) else ()
 
@@ -279,16 +292,16 @@ class ImportResolver:
             if file is not None:
                 yield file
 
-    def attribute(self, path: str, word: str) -> tuple[str, ...] | None:
+    def attribute(self, path: str, word: str) -> tuple[Value, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""
         names = self._exported(path).get(word, ())
         found = tuple(sorted({target for name in names for target in self.resolve(path, name)}))
         if not found and posixpath.basename(path) == "__init__.py":
             submodule = self._stems.get(join_path(posixpath.dirname(path), word))
-            found = (self._over(path, submodule, word) or (f"{submodule}:",)) if submodule else ()
+            found = (self._over(path, submodule, word) or (module_symbol(submodule),)) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
 
-    def _over(self, path: str, submodule: str, word: str) -> tuple[str, ...]:
+    def _over(self, path: str, submodule: str, word: str) -> tuple[Value, ...]:
         """The names that a package has under the word of a submodule: a star import loads ``net``, then binds its ``net``."""
         loads = (file for _, file in self._stars_of(path))
         return self._from_star(submodule, word) if submodule in loads else ()
@@ -308,7 +321,7 @@ class ImportResolver:
             self._exports[path] = dict(self.files[path].exports)
         return self._exports[path]
 
-    def _from_stars(self, path: str, word: str) -> Iterator[str]:
+    def _from_stars(self, path: str, word: str) -> Iterator[Value]:
         if word.startswith("_"):
             return
         for star, file in self._stars_with(path, word):
@@ -363,10 +376,10 @@ class ImportResolver:
             found.setdefault(folder, []).append(word)
         return found
 
-    def _from_star(self, file: str, word: str) -> tuple[str, ...]:
+    def _from_star(self, file: str, word: str) -> tuple[Value, ...]:
         return self._memo.solve((file, f"*{word}"), lambda: self.attribute(file, word) or ())
 
-    def _walk(self, folder: str, parts: list[str]) -> Iterator[str]:
+    def _walk(self, folder: str, parts: list[str]) -> Iterator[Value]:
         """Follow dotted parts from a folder: modules first, as ``from a.b import`` does; the last may be an attribute."""
         file = self._stems.get(folder)
         for index, part in enumerate(parts):
@@ -377,15 +390,15 @@ class ImportResolver:
             below = self._stems.get(folder)
             if below is None:
                 if file:
-                    yield from self._attributes(f"{file}:", parts[index:])
+                    yield from self._attributes(module_symbol(file), parts[index:])
                 return
             file = below
         if file:
-            yield f"{file}:"
+            yield module_symbol(file)
 
-    def _attributes(self, name: str, parts: list[str]) -> Iterator[str]:
+    def _attributes(self, name: Symbol, parts: list[str]) -> Iterator[Value]:
         """Follow the first part as an attribute of a module; the rest stays on the name, for ``Names``."""
-        file = name[:-1]
+        file = path_of(name)
         for found in self.attribute(file, parts[0]) or ():
             _, colon, rest = split_name(found)
             if colon and not rest and len(parts) > 1:

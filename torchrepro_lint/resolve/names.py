@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
-from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS, Configurations, read_part
+from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
@@ -33,7 +32,31 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
+    class_of,
+    element_value,
+    in_project,
+    instance_value,
+    is_absolute,
+    is_definition,
+    is_instance,
+    is_local,
+    is_module,
+    is_object,
+    is_own,
+    is_super,
+    module_symbol,
+    path_of,
+    project_classes,
+    qualifier_of,
+    split_last,
+    split_name,
+    unbound_method,
+)
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 # A variable with more values may be anything.
 _MAX_VALUES = 100
@@ -45,8 +68,6 @@ _MAX_ROUNDS = 10
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
 _LOADED_MODULES = (("sys",), ("modules",))
-
-_RESULTS = ("()", "[]", ".<super>")
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
@@ -117,7 +138,7 @@ class Names(ObjectSources):
         self._definitions.forget(path)
         callers.replace(path, before, after)
         options.forget(path)
-        for owner in [owner for owner in self._attributes if owner.startswith(f"{path}:")]:
+        for owner in [owner for owner in self._attributes if path_of(owner) == path]:
             self._attributes.pop(owner)
         self._drop(changed)
         return changed
@@ -139,7 +160,7 @@ class Names(ObjectSources):
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
-    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for, sorted."""
         kind = type(expression)
         if kind in _WITHOUT_NAMES:
@@ -149,15 +170,15 @@ class Names(ObjectSources):
         roots, words = expression.roots, expression.path  # type: ignore[union-attr]  # narrowed by exact type
         if len(roots) == 1:
             root = roots[0]
-            if root[0] not in ":.?":
+            if is_absolute(root):
                 if self.modules.is_outside(path, root):
                     return (".".join((root, *words)),)
-            elif root[0] == ":" and not words:
+            elif is_own(root) and not words:
                 return self._points_to(path + root)
         # Equal references stand for the same, wherever they are in the file.
         return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
 
-    def _names(self, path: str, expression: Expression) -> Iterable[str]:
+    def _names(self, path: str, expression: Expression) -> Iterable[Value]:
         self.modules.reads.record_read(path)  # the key is an identity in this file
         match expression:
             case Ref(roots=roots, path=words):
@@ -176,17 +197,17 @@ class Names(ObjectSources):
                 return (path + function,)
         return ()
 
-    def names_of(self, path: str, reference: Ref) -> tuple[str, ...]:
+    def names_of(self, path: str, reference: Ref) -> tuple[Value, ...]:
         """``names`` of a reference that the caller constructed; its identity must not become a memo key."""
         return tuple(sorted(set(self._names(path, reference))))
 
-    def _referred(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> list[str]:
+    def _referred(self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]) -> list[Value]:
         self.modules.reads.record_read(path)
         return [
             found for root in roots for name in self.modules.resolve(path, root) for found in self.follow(name, words)
         ]
 
-    def receiver(self, path: str, func: Expression) -> Iterator[str]:
+    def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of the method ``func``; for a function of a module, the module."""
         match func:
             case Ref(roots=roots, path=words) if words:
@@ -198,21 +219,21 @@ class Names(ObjectSources):
 
     # --- variables and attributes ------------------------------------------------------------------------------------
 
-    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    def follow(self, name: Value, words: tuple[str, ...]) -> tuple[Value, ...]:
         """The names that a chain of attributes of a name may stand for."""
         found = self._points_to(name)
         for word in words:
             found = tuple(sorted({target for each in found for target in self._attribute(each, word)}))
         return found
 
-    def _points_to(self, name: str) -> tuple[str, ...]:
+    def _points_to(self, name: Value) -> tuple[Value, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
         path, colon, rest = split_name(name)
-        if not colon or not rest or name.endswith(_RESULTS) or self._definitions.defines(name):
+        if not colon or not rest or not is_definition(name) or self._definitions.defines(name):
             return (name,)
         return self._memo.solve(name, lambda: self._variable(path, name))
 
-    def _variable(self, path: str, name: str) -> Iterator[str]:
+    def _variable(self, path: str, name: Symbol) -> Iterator[Value]:
         parameter, assigned = self._definitions.parameter(name), self._definitions.assigned(name)
         if parameter:
             yield from self._parameter(path, *parameter)
@@ -228,22 +249,22 @@ class Names(ObjectSources):
         if parameter is None and assigned is None:
             yield from self._dangling(name)
 
-    def _dangling(self, name: str) -> Iterator[str]:
+    def _dangling(self, name: Symbol) -> Iterator[Value]:
         """``a.py:x.y.z`` as an import left it: resolve the longest known prefix, then attributes."""
-        head, _, tail = name.rpartition(".")
-        if head and "<locals>" not in tail and split_name(head)[2]:
+        head, tail = split_last(name)
+        if head and not is_local(tail) and split_name(head)[2]:
             yield from self.follow(head, (tail,))
 
-    def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[str]:
+    def _parameter(self, path: str, function: Function, param: Param, position: int) -> Iterator[Value]:
         if position == 0 and takes_receiver(function) and not param.kind.startswith("*"):
-            yield f"{path}{function.owner}" if is_classmethod(function) else f"{path}{function.owner}()"
+            yield f"{path}{function.owner}" if is_classmethod(function) else instance_value(f"{path}{function.owner}")
             return
         if param.annotation is not None:
             yield from self._annotated(path, param.annotation)
         if param.default is not None:
             yield from self.names(path, param.default)
 
-    def _annotated(self, path: str, annotation: Expression) -> Iterator[str]:
+    def _annotated(self, path: str, annotation: Expression) -> Iterator[Value]:
         """Instances of the classes that an annotation names, including the members of a union or ``Optional``."""
         match annotation:
             case Operation(op="|", operands=operands):
@@ -255,39 +276,39 @@ class Names(ObjectSources):
                         yield from self._annotated(path, each)
             case _:
                 for name in self.names(path, annotation):
-                    if not name.endswith(("()", "[]")) and not self.functions(name):
-                        yield f"{name}()"
+                    if not is_object(name) and not self.functions(name):
+                        yield instance_value(name)
 
-    def _attribute(self, name: str, word: str) -> tuple[str, ...]:
+    def _attribute(self, name: Value, word: str) -> tuple[Value, ...]:
         path, colon, rest = split_name(name)
         if not colon:
             return (f"{name}.{word}",)
         if not rest:
             return self._each_value(self.modules.attribute(path, word) or ())
-        if name.endswith("()"):
-            return self._of_instance(name[:-2], word)
+        if is_instance(name):
+            return self._of_instance(class_of(name), word)
         if self.classes(name):
             inner = (
                 self._each_value((f"{name}.{word}",))
                 if self._definitions.assigned(f"{name}.{word}") is not None
                 else ()
             )
-            return inner or tuple(each.replace("().", ".", 1) for each in self.methods(name, word))
+            return inner or tuple(map(unbound_method, self.methods(name, word)))
         return ()
 
-    def _each_value(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _each_value(self, names: tuple[Value, ...]) -> tuple[Value, ...]:
         return tuple(sorted({value for name in names for value in self._points_to(name)}))
 
-    def _of_instance(self, owner: str, word: str) -> tuple[str, ...]:
+    def _of_instance(self, owner: Value, word: str) -> tuple[Value, ...]:
         """A method, or the values that the class and its bases assign to ``self.word``."""
-        if owner.endswith(".<super>"):
+        if is_super(owner):
             return self.methods(owner, word)
-        if word == "__class__" and ":" in owner:
+        if word == "__class__" and in_project(owner):
             return (owner,)
         found: set[str] = set()
         assigned = False
         for each in self.ancestry(owner):
-            if ":" not in each:
+            if not in_project(each):
                 continue
             path = path_of(each)
             for how, _, value in self.instance_attributes(each).get(word, ()):
@@ -305,7 +326,7 @@ class Names(ObjectSources):
 
     # --- calls and elements ------------------------------------------------------------------------------------------
 
-    def _results(self, path: str, call: Call) -> Iterator[str]:
+    def _results(self, path: str, call: Call) -> Iterator[Value]:
         """The names that a call may return."""
         match call.func:
             case Ref(path=(*words, "get")) as func if call.args:
@@ -325,7 +346,7 @@ class Names(ObjectSources):
         for name in names:
             yield from self._result(path, call, name)
 
-    def configured(self, path: str, call: Call) -> tuple[str, ...]:
+    def configured(self, path: str, call: Call) -> tuple[Value, ...]:
         """The classes and functions that a call constructs or runs because a configuration or a registry names them."""
         func = call.func
         word = func.path[-1] if type(func) is Ref and func.path else last_identifier(func) if call.args else ""
@@ -336,12 +357,12 @@ class Names(ObjectSources):
             return self._memo.solve(("configured", path, id(call)), lambda: self._find_configured(path, call))
         return ()
 
-    def _find_configured(self, path: str, call: Call) -> Iterator[str]:
+    def _find_configured(self, path: str, call: Call) -> Iterator[Value]:
         yield from self._built(path, call)
         if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
             yield from self._made(path, call, nested=True)
 
-    def _built(self, path: str, call: Call) -> Iterator[str]:
+    def _built(self, path: str, call: Call) -> Iterator[Value]:
         """``REGISTRY.build(config)`` and ``build_from_cfg(config, REGISTRY)``: the entries that a configuration or text names."""
         held: list[Expression] = [arg.value for arg in call.args[1:2]]
         if isinstance(call.func, Ref) and call.func.path:
@@ -353,88 +374,67 @@ class Names(ObjectSources):
                     words = self.configurations.keys_of(path, given) or self._texts(path, given)
                     yield from self.registry.entries(name, words)
 
-    def _made(self, path: str, call: Call, *, nested: bool) -> Iterator[str]:
+    def _made(self, path: str, call: Call, *, nested: bool) -> Iterator[Value]:
         self.modules.reads.record_read(path)
         given = call.args[0].value
         yield from self.configurations.named(path, given, nested=nested)
         for text in self._texts(path, given):
             yield from self.configurations.dotted(path, text)
 
-    def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
-        return self.configurations.arguments(f"{path}{function.owner}", param.name)
-
-    def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        if read_part(value) is not None or (
-            isinstance(value, Ref) and value.path and not self._is_own_attribute(path, value)
-        ):
-            return self._memo.solve(("parts", path, id(value)), lambda: self._find_configured_texts(path, value))
-        return ()
-
-    def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        self.modules.reads.record_read(path)  # the value is an identity in this file
-        return self.configurations.texts(path, value)
-
-    @cached_property
-    def configurations(self) -> Configurations:
-        """The configurations of the project."""
-        return Configurations(self)
-
-    def _result(self, path: str, call: Call, name: str) -> Iterator[str]:
+    def _result(self, path: str, call: Call, name: Value) -> Iterator[Value]:
         """The names that a call may return where the callee has this name."""
         if name in MAKERS and call.args and (made := [*self._made(path, call, nested=False)]):
             for each in made:
                 yield from (each,) if name in FINDERS else self._called_result(each)
         elif call.args and (given := self._handed_back(call, name)) is not None:
             yield from self.names(path, given)
-        elif self.classes(name) or name.endswith(".<super>"):
-            yield f"{name}()"
+        elif self.classes(name) or is_super(name):
+            yield instance_value(name)
         elif self.functions(name):
-            yield from (f"{name}()",) if self.is_generator(name) else self._returned_to(path, call, name)
+            yield from (instance_value(name),) if self.is_generator(name) else self._returned_to(path, call, name)
         elif name == "builtins.getattr" and len(call.args) > 1:
             yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
         elif name == "builtins.type" and len(call.args) == 1:
             objects = self.names(path, call.args[0].value)
-            yield from [each[:-2] for each in objects if each.endswith("()") and ":" in each] or ("builtins.type()",)
+            yield from [*project_classes(objects)] or ("builtins.type()",)
         elif name == "importlib.import_module" and call.args:
             yield from self._imported(path, call.args[0].value)
-        elif ":" not in name:
-            yield from self.receiver(path, call.func) if is_fluent(name) else (f"{name}()",)
-        elif name.endswith("()"):
-            for method in self._call_methods(name[:-2]):
+        elif not in_project(name):
+            yield from self.receiver(path, call.func) if is_fluent(name) else (instance_value(name),)
+        elif is_instance(name):
+            for method in self.call_methods(name):
                 yield from self.returns(method)
 
-    def _returned_to(self, path: str, call: Call, name: str) -> Iterable[str]:
+    def _returned_to(self, path: str, call: Call, name: Symbol) -> Iterable[Value]:
         """The names that a function returns; an inherited method that returns ``self`` returns an object of the receiver's class."""
-        found, owner = self.returns(name), name.rpartition(".")[0]
-        own = f"{owner}()"
+        found, owner = self.returns(name), qualifier_of(name)
+        own = instance_value(owner)
         if own not in found or not self.subclasses(owner):
             return found
-        receivers = sorted(
-            {each for each in self.receiver(path, call.func) if self._is_of(each.removesuffix("()"), owner)}
-        )
-        objects = [each if each.endswith("()") else f"{each}()" for each in receivers]
+        receivers = sorted({each for each in self.receiver(path, call.func) if self._is_of(class_of(each), owner)})
+        objects = [each if is_instance(each) else instance_value(each) for each in receivers]
         return [*(each for each in found if each != own), *objects] if objects else found
 
-    def _is_of(self, name: str, owner: str) -> bool:
+    def _is_of(self, name: Value, owner: Symbol) -> bool:
         """Whether a class is another, or inherits from it."""
-        return ":" in name and owner in self.ancestry(name)
+        return in_project(name) and owner in self.ancestry(name)
 
-    def _called_result(self, name: str) -> Iterable[str]:
+    def _called_result(self, name: Value) -> Iterable[Value]:
         """The names that calling a class or a function gives."""
         if self.functions(name) and not self.is_generator(name):
             return self.returns(name)
-        return (f"{name}()",)
+        return (instance_value(name),)
 
-    def _holders(self, path: str, value: Expression) -> tuple[str, ...]:
+    def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
         if owners := self.names(path, value):
             return owners
         passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
-        modules = sorted(name for name in passed if name.endswith(":"))
-        few = sum(len(self.modules.files[name[:-1]].exports) for name in modules) <= _MAX_NAMES
+        modules = sorted(filter(is_module, passed))
+        few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= _MAX_NAMES
         return tuple(modules) if few else ()
 
-    def _looked_up(self, path: str, owners: tuple[str, ...], key: Expression) -> Iterator[str]:
+    def _looked_up(self, path: str, owners: tuple[Value, ...], key: Expression) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
         choices, names; else everything in the module.
         """
@@ -448,37 +448,37 @@ class Names(ObjectSources):
             elif colon and not rest and not known:
                 yield from self.defined_in(home)
 
-    def _imported(self, path: str, key: Expression) -> Iterator[str]:
+    def _imported(self, path: str, key: Expression) -> Iterator[Value]:
         for word in self._texts(path, key):
             if all(part.isidentifier() for part in word.lstrip(".").split(".")):
                 yield from self.modules.resolve(path, word)
 
-    def _loaded(self, path: str, key: Expression) -> Iterator[str]:
+    def _loaded(self, path: str, key: Expression) -> Iterator[Value]:
         """The modules that ``sys.modules`` has under a key: ``__name__``, ``network.__name__``, a text."""
         match key:
             case Ref(path=(*holder, "__name__")):
                 yield from self.names_of(path, key._replace(path=tuple(holder)))
             case Ref() if last_identifier(key) == "__name__":
-                yield f"{path}:"
+                yield module_symbol(path)
             case _:
                 yield from self._imported(path, key)
 
-    def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
+    def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
         if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
             yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
         elif self.has_namespaces and isinstance(table, Call | Ref):
             yield from self._of_called_namespace(path, table, key)
 
-    def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[str]:
+    def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         for each in self.held_calls(path, table):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(path, module), key)
                 case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
-                    yield from self._looked_up(path, (f"{path}:",), key) if self._texts(path, key) else ()
+                    yield from self._looked_up(path, (module_symbol(path),), key) if self._texts(path, key) else ()
 
-    def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[str]:
+    def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[Value]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
         key = index[0] if len(index) == 1 else None
         by_name = key is not None and (self.has_namespaces or (type(value) is Ref and value.path[-1:] == ("__dict__",)))
@@ -496,4 +496,4 @@ class Names(ObjectSources):
                     yield from self.names(file, element)
         yield from self._registered(path, value, key)
         for name in self.names(path, value):
-            yield f"{name}[]"
+            yield element_value(name)

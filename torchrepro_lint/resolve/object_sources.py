@@ -21,7 +21,19 @@ from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import attribute_unpacking_index
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
+    class_of,
+    in_project,
+    is_element,
+    is_instance,
+    is_module,
+    passes_call,
+    path_of,
+    simple_name,
+    split_call,
+)
 
 # Calls whose result stands for their first argument. Those that wrap modules are in the catalogue.
 _TRANSPARENT = frozenset(
@@ -60,12 +72,12 @@ _MAX_STEPS = 60
 _MAX_NAMES = 32
 
 
-def is_abstract(name: str) -> bool:
+def is_abstract(name: Value) -> bool:
     """Whether a name is an object of a class that says nothing of what a call runs, or a method that its subclass has."""
-    made, called, rest = name.partition("()")
-    if not called or made not in _ABSTRACT or "()" in rest:
+    made, called, rest = split_call(name)
+    if not called or made not in _ABSTRACT or passes_call(rest):
         return False
-    word = rest.rpartition(".")[2]
+    word = simple_name(rest)
     return word == "__call__" or not (word in _OWN_METHODS or word.startswith(_OWN_PREFIXES))
 
 
@@ -86,14 +98,14 @@ class ObjectSources(Values):
         """The objects that an expression of a file may be; for a method ``net.encode`` the functions."""
         return _objects(self._known_objects(path, expression))
 
-    def attribute_objects(self, owner: str, words: tuple[str, ...]) -> Objects:
+    def attribute_objects(self, owner: Symbol, words: tuple[str, ...]) -> Objects:
         """The same for a chain of attributes of an object of a class: ``self.model.forward`` in a method of it."""
         found = self._memo.solve(
             ("attribute objects", owner, words[0]), lambda: self._follow(self._of_class_attribute(owner, words[0]))
         )
         return _objects(found if len(words) == 1 else self._followed(found, words[1:]))
 
-    def _known_objects(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def _known_objects(self, path: str, expression: Expression) -> tuple[Value, ...]:
         what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
         return self._memo.solve(("objects", path, what), lambda: self._follow([(path, expression)]))
 
@@ -117,7 +129,7 @@ class ObjectSources(Values):
                 return {_UNKNOWN}
         return found
 
-    def _stands_for(self, path: str, value: Expression) -> Iterator[str]:
+    def _stands_for(self, path: str, value: Expression) -> Iterator[Value]:
         """The names of a value that is followed no further; for ``net.encode`` by the objects that ``net`` may be."""
         holder, word = _parted(value)
         owners = self._known_objects(path, holder) if holder is not None else ()
@@ -128,7 +140,7 @@ class ObjectSources(Values):
             if not names or any(map(is_abstract, names)):
                 yield _UNKNOWN
 
-    def _followed(self, owners: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
+    def _followed(self, owners: tuple[Value, ...], words: tuple[str, ...]) -> tuple[Value, ...]:
         """The names that a chain of attributes of objects may stand for."""
         known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
         found = {name for each in known for name in self.follow(each, words)}
@@ -183,17 +195,17 @@ class ObjectSources(Values):
     def _gives_tuple(self, path: str, call: Call) -> bool:
         """Whether a call may return a tuple whose elements are known: a wrapper's, or that of a function of the project."""
         return any(
-            self.functions(name) if ":" in name else module_wrapper(name) for name in self.names(path, call.func)
+            self.functions(name) if in_project(name) else module_wrapper(name) for name in self.names(path, call.func)
         )
 
     def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
         """The expressions behind one element of a call's result."""
         found: _Sources = []
         for name in self.names(path, call.func) if index is not None else ():
-            wrapper = module_wrapper(name) if ":" not in name else None
+            wrapper = module_wrapper(name) if not in_project(name) else None
             given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
             found += [(path, given)] if given is not None else []
-            for returned in self.return_expressions(name) if ":" in name and not self.is_generator(name) else ():
+            for returned in self.return_expressions(name) if in_project(name) and not self.is_generator(name) else ():
                 items = returned.items if isinstance(returned, Collection) else ()
                 item = items[index] if index is not None and -len(items) <= index < len(items) else None
                 found += [(path_of(name), item)] if item is not None else []
@@ -207,19 +219,19 @@ class ObjectSources(Values):
         found: _Sources = []
         inner = False
         for owner in self._known_objects(path, holder):
-            if owner.endswith("()") and ":" in owner:
-                found += self._of_class_attribute(owner[:-2], word)
-                inner = inner or not any(map(self.functions, self.methods(owner[:-2], word)))
-            elif owner.endswith(":"):
-                targets = self.modules.attribute(owner[:-1], word) or ()
+            if is_instance(owner) and in_project(owner):
+                found += self._of_class_attribute(class_of(owner), word)
+                inner = inner or not any(map(self.functions, self.methods(class_of(owner), word)))
+            elif is_module(owner):
+                targets = self.modules.attribute(path_of(owner), word) or ()
                 found += [(path_of(name), one) for name in targets for how, one in self.assigned(name) if how == "="]
         return [(path, holder)] if inner and word in _INNER and not found else found
 
-    def _of_class_attribute(self, owner: str, word: str) -> _Sources:
+    def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
         """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
         found = [*self.attribute_values(owner, word), *passed_for_field(self, owner, word)]
         for each in self.ancestry(owner):
-            for how, method, made in self.instance_attributes(each).get(word, ()) if ":" in each else ():
+            for how, method, made in self.instance_attributes(each).get(word, ()) if in_project(each) else ():
                 if how == "[]" and isinstance(made, Call):
                     for function in self.functions(method):
                         index = attribute_unpacking_index(function, word, made)
@@ -234,7 +246,7 @@ class ObjectSources(Values):
             return [(path, holder)]  # of a parameter without annotation
         for name in names:
             given = self._handed_back(call, name) if call.args else None
-            if given is None and ":" not in name:
+            if given is None and not in_project(name):
                 given = holder if is_fluent(name) else None
                 if given is None:
                     return []
@@ -247,20 +259,22 @@ class ObjectSources(Values):
                 found += returned
         return found
 
-    def _handed_back(self, call: Call, name: str) -> Expression | None:
+    def _handed_back(self, call: Call, name: Value) -> Expression | None:
         """The argument that a call returns, itself or in a wrapper; see ``catalogue.module_wrappers``."""
         if name in _TRANSPARENT or self._only_wraps(name):
             return call.args[0].value
-        wrapper = module_wrapper(name) if ":" not in name else None
+        wrapper = module_wrapper(name) if not in_project(name) else None
         return wrapped_module(wrapper, call) if wrapper is not None else None
 
-    def _only_wraps(self, name: str) -> bool:
+    def _only_wraps(self, name: Symbol) -> bool:
         """Whether a class of the project only inherits how it runs a module from a wrapper of modules."""
-        if not self.classes(name) or not any(":" not in each and module_wrapper(each) for each in self.ancestry(name)):
+        if not self.classes(name) or not any(
+            not in_project(each) and module_wrapper(each) for each in self.ancestry(name)
+        ):
             return False
-        return not self._call_methods(name)
+        return not self.call_methods(name)
 
-    def factories(self, path: str, called: Expression) -> tuple[str, ...]:
+    def factories(self, path: str, called: Expression) -> tuple[Value, ...]:
         """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""
         found: set[str] = set()
         looks_up = self.has_namespaces and not isinstance(called, Attribute)
@@ -269,7 +283,7 @@ class ObjectSources(Values):
                 case Subscript(value=table, indices=(_,)) | Call(func=Attribute(value=table, name="get"), args=(_, *_)):
                     if any(map(_is_globals, self.held_calls(file, table))):
                         called_here = set(self.modules.files[file].summary.calls)
-                        found.update(each for each in self.defined_in(file) if _last(each) not in called_here)
+                        found.update(each for each in self.defined_in(file) if simple_name(each) not in called_here)
         return tuple(sorted(found))
 
     def held_calls(self, path: str, value: Expression) -> Iterator[Call]:
@@ -280,12 +294,12 @@ class ObjectSources(Values):
             for root in value.roots:
                 yield from (made for how, made in self.assigned(path + root) if how == "=" and isinstance(made, Call))
 
-    def names_from_callers(self, path: str, reference: Ref) -> tuple[str, ...]:
+    def names_from_callers(self, path: str, reference: Ref) -> tuple[Value, ...]:
         """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
         found: set[str] = set()
         for file, value in self.values(path, reference._replace(path=())):
             names = self.names(file, value)
-            if all(name.endswith("[]") for name in names):
+            if all(map(is_element, names)):
                 wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
                 names = self.destructured_names(file, wrapped) or names
             for name in names:
@@ -293,15 +307,15 @@ class ObjectSources(Values):
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
                 found.update(self.names(file, value) if value is not reference else ())
-        if len(reference.path) == 1 and not any(":" in name for name in found):
+        if len(reference.path) == 1 and not any(map(in_project, found)):
             found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))
 
-    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[str]:
+    def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
         holder = reference._replace(path=())
         for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
-            owner = name[:-2] if name.endswith("()") and self.classes(name[:-2]) else ""
+            owner = class_of(name) if is_instance(name) and self.classes(class_of(name)) else ""
             for each in (owner, *self.subclasses(owner)) if owner else ():
                 for file, value in passed_for_field(self, each, reference.path[0]):
                     yield from self.names(file, value)
@@ -309,11 +323,6 @@ class ObjectSources(Values):
 
 def _is_globals(value: Expression) -> bool:
     return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
-
-
-def _last(name: str) -> str:
-    """The last word of a name of the project."""
-    return name.rpartition(".")[2].rpartition(":")[2]
 
 
 def _objects(found: tuple[str, ...]) -> Objects:

@@ -29,8 +29,18 @@ from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
+from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
+    class_of,
+    in_project,
+    is_instance,
+    is_module,
+    path_of,
+    simple_name,
+)
 from torchrepro_lint.syntax.use_def import UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, value_identifiers
+from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.loaders import LibraryVersions
@@ -57,33 +67,33 @@ class UnresolvedCall(FrozenRecord, frozen=True):
     event: Event
 
 
-def entered_functions(names: Names, name: str, kind: str) -> Iterator[str]:
+def entered_functions(names: Names, name: Value, kind: str) -> Iterator[Symbol]:
     """Call targets: the functions of the project that calling, iterating, indexing or entering a value of the project runs."""
     if kind == "call" and names.functions(name):
         yield from _wrappers(names, name)
         yield name
     elif kind == "call" and names.classes(name):
         yield from _methods(names, name, ("__new__", "__init__", "__post_init__"))
-    elif kind == "call" and name.endswith("()"):
+    elif kind == "call" and is_instance(name):
         yield from names.call_methods(name)
-    elif kind == "enter" and name.endswith("()"):
-        yield from _methods(names, name[:-2], ("__enter__", "__aenter__"))
-    elif name.endswith("()"):
+    elif kind == "enter" and is_instance(name):
+        yield from _methods(names, class_of(name), ("__enter__", "__aenter__"))
+    elif is_instance(name):
         words = ("__iter__", "__next__", "__getitem__", "__getitems__") if kind == "iterate" else ("__getitem__",)
-        yield from _methods(names, name[:-2], words)
+        yield from _methods(names, class_of(name), words)
 
 
-def _wrappers(names: Names, name: str) -> Iterator[str]:
+def _wrappers(names: Names, name: Symbol) -> Iterator[Symbol]:
     """The wrappers that decorators of the project put in a function's place: what ``decorate`` or ``factory(7)`` returns."""
     path = path_of(name)
     for function in names.functions(name):
         for decorator in function.decorators:
             for target in names.names(path, decorator):
-                if ":" in target and names.functions(target) and target != name:
+                if in_project(target) and names.functions(target) and target != name:
                     yield from (each for each in names.returns(target) if names.functions(each) and each != name)
 
 
-def _methods(names: Names, owner: str, words: tuple[str, ...]) -> Iterator[str]:
+def _methods(names: Names, owner: Symbol, words: tuple[str, ...]) -> Iterator[Symbol]:
     for word in words:
         yield from (target for target in names.methods(owner, word) if names.functions(target))
 
@@ -99,13 +109,13 @@ def file_calls(names: Names, path: str) -> FileCalls:
         place = CallPlace(own, call.start, call.end)
         found = names.names(path, call.func)
         for name in found:
-            if ":" in name:
+            if in_project(name):
                 named.add(name)
                 for target in entered_functions(names, name, "call"):
                     by_target[target].append(place)
         if not found:
             by_word[last_identifier(call.func)].append(place)
-    methods = (each.name.rpartition(".")[2] for each in names.modules.files[path].functions if each.owner)
+    methods = (simple_name(each.name) for each in names.modules.files[path].functions if each.owner)
     return FileCalls(with_tuples(by_target), with_tuples(by_word), tuple(methods), tuple(sorted(named)))
 
 
@@ -260,7 +270,7 @@ class ProgramIndex:
         self._hold_edges = SingleEntryMemo(hold_edges)
         self._called_by_place: dict[str, dict[tuple[int, int], UnresolvedCall]] = {}
 
-    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for; see ``Names``."""
         return self.resolver.names(path, expression)
 
@@ -320,7 +330,7 @@ class ProgramIndex:
         known = self._called_by_place.get(function)
         if known is None:
             own = function[len(path) :]
-            bodies = [each.body for each in facts.functions if each.name == own] if own != ":" else [facts.body]
+            bodies = [each.body for each in facts.functions if each.name == own] if not is_module(own) else [facts.body]
             known = self._called_by_place[function] = {
                 (each.call.start, each.call.end): each for body in bodies for each in self._called_in(function, body)
             }
@@ -339,7 +349,7 @@ class ProgramIndex:
         )
         return database.all_calls
 
-    def sites_of(self, name: str) -> tuple[tuple[str, CallSite], ...]:
+    def sites_of(self, name: Symbol) -> tuple[tuple[str, CallSite], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
         naming = self.all_calls.files_calling(name)
         return tuple((path, site) for path in naming for site in self.calls(path) if name in site.names)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from torchrepro_lint.syntax.qualified_names import Root, Symbol, Value
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
@@ -49,7 +51,7 @@ class NumberedCalls(Protocol):
 class Constructions(Protocol):
     """Constructor calls, as ``CallGraph`` has them."""
 
-    def constructor_calls(self, owner: str) -> Iterator[tuple[str, Call]]:
+    def constructor_calls(self, owner: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that construct an object of a class."""
         ...
 
@@ -63,11 +65,11 @@ class ConfiguredNames(Protocol):
 
     modules: ImportResolver
 
-    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression may stand for."""
         ...
 
-    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    def follow(self, name: Value, words: tuple[str, ...]) -> tuple[Value, ...]:
         """The names that a chain of attributes of a name may stand for."""
         ...
 
@@ -83,11 +85,11 @@ class ConfiguredNames(Protocol):
         """The strings that an expression may be, from literals and from the literals of options."""
         ...
 
-    def parameter(self, name: str) -> Parameter | None:
+    def parameter(self, name: Symbol) -> Parameter | None:
         """The parameter that a variable is."""
         ...
 
-    def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
+    def assigned(self, variable: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The assignments of a variable, each with its kind."""
         ...
 
@@ -111,46 +113,48 @@ class NameResolution(Protocol):
         """For results that are computed once, in isolation from open queries."""
         ...
 
-    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression may stand for."""
         ...
 
-    def names_from_summary(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
+    def names_from_summary(
+        self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]
+    ) -> tuple[Value, ...] | None:
         """The same for a reference, by summaries alone; None where they do not tell."""
         ...
 
-    def receiver(self, path: str, func: Expression) -> Iterator[str]:
+    def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of a method."""
         ...
 
-    def functions(self, name: str) -> tuple[Function, ...]:
+    def functions(self, name: Value) -> tuple[Function, ...]:
         """The definitions of a function of the project."""
         ...
 
-    def classes(self, name: str) -> tuple[Class, ...]:
+    def classes(self, name: Value) -> tuple[Class, ...]:
         """The definitions of a class of the project."""
         ...
 
-    def methods(self, owner: str, word: str) -> tuple[str, ...]:
+    def methods(self, owner: Value, word: str) -> tuple[Value, ...]:
         """The methods of a class, or of its bases, with a name."""
         ...
 
-    def ancestry(self, name: str) -> tuple[str, ...]:
+    def ancestry(self, name: Value) -> tuple[Value, ...]:
         """A class and its bases, nearest first."""
         ...
 
-    def subclass_words(self, name: str) -> list[str]:
+    def subclass_words(self, name: Symbol) -> list[str]:
         """The short names of the subclasses of a class of the project."""
         ...
 
-    def subclasses(self, name: str) -> list[str]:
+    def subclasses(self, name: Value) -> list[Symbol]:
         """The subclasses of a class of the project."""
         ...
 
-    def parameter(self, name: str) -> Parameter | None:
+    def parameter(self, name: Symbol) -> Parameter | None:
         """The parameter that a variable is."""
         ...
 
-    def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
+    def assigned(self, variable: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The assignments of a variable, each with its kind."""
         ...

@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import Symbol, Value, enclosing_function, in_project, path_of, simple_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import NameResolution
@@ -38,11 +38,11 @@ class Registries:
         # By file: by which function, under which key, and the name.
         self.decorated: MemoTable[str, tuple[tuple[str, str, str], ...]] = MemoTable(names.modules.reads)
 
-    def fills(self, table: str) -> bool:
+    def fills(self, table: Symbol) -> bool:
         """Whether a variable is a registry."""
         return table in self._fillers or (not self._names.in_isolation and table in self._decorated)
 
-    def entries(self, table: str, words: tuple[str, ...]) -> Iterator[str]:
+    def entries(self, table: Symbol, words: tuple[str, ...]) -> Iterator[Value]:
         """The functions and classes in a registry (a variable's name): those under ``words``, else all."""
         if self._names.in_isolation:
             return
@@ -110,7 +110,7 @@ class Registries:
                 for name in sorted({*found, *(self._holders(path, called) if by_method else ())}):
                     yield (
                         name,
-                        _key(decorator) or definition.name.rpartition(".")[2].lstrip(":"),
+                        _key(decorator) or simple_name(definition.name),
                         path + definition.name,
                     )
 
@@ -158,10 +158,10 @@ def is_decorated_function(names: NameResolution, path: str, called: Ref) -> bool
     )
 
 
-def _is_decorator(names: NameResolution, function: str) -> bool:
+def _is_decorator(names: NameResolution, function: Symbol) -> bool:
     """Whether definitions of the project are decorated with a function, or with what a function around it returns."""
-    outer = function.rpartition(".<locals>.")[0]
-    named = {each: each.rpartition(".")[2].rpartition(":")[2] for each in (function, outer) if each}
+    outer = enclosing_function(function)
+    named = {each: simple_name(each) for each in (function, outer) if each}
     for path in sorted(names.call_graph.naming(named.values())):
         facts = names.modules.files[path]
         definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
@@ -171,12 +171,12 @@ def _is_decorator(names: NameResolution, function: str) -> bool:
     return False
 
 
-def dataclass_fields(names: NameResolution, owner: str) -> list[str]:
+def dataclass_fields(names: NameResolution, owner: Symbol) -> list[Symbol]:
     """The fields of a dataclass as variables (``a.py:Options.rows``), those of its bases first; none for other classes."""
     return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]
 
 
-def _own(names: NameResolution, owner: str) -> Iterator[str]:
+def _own(names: NameResolution, owner: Value) -> Iterator[Symbol]:
     for definition in names.classes(owner):
         path = path_of(owner)
         decorated = (name for each in definition.decorators for name in names.names(path, each))
@@ -197,10 +197,10 @@ def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
     )
 
 
-def passed_for_field(names: NameResolution, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+def passed_for_field(names: NameResolution, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
     """The arguments for a dataclass field of the calls that construct the class, each with the calling file."""
-    words = list(dict.fromkeys(each.rpartition(".")[2] for each in dataclass_fields(names, owner)))
-    if word not in words or any(":" in each for each in names.methods(owner, "__init__")):
+    words = list(dict.fromkeys(map(simple_name, dataclass_fields(names, owner))))
+    if word not in words or any(map(in_project, names.methods(owner, "__init__"))):
         return
     index = words.index(word)
     for path, call in names.call_graph.constructor_calls(owner):

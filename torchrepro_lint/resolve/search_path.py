@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import is_own, local_symbol
 from torchrepro_lint.syntax.visitor import bound_arguments, statements
 
 _SYS = frozenset({"sys", "sys.path"})
@@ -55,7 +56,7 @@ def _entries(path: str, facts: SyntaxTree) -> Iterator[str]:
     for call in _called(facts.body):
         match call.func:
             case Ref(roots=(root,), path=()) if root in functions:
-                passed = {f"{root}.<locals>.{word}": value for word, value in bound_arguments(functions[root], call)}
+                passed = {local_symbol(root, word): value for word, value in bound_arguments(functions[root], call)}
                 read = _Paths(path, facts, passed)
                 for inner in _called(functions[root].body):
                     yield from read.put(inner)
@@ -107,7 +108,7 @@ class _Paths:
         """The value of an expression: of a module variable that is assigned once, its assignment."""
         for _ in range(_MAX_STEPS):
             match expression:
-                case Ref(roots=(root,), path=()) if root.startswith(":"):
+                case Ref(roots=(root,), path=()) if is_own(root):
                     values = tuple(self._variables.get(root, ()))
                     if root in self._given and not values:
                         expression = self._given[root]

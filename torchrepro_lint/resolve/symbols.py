@@ -32,8 +32,24 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
+    class_below,
+    class_of,
+    in_project,
+    instance_value,
+    is_module,
+    is_super,
+    path_of,
+    qualname_of,
+    simple_name,
+    split_local,
+    split_name,
+)
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks, instance_assignments, path_of, split_name, statements
+from torchrepro_lint.syntax.visitor import blocks, instance_assignments, statements
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
@@ -94,55 +110,55 @@ class Definitions:
         self._tables: dict[str, _Table] = {}
         self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
-    def top_level(self, module: str) -> tuple[Statement, ...]:
+    def top_level(self, module: Symbol) -> tuple[Statement, ...]:
         """The top-level statements of a module (``path:``)."""
-        return self._files[module[:-1]].body
+        return self._files[path_of(module)].body
 
     def facts(self, path: str) -> SyntaxTree:
         """All that is known of a file of the project."""
         self.reads.record_read(path)
         return self._files[path]
 
-    def functions(self, name: str) -> tuple[Function, ...]:
+    def functions(self, name: Value) -> tuple[Function, ...]:
         """The definitions of a function that are in effect."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return self._table(path).functions.get(own, ()) if colon else ()
 
-    def classes(self, name: str) -> tuple[Class, ...]:
+    def classes(self, name: Value) -> tuple[Class, ...]:
         """The definitions of a class."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return self._table(path).classes.get(own, ()) if colon else ()
 
-    def assigned(self, name: str) -> AssignedValues | None:
+    def assigned(self, name: Symbol) -> AssignedValues | None:
         """The assignments of a variable, as ``SyntaxTree.assigned`` has them; None where it is no variable."""
-        path, colon, _ = name.rpartition(":")
-        return self._table(path).assigned.get(name[len(path) :]) if colon else None
+        path, colon, own = split_name(name)
+        return self._table(path).assigned.get(colon + own) if colon else None
 
-    def parameter(self, name: str) -> Parameter | None:
+    def parameter(self, name: Symbol) -> Parameter | None:
         """The parameter that a variable is, of the last definition that has it."""
-        function, _, word = name.rpartition(".<locals>.")
+        function, word = split_local(name)
         for definition in reversed(self.functions(function)) if function else ():
             for position, param in enumerate(definition.params):
                 if param.name == word:
                     return Parameter(definition, param, position)
         return None
 
-    def defines(self, name: str) -> bool:
+    def defines(self, name: Value) -> bool:
         """Whether a name is a function or class of the project."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         if not colon or own in self._outline(path):
             return bool(colon)
         table = self._table(path)
         return own in table.functions or own in table.classes
 
-    def is_in_summary(self, name: str) -> bool:
+    def is_in_summary(self, name: Value) -> bool:
         """Whether a name is a class, or a function at the top level, by its file's summary."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return bool(colon) and own in self._outline(path)
 
-    def bases(self, name: str) -> tuple[Expression, ...]:
+    def bases(self, name: Value) -> tuple[Expression, ...]:
         """The bases of a class of the project, of all its definitions."""
-        path, colon, own = name.rpartition(":")
+        path, colon, own = split_name(name)
         return self._outline(path).get(own, ()) if colon else ()
 
     def forget(self, path: str) -> None:
@@ -159,9 +175,10 @@ class Definitions:
             facts = self._files.get(path)
             if facts is None:
                 return {}
-            outline = self._outlines[path] = {name[1:]: () for name in facts.summary.functions}
+            outline = self._outlines[path] = {qualname_of(name): () for name in facts.summary.functions}
             for name, bases in facts.summary.classes:
-                outline[name[1:]] = outline.get(name[1:], ()) + bases
+                own = qualname_of(name)
+                outline[own] = outline.get(own, ()) + bases
         return outline
 
     def _table(self, path: str) -> _Table:
@@ -179,10 +196,10 @@ class Definitions:
 def _table(facts: SyntaxTree) -> _Table:
     functions: dict[str, list[Function]] = {}
     for function in effective_definitions(facts):
-        functions.setdefault(function.name[1:], []).append(function)
+        functions.setdefault(qualname_of(function.name), []).append(function)
     classes: dict[str, list[Class]] = {}
     for each in facts.classes:
-        classes.setdefault(each.name[1:], []).append(each)
+        classes.setdefault(qualname_of(each.name), []).append(each)
     return _Table(with_tuples(functions), with_tuples(classes), facts.assigned)
 
 
@@ -202,12 +219,12 @@ class EventCache:
         self._known: LruTable[tuple[int, bool], tuple[Event, ...]] = LruTable(most)
         self._mutations: dict[str, MutationSites] = {}
 
-    def of(self, name: str, *, main: bool = False) -> tuple[Event, ...]:
+    def of(self, name: Symbol, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), with ``main`` as ``__main__``.
 
         A property has the events of its getter: a setter or deleter is another definition of that name.
         """
-        if name.endswith(":"):
+        if is_module(name):
             return self.of_body(self._definitions.top_level(name), main=main)
         definitions = self._definitions.functions(name)
         if len(definitions) > 1:
@@ -273,7 +290,7 @@ class ClassHierarchy(ABC):
         self.above: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
 
     @abstractmethod
-    def names(self, path: str, expression: Expression) -> tuple[str, ...]:
+    def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for, sorted."""
 
     def isolated(self) -> AbstractContextManager[None]:
@@ -287,19 +304,21 @@ class ClassHierarchy(ABC):
 
     # --- definitions -------------------------------------------------------------------------------------------------
 
-    def functions(self, name: str) -> tuple[Function, ...]:
+    def functions(self, name: Value) -> tuple[Function, ...]:
         """The definitions of a function of the project; none where it is no such name."""
         return self._definitions.functions(name)
 
-    def classes(self, name: str) -> tuple[Class, ...]:
+    def classes(self, name: Value) -> tuple[Class, ...]:
         """The definitions of a class of the project."""
         return self._definitions.classes(name)
 
-    def is_in_summary(self, name: str) -> bool:
+    def is_in_summary(self, name: Value) -> bool:
         """Whether a name is known to be a function or class of the project without a look into its file."""
         return self._definitions.is_in_summary(name)
 
-    def names_from_summary(self, path: str, roots: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...] | None:
+    def names_from_summary(
+        self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]
+    ) -> tuple[Value, ...] | None:
         """``names`` of a reference by the summaries of files alone; None where that takes more."""
         found: set[str] = set()
         for root in roots:
@@ -310,36 +329,36 @@ class ClassHierarchy(ABC):
                 found.add(".".join((name, *words)))
         return tuple(sorted(found)) if roots else None
 
-    def defined_in(self, path: str) -> Iterator[str]:
+    def defined_in(self, path: str) -> Iterator[Symbol]:
         """The functions and classes that a module has, its own and imported ones."""
         for file in self.modules.starred(path):
             for _, names in self.modules.files[file].exports:
                 for name in names:
                     yield from (found for found in self.modules.resolve(file, name) if self._definitions.defines(found))
 
-    def all_classes(self) -> Iterator[str]:
+    def all_classes(self) -> Iterator[Symbol]:
         """The names of all classes of the project."""
         for path in sorted(self.modules.files):
             yield from dict.fromkeys(path + each for each, _ in self.modules.summary(path).classes)
 
-    def assigned(self, variable: str) -> tuple[tuple[str, Expression], ...]:
+    def assigned(self, variable: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The assignments of a variable of the project, as ``SyntaxTree.assigned`` has them."""
         return self._definitions.assigned(variable) or ()
 
-    def parameter(self, name: str) -> Parameter | None:
+    def parameter(self, name: Symbol) -> Parameter | None:
         """The parameter that a variable of the project (``path:f.<locals>.x``) is; None for another."""
         return self._definitions.parameter(name)
 
-    def owner(self, function: str) -> str:
+    def owner(self, function: Symbol) -> Symbol:
         """The class of the project that a function is a method of; empty for another."""
         path = path_of(function)
         return next((f"{path}{each.owner}" for each in self.functions(function) if each.owner), "")
 
-    def is_generator(self, name: str) -> bool:
+    def is_generator(self, name: Symbol) -> bool:
         """Whether a function of the project runs only as its result is iterated or entered."""
         return any(function.generator for function in self.functions(name))
 
-    def is_property(self, name: str) -> bool:
+    def is_property(self, name: Symbol) -> bool:
         """Whether a method of the project is run by reading it."""
         return any(is_property(function) for function in self.functions(name))
 
@@ -353,7 +372,7 @@ class ClassHierarchy(ABC):
         """The events of each body of the project."""
         return EventCache(self._definitions, self.property_words, self._torch)
 
-    def return_expressions(self, name: str) -> Iterator[Expression]:
+    def return_expressions(self, name: Symbol) -> Iterator[Expression]:
         """The expressions that a function of the project returns."""
         for function in self.functions(name):
             for statement in statements(function.body):
@@ -362,7 +381,7 @@ class ClassHierarchy(ABC):
 
     # --- inheritance -------------------------------------------------------------------------------------------------
 
-    def ancestry(self, name: str) -> tuple[str, ...]:
+    def ancestry(self, name: Value) -> tuple[Value, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
         if self._memo.in_isolation:
             return self._find_ancestry(name)
@@ -370,7 +389,7 @@ class ClassHierarchy(ABC):
             name, lambda: self._memo.with_finality(lambda: self._find_ancestry(name))
         )
 
-    def _find_ancestry(self, name: str) -> tuple[str, ...]:
+    def _find_ancestry(self, name: Value) -> tuple[Value, ...]:
         if not self._definitions.bases(name):
             return (name,)
         order: dict[str, None] = {}
@@ -383,18 +402,18 @@ class ClassHierarchy(ABC):
             path = path_of(current)
             for base in self._definitions.bases(current):
                 queue += self.names(path, base)
-        return tuple(sorted(order, key=lambda each: ":" not in each))
+        return tuple(sorted(order, key=in_project, reverse=True))
 
-    def subclass_words(self, name: str) -> list[str]:
+    def subclass_words(self, name: Symbol) -> list[str]:
         """The short names of the subclasses of a class of the project."""
-        return sorted({each.rpartition(".")[2].rpartition(":")[2] for each in self.subclasses(name)})
+        return sorted(set(map(simple_name, self.subclasses(name))))
 
-    def subclasses(self, name: str) -> list[str]:
+    def subclasses(self, name: Value) -> list[Symbol]:
         """The subclasses of a class of the project, direct or not."""
         return [] if self.in_isolation else self._subclasses.get(name, [])
 
     @cached_property
-    def _subclasses(self) -> dict[str, list[str]]:
+    def _subclasses(self) -> dict[Value, list[Symbol]]:
         found: dict[str, list[str]] = {}
         self.modules.reads.recall("above")
         with self.isolated():
@@ -403,41 +422,39 @@ class ClassHierarchy(ABC):
                     found.setdefault(base, []).append(each)
         return found
 
-    def methods(self, owner: str, word: str) -> tuple[str, ...]:
+    def methods(self, owner: Value, word: str) -> tuple[Value, ...]:
         """Method resolution: the function that ``owner().word`` runs, one of the project or dotted names of outside bases.
 
         ``Net.<super>`` as the owner starts above ``Net``.
         """
         outside = []
-        above = owner.endswith(".<super>")
-        for each in self.ancestry(owner.removesuffix(".<super>"))[above:]:
-            if ":" not in each:
-                outside.append(f"{each}().{word}")
+        above = is_super(owner)
+        for each in self.ancestry(class_below(owner))[above:]:
+            if not in_project(each):
+                outside.append(f"{instance_value(each)}.{word}")
             for definition in self.classes(each):
                 methods = dict(definition.methods)
                 if word in methods:
                     return (path_of(each) + methods[word],)
         return tuple(outside)
 
-    def _call_methods(self, owner: str) -> tuple[str, ...]:
-        """The methods that calling an instance runs: ``__call__``, or a module's ``forward``."""
+    def call_methods(self, owner: Value) -> tuple[Symbol, ...]:
+        """The methods of the project that calling an object of a class runs, which may be given instead: ``__call__``, or a module's
+        ``forward``.
+        """
         for word in ("__call__", "forward"):
-            own = tuple(name for name in self.methods(owner, word) if self.functions(name))
+            own = tuple(name for name in self.methods(class_of(owner), word) if self.functions(name))
             if own:
                 return own
         return ()
 
-    def call_methods(self, instance: str) -> tuple[str, ...]:
-        """The functions of the project that calling ``path:Class()`` runs."""
-        return self._call_methods(instance[:-2])
-
-    def public_methods(self, name: str) -> Iterator[str]:
+    def public_methods(self, name: Value) -> Iterator[Symbol]:
         """The methods of a class, or of an object of it, that a command line offers, with its constructor."""
-        for definition in self.classes(name.removesuffix("()")):
+        for definition in self.classes(class_of(name)):
             path = path_of(name)
             yield from (path + method for word, method in definition.methods if word == "__init__" or word[0] != "_")
 
-    def methods_like(self, owner: str, words: re.Pattern[str]) -> Iterator[str]:
+    def methods_like(self, owner: Symbol, words: re.Pattern[str]) -> Iterator[Symbol]:
         """The methods of a class, and of its bases in the project, whose words fit, the class's own first."""
         seen: set[str] = set()
         for each in self.ancestry(owner):
@@ -448,7 +465,7 @@ class ClassHierarchy(ABC):
                         yield path + name
                 seen.update(word for word, _ in definition.methods)
 
-    def instance_attributes(self, owner: str) -> Mapping[str, Sequence[tuple[str, str, Expression]]]:
+    def instance_attributes(self, owner: Symbol) -> Mapping[str, Sequence[tuple[str, str, Expression]]]:
         """The attribute store of a class, what its methods assign to ``self``: word → (how, method, value)."""
         self.modules.reads.record_read(path_of(owner))
         known: dict[str, list[tuple[str, str, Expression]]] | None = self._attributes.get(owner)
@@ -462,10 +479,10 @@ class ClassHierarchy(ABC):
                             known.setdefault(word, []).append((how, path + method, value))
         return known
 
-    def attribute_values(self, owner: str, word: str) -> Iterator[tuple[str, Expression]]:
+    def attribute_values(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """The values of an attribute of a class's objects, assigned in its methods or body, each with its file."""
         for each in self.ancestry(owner):
-            if ":" in each:
+            if in_project(each):
                 path = path_of(each)
                 for how, _, value in self.instance_attributes(each).get(word, ()):
                     if how == "=":

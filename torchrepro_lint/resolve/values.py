@@ -13,6 +13,7 @@ from itertools import product
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.cli_options import Options
+from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, registers_by_method
 from torchrepro_lint.resolve.symbols import ClassHierarchy
@@ -31,7 +32,19 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    Symbol,
+    Value,
+    class_of,
+    enclosing_function,
+    in_project,
+    last_word,
+    path_of,
+    project_classes,
+    split_name,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 
 # A value is followed through at most this many variables and calls; what is left then stands for itself.
 _MAX_STEPS = 100
@@ -56,15 +69,15 @@ class Values(ClassHierarchy):
         self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = MemoTable(modules.reads)
 
     @abstractmethod
-    def receiver(self, path: str, func: Expression) -> Iterator[str]:
+    def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of the method ``func``; for a function of a module, the module."""
 
     @abstractmethod
-    def follow(self, name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    def follow(self, name: Value, words: tuple[str, ...]) -> tuple[Value, ...]:
         """The names that a chain of attributes of a name may stand for."""
 
     @abstractmethod
-    def _points_to(self, name: str) -> tuple[str, ...]:
+    def _points_to(self, name: Value) -> tuple[Value, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
 
     def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
@@ -119,10 +132,10 @@ class Values(ClassHierarchy):
     def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
         """The return expressions of the functions of the project that a call runs."""
         for name in self.names(path, call.func):
-            if ":" in name and not self.is_generator(name):
+            if in_project(name) and not self.is_generator(name):
                 yield from ((path_of(name), value) for value in self.return_expressions(name))
 
-    def _values_of(self, path: str, root: str, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
+    def _values_of(self, path: str, root: Root, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
         for name in self.modules.resolve(path, root):
             file, colon, rest = split_name(name)
             if not colon:
@@ -136,11 +149,10 @@ class Values(ClassHierarchy):
                     owner = path_of(target)
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
-                for owner_instance in self._points_to(name):
-                    if owner_instance.endswith("()") and ":" in owner_instance:
-                        yield from self.attribute_values(owner_instance[:-2], words[0])
+                for owner in project_classes(self._points_to(name)):
+                    yield from self.attribute_values(owner, words[0])
 
-    def passed(self, name: str) -> list[tuple[str, Expression]]:
+    def passed(self, name: Symbol) -> list[tuple[str, Expression]]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
         found = self.parameter(name)
         return list(self._passed(path_of(name), *found)) if found is not None else []
@@ -160,9 +172,9 @@ class Values(ClassHierarchy):
         if function.owner in self._configured_classes and function.name[-9:] == ".__init__":
             yield from self._configured_arguments(path, function, param)
 
-    @abstractmethod
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a constructor."""
+        return self.configurations.arguments(f"{path}{function.owner}", param.name)
 
     def default(self, path: str, expression: Expression) -> Expression | None:
         """The default of the parameter that an expression names: the likeliest value where no call is seen."""
@@ -178,11 +190,11 @@ class Values(ClassHierarchy):
         with self.modules.reads.untracked():
             return CallGraph(self, self.events, self._memo)
 
-    def returns(self, name: str) -> tuple[str, ...]:
+    def returns(self, name: Symbol) -> tuple[Value, ...]:
         """The names that a function of the project may return; a generator's elements have none."""
         return self._memo.solve(("returns", name), lambda: self._returned(name))
 
-    def _returned(self, name: str) -> Iterator[str]:
+    def _returned(self, name: Symbol) -> Iterator[Value]:
         path = path_of(name)
         if not self.is_generator(name):
             for value in self.return_expressions(name):
@@ -196,7 +208,7 @@ class Values(ClassHierarchy):
             if isinstance(found, Collection):
                 yield file, found
 
-    def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[str]:
+    def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
         """The elements of a display of a file under an index, which is an expression of ``home``."""
         key = index.value if isinstance(index, Constant) else None
         if display.kind != "dict":
@@ -214,7 +226,7 @@ class Values(ClassHierarchy):
         for item in items:
             yield from self.names(path, item)
 
-    def _of_row(self, path: str, name: str, value: Subscript) -> list[tuple[str, Expression]]:
+    def _of_row(self, path: str, name: Symbol, value: Subscript) -> list[tuple[str, Expression]]:
         """The elements that a variable gets when rows of a table are destructured: ``config, net = KINDS[args.kind]``."""
         place = self._place(path, name[len(path) :], value)
         if place is None or len(value.indices) != 1:
@@ -230,13 +242,13 @@ class Values(ClassHierarchy):
                 found += [(file, item)] if item is not None else []
         return found
 
-    def _place(self, path: str, root: str, value: Expression) -> int | None:
+    def _place(self, path: str, root: Root, value: Expression) -> int | None:
         """The position of a variable where a value is destructured."""
-        functions = self.functions(path + root.rpartition(".<locals>.")[0])
+        functions = self.functions(path + enclosing_function(root))
         bodies = [each.body for each in functions] or [self.modules.files[path].body]
         return next((at for body in bodies if (at := unpacking_index(body, root, value)) is not None), None)
 
-    def destructured_names(self, path: str, value: Expression) -> tuple[str, ...]:
+    def destructured_names(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
         roots = value.roots if isinstance(value, Ref) and not value.path else ()
         found: set[str] = set()
@@ -247,7 +259,7 @@ class Values(ClassHierarchy):
                 found.update(self._memo.solve(("apart", path, root), lambda r=root, v=values: self._parts(path, r, v)))  # type: ignore[misc]
         return tuple(sorted(found))
 
-    def _parts(self, path: str, root: str, values: Iterable[Call]) -> Iterator[str]:
+    def _parts(self, path: str, root: Root, values: Iterable[Call]) -> Iterator[Value]:
         for value in values:
             if not any(self.functions(name) for name in self.names(path, value.func)):
                 continue
@@ -256,15 +268,15 @@ class Values(ClassHierarchy):
                 if isinstance(found, Collection) and place is not None and place < len(found.items):
                     item = found.items[place]
                     names = self.names(file, item) if item is not None else ()
-                    yield from (each for each in names if ":" in each and self.classes(each.removesuffix("()")))
+                    yield from (each for each in names if in_project(each) and self.classes(class_of(each)))
 
-    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[str]:
+    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
         """The entries of a registry of the project, under a key where that is known."""
         for name in self._registries(path, value):
             if self.registry.fills(name):
                 yield from self.registry.entries(name, () if key is None else self._texts(path, key))
 
-    def _registries(self, path: str, value: Expression) -> Iterator[str]:
+    def _registries(self, path: str, value: Expression) -> Iterator[Symbol]:
         """The variables that an expression names, as candidates for registries."""
         if isinstance(value, Ref):
             for root in value.roots:
@@ -285,9 +297,12 @@ class Values(ClassHierarchy):
     @cached_property
     def _configured_classes(self) -> frozenset[str]:
         """The words, each after a colon, by which configuration files may name classes."""
-        return frozenset(
-            f":{text.rpartition('.')[2]}" for each in self.modules.configurations for _, text in each.texts
-        )
+        return frozenset(f":{last_word(text)}" for each in self.modules.configurations for _, text in each.texts)
+
+    @cached_property
+    def configurations(self) -> Configurations:
+        """The configurations of the project."""
+        return Configurations(self)
 
     @cached_property
     def registry(self) -> Registries:
@@ -315,9 +330,17 @@ class Values(ClassHierarchy):
                 found.update("".join(each) for each in product(*parts))
         return found
 
-    @abstractmethod
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         """The texts that an expression has from a configuration."""
+        if read_part(value) is not None or (
+            isinstance(value, Ref) and value.path and not self._is_own_attribute(path, value)
+        ):
+            return self._memo.solve(("parts", path, id(value)), lambda: self._find_configured_texts(path, value))
+        return ()
+
+    def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
+        self.modules.reads.record_read(path)  # the value is an identity in this file
+        return self.configurations.texts(path, value)
 
     def _is_own_attribute(self, path: str, value: Ref) -> bool:
         """Whether a reference is an attribute of the receiver, ``self.name``: no part of a configuration, which ``self`` is not."""

@@ -4,7 +4,9 @@
 - ``read_as_names`` of ``parse``, ``with_stand_in`` of ``syntax_errors``: ``async`` as a name
 - ``SyntaxTree``, ``ModuleSummary``, ``Expression``, ``Statement``, ``Function``, ``Class`` and the nodes of ``nodes``: the tree
 - ``span`` of ``nodes``: the offsets of a node
-- ``split_name``, ``path_of``, ``takes_receiver``, ``is_classmethod``, ``bound_arguments`` of ``visitor``: qualified names, parameters
+- ``in_project``, ``path_of``, ``split_name``, ``simple_name``, ``local_symbol`` of ``qualified_names``: symbols of the project, names from outside
+- ``is_instance``, ``instance_value``, ``class_of``, ``project_classes`` of ``qualified_names``: the objects that they stand for
+- ``takes_receiver``, ``is_classmethod``, ``bound_arguments`` of ``visitor``: parameters
 - ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``unpacking_index`` of ``definitions``: where variables get their values
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable

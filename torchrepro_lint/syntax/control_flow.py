@@ -35,6 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import is_lambda, last_word
 from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def function_at(facts: SyntaxTree, offset: int) -> Function | None:
     around = [
         each
         for each in facts.functions
-        if each.body and each.body[0].start <= offset < each.end and "<lambda>" not in each.name.rpartition(".")[2]
+        if each.body and each.body[0].start <= offset < each.end and not is_lambda(each.name)
     ]
     return max(around, key=lambda each: each.start, default=None)
 
@@ -189,7 +190,7 @@ def constant_truth(test: Expression, context: StaticContext) -> bool | None:
             truth = constant_truth(operand, context)
             return None if truth is None else not truth
         case Ref(roots=roots, path=path):
-            return False if (*roots, *path)[-1].rpartition(".")[2] == "TYPE_CHECKING" else None
+            return False if last_word((*roots, *path)[-1]) == "TYPE_CHECKING" else None
         case Operation(op="and" | "or" as op, operands=operands):
             truths = [constant_truth(operand, context) for operand in operands]
             decisive = op == "or"

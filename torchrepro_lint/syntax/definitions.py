@@ -28,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import is_self, local_symbol
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 
@@ -218,7 +219,7 @@ def stored_places(target: Expression, value: Expression | None) -> Iterator[tupl
     match target:
         case Subscript():
             yield target, value
-        case Ref(roots=roots, path=(_, *_)) if not any(root.endswith(".<locals>.self") for root in roots):
+        case Ref(roots=roots, path=(_, *_)) if not any(map(is_self, roots)):
             yield target, value
         case Collection(items=items):
             whole = isinstance(value, Collection) and len(value.items) == len(items)
@@ -252,7 +253,7 @@ def loop_unpacking_index(body: Iterable[Statement], root: str, source: Expressio
 
 def attribute_unpacking_index(function: Function, word: str, value: Expression) -> int | None:
     """The same for an attribute of a method's first parameter: 0 for ``net`` in ``self.net, self.step = build()``."""
-    own = f"{function.name}.<locals>.{function.params[0].name}" if function.params else ""
+    own = local_symbol(function.name, function.params[0].name) if function.params else ""
     for statement in statements(function.body):
         if isinstance(statement, Assign) and statement.value is value:
             for target in statement.targets:

@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import enclosing_function
 from torchrepro_lint.syntax.serialization import Reader, Writer
 
 
@@ -77,7 +78,7 @@ class _LineEncoder:
         """The line of a variable: that of the function in which its values stand or whose local variable it is; else the first."""
         lines = {line for _, value in values if (line := self._writer.line_of(value)) is not None}
         if not lines:
-            return scopes.get(name.rpartition(".<locals>.")[0], 0)
+            return scopes.get(enclosing_function(name), 0)
         return last + last % 2 if (last := max(lines)) else 0
 
 

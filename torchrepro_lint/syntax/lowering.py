@@ -38,6 +38,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import comprehension_prefix, locals_prefix, simple_name, super_value
 from torchrepro_lint.syntax.scopes import (
     Lowering,
     Node,
@@ -152,7 +153,7 @@ class TreeLowering:
         inner = Scope("class", f"{name}.", scope)
         bind_body(tree, inner, node.body)
         body = self.body(inner, node.body)
-        methods = {intern(f.name.rpartition(".")[2]): f.name for f in self.functions if f.owner == name}
+        methods = {intern(simple_name(f.name)): f.name for f in self.functions if f.owner == name}
         self.classes.append(Class(start, end, name, bases, decorators, body, tuple(sorted(methods.items()))))
         return (*decorators, *(base.value for base in bases)), body
 
@@ -177,7 +178,7 @@ class TreeLowering:
 
 
 def _function_scope(scope: Scope, name: str, params: tuple[Param, ...]) -> Scope:
-    inner = Scope("function", f"{name}.<locals>.", scope)
+    inner = Scope("function", locals_prefix(name), scope)
     for param in params:
         inner.bind(param.name)
     return inner
@@ -214,7 +215,7 @@ _MAX_BITS = 2000
 def resolve_super(scope: Scope, func: Expression) -> Expression:
     """The callee of a call, with ``super`` resolved to that of the enclosing class."""
     if type(func) is Ref and func.roots == ("builtins.super",) and (owner := scope.owner()):
-        return func._replace(roots=(f"{owner}<super>",))
+        return func._replace(roots=(super_value(owner),))
     return func
 
 
@@ -285,8 +286,7 @@ def comprehension(kind: str, *fields: str) -> ToExpression:
 
     def convert(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
         """The first source is evaluated in the outer scope; everything else sees the targets."""
-        prefix = scope.name if scope.name.endswith("<locals>.") else f"{scope.name}<locals>."
-        inner = Scope("comprehension", f"{prefix}{scope.numbered('<comp>')}.", scope)
+        inner = Scope("comprehension", comprehension_prefix(scope.name, scope.numbered("<comp>")), scope)
         clauses: list[Clause] = []
         reading = scope
         for target, iterated, conditions in lowering.tree.loops(node):

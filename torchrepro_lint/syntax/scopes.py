@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from torchrepro_lint.query.memo_tables import interned_names
 from torchrepro_lint.syntax.nodes import Arg, Expression, Statement
+from torchrepro_lint.syntax.qualified_names import imported_root, top_package
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
@@ -87,11 +88,11 @@ class Scope:
         return scope
 
     def owner(self) -> str | None:
-        """The prefix of the nearest enclosing class, whose bases ``super()`` means."""
+        """The nearest enclosing class, whose bases ``super()`` means."""
         scope: Scope | None = self
         while scope is not None and scope.kind != "class":
             scope = scope.parent
-        return scope.name if scope else None
+        return scope.name[:-1] if scope else None
 
     def module(self) -> Scope:
         """The outermost scope."""
@@ -121,20 +122,15 @@ class Imported(NamedTuple):
         return tuple(name for name, _ in self.aliases) if self.module is None else (self.module,)
 
 
-def join(module: str, word: str) -> str:
-    """A word of a module as written: ``.`` and ``utils`` give ``.utils``."""
-    return f"{module}{word}" if module.endswith(".") else f"{module}.{word}"
-
-
 def import_bindings(imported: Imported) -> Iterator[tuple[str, str]]:
     """The bindings of an import: (word, name). ``import a.b`` binds ``a``; a star binds nothing here."""
     for name, word in imported.aliases:
         if imported.module is not None:
-            yield word or name, join(imported.module, name)
+            yield word or name, imported_root(imported.module, name)
         elif word:
             yield word, name
         else:
-            yield (name.partition(".")[0],) * 2
+            yield (top_package(name),) * 2
 
 
 # A node of either parser: opaque to everything but its own tree.

@@ -36,6 +36,16 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    instance_value,
+    is_own,
+    is_top_level,
+    last_word,
+    local_symbol,
+    outermost_function,
+    qualname_of,
+    simple_name,
+)
 from torchrepro_lint.syntax.visitor import (
     callee_identifier,
     last_identifier,
@@ -173,7 +183,7 @@ class IdentifierCollector:
     @property
     def values(self) -> set[str]:
         """The last identifiers of what is named without being called."""
-        return self._attributes | {root.rpartition(".")[2].lstrip(":?") for root in self._roots}
+        return self._attributes | set(map(simple_name, self._roots))
 
     def add(self, body: Iterable[Statement]) -> None:
         """Collect from a body and its nested blocks, without the bodies of functions and lambdas."""
@@ -270,7 +280,8 @@ def has_word(words: tuple[str, ...], word: str) -> bool:
 
 def _with(to: IdentifierCollector, it: With) -> Iterable[Any]:
     to.entered.update(
-        f"{last_identifier(each.func)}()" if type(each) is Call else last_identifier(each) for each, _ in it.items
+        instance_value(last_identifier(each.func)) if type(each) is Call else last_identifier(each)
+        for each, _ in it.items
     )
     return (*(each for item in it.items for each in item), *it.body)
 
@@ -341,12 +352,12 @@ def summarise(
         through=tuple(sorted(identifiers.through.intersection(_parameters(functions)))),
         options=_sorted_interned(identifiers.options),
         entered=_sorted_interned(identifiers.entered),
-        properties=_sorted_interned({each.name.rpartition(".")[2] for each in functions if is_property(each)}),
+        properties=_sorted_interned({simple_name(each.name) for each in functions if is_property(each)}),
         tables=tuple(sorted(tables)),
         holds=tuple(_held_identifiers(assigned, functions)),
         has_main_guard=any(isinstance(each, If) and is_main_test(each.test) for each in body),
         calls_at_top_level=any(event.kind == "call" for event in events(body, StaticContext(main=True))),
-        functions=tuple(sorted({each.name for each in functions if "." not in each.name})),
+        functions=tuple(sorted({each.name for each in functions if is_top_level(each.name)})),
         classes=tuple((each.name, _bases(each)) for each in classes),
     )
 
@@ -359,7 +370,7 @@ def _sorted_interned(words: Iterable[str]) -> tuple[str, ...]:
 def _parameters(functions: Iterable[Function]) -> Iterator[str]:
     """The full names of the parameters of functions, without receivers."""
     for each in functions:
-        yield from (f"{each.name}.<locals>.{param.name}" for param in each.params[takes_receiver(each) :])
+        yield from (local_symbol(each.name, param.name) for param in each.params[takes_receiver(each) :])
 
 
 def _bases(definition: Class) -> tuple[Expression, ...]:
@@ -369,7 +380,7 @@ def _bases(definition: Class) -> tuple[Expression, ...]:
 def is_property(function: Function) -> bool:
     """Whether a method is a property: it runs when it is read."""
     return any(
-        isinstance(each, Ref) and (*each.roots, *each.path)[-1].rpartition(".")[2] in _PROPERTIES
+        isinstance(each, Ref) and last_word((*each.roots, *each.path)[-1]) in _PROPERTIES
         for each in function.decorators
     )
 
@@ -384,11 +395,13 @@ def _held_identifiers(
     """The identifiers of the values of top-level variables and of the results of top-level functions; empty ones are left out."""
     found: dict[str, set[str]] = {}
     for name, values in assigned.items():
-        if "." not in name:
-            found.setdefault(name[1:], set()).update(word for _, value in values for word in value_identifiers(value))
+        if is_top_level(name):
+            found.setdefault(qualname_of(name), set()).update(
+                word for _, value in values for word in value_identifiers(value)
+            )
     for each in functions:
-        if "." not in each.name:
-            found.setdefault(each.name[1:], set()).update(
+        if is_top_level(each.name):
+            found.setdefault(qualname_of(each.name), set()).update(
                 word for value in returned_values(each.body) for word in value_identifiers(value)
             )
     for word, words in sorted(found.items()):
@@ -398,13 +411,13 @@ def _held_identifiers(
 
 def _registries(function: Function, stored: Sequence[Assign]) -> Iterator[tuple[str, str]]:
     """The registries in which a function stores one of its parameters: ``NETS[name] = function``."""
-    own = {f"{function.name}.<locals>.{param.name}" for param in function.params} if stored else frozenset()
+    own = {local_symbol(function.name, param.name) for param in function.params} if stored else frozenset()
     for statement in stored:
         match statement:
             case Assign(targets=targets, value=Ref(roots=roots)) if not own.isdisjoint(roots):
                 for target in targets:
                     if isinstance(target, Subscript) and isinstance(target.value, Ref):
-                        outer = function.name.partition(".<locals>.")[0]
+                        outer = outermost_function(function.name)
                         for root in target.value.roots:
-                            if root.startswith(":"):
+                            if is_own(root):
                                 yield ".".join((root, *target.value.path)), outer

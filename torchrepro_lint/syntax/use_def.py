@@ -29,6 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import MODULE_ROOT
 from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
 
 
@@ -83,7 +84,7 @@ class UseDefIndex:
         self._kills: dict[tuple[str, tuple[str, ...]], list[Kill]] = {}
         self._uses_matching: dict[tuple[str, Hashable], list[Ref]] = {}
         self.lambdas: dict[str, Expression] = {}
-        self._block(facts.body, ":", (), None, 0)
+        self._block(facts.body, MODULE_ROOT, (), None, 0)
         for each in facts.functions:
             self._block(each.body, each.name, (), None, 0)
         for refs in self._refs.values():

@@ -1,6 +1,6 @@
 """Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the names that they have.
 
-Also here: what a signature and a qualified name (``path:function``) consist of.
+Also here: what a signature consists of.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, simple_name, super_call
 
 
 def blocks(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
@@ -51,7 +52,7 @@ def bodies(facts: SyntaxTree) -> tuple[tuple[Statement, ...], ...]:
 def last_identifier(named: Expression) -> str:
     """The last identifier of a name: ``step`` of ``optimizer.step`` and of ``f().step``; empty for what has no name."""
     if type(named) is Ref:  # no `match`: this is asked of every name of every file
-        return named.path[-1] if named.path else intern(named.roots[0].rpartition(".")[2].lstrip(":?"))
+        return named.path[-1] if named.path else intern(simple_name(named.roots[0]))
     return named.name if type(named) is Attribute else ""
 
 
@@ -59,8 +60,8 @@ def callee_identifier(func: Expression) -> str:
     """The identifier by which a callee is called: the last one; ``<super>.step`` for a method of a base class."""
     if type(func) is Attribute and type(func.value) is Call and type(func.value.func) is Ref:
         root = func.value.func.roots[0]
-        if root.endswith(".<super>"):
-            return f"<super>.{func.name}"
+        if is_super(root):
+            return super_call(func.name)
     return last_identifier(func)
 
 
@@ -147,7 +148,7 @@ def instance_assignments(function: Function) -> Iterator[tuple[str, str, Express
     """The attributes of its first parameter that a method assigns: (attribute, how, value)."""
     if not function.params:
         return
-    own = f"{function.name}.<locals>.{function.params[0].name}"
+    own = local_symbol(function.name, function.params[0].name)
     for statement in statements(function.body):
         if isinstance(statement, Assign) and statement.value is not None:
             for target in statement.targets:
@@ -156,7 +157,7 @@ def instance_assignments(function: Function) -> Iterator[tuple[str, str, Express
 
 def declared_attributes(function: Function, word: str) -> Iterator[Expression]:
     """The annotations with which a method declares an attribute of its first parameter: ``self.rows: list[int] = []``."""
-    own = f"{function.name}.<locals>.{function.params[0].name}" if function.params else ""
+    own = local_symbol(function.name, function.params[0].name) if function.params else ""
     for statement in statements(function.body):
         if isinstance(statement, Assign) and statement.annotation is not None:
             for target in statement.targets:
@@ -241,26 +242,6 @@ def is_classmethod(function: Function) -> bool:
 
 def _is_decorated(function: Function, name: str) -> bool:
     return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
-
-
-# Interned paths: many thousand answers hold the path of a qualified name.
-_paths: dict[str, str] = {}
-
-
-def path_of(name: str) -> str:
-    """The path of a qualified name; a name from outside the project is returned as it is."""
-    if ":" not in name:
-        return name
-    path = name[: name.rfind(":")]
-    return _paths.setdefault(path, path)
-
-
-def split_name(name: str) -> tuple[str, str, str]:
-    """Split a qualified name into path, colon and the name in the file; a name from outside stays whole."""
-    if ":" not in name:
-        return name, "", ""
-    path, colon, own = name.rpartition(":")
-    return _paths.setdefault(path, path), colon, own
 
 
 _T = TypeVar("_T")

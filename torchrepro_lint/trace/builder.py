@@ -15,7 +15,7 @@ from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Subscript
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, module_symbol, path_of
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
 from torchrepro_lint.trace.entry_points import Entry, is_test
 from torchrepro_lint.trace.events import (
@@ -113,13 +113,13 @@ class Trace(CallTargets):
         if after:
             self._continue_from(after.run)
         for name in self.starts:
-            self._execute(Target(name, mode), (), main=main and name.endswith(":"))
+            self._execute(Target(name, mode), (), main=main and is_module(name))
         self._run_deferred()
 
     @classmethod
     def from_entry(cls, entry: Entry, names: Names, tables: TraceMemoTables, after: ModuleTrace | None = None) -> Trace:
         """The trace of an entry point; ``after`` is the trace of its module, which the commands of a file share."""
-        starts = (f"{entry.path}:", *entry.before, *([entry.function] if entry.function else []))
+        starts = (module_symbol(entry.path), *entry.before, *([entry.function] if entry.function else []))
         main = entry.function is None
         return cls(names, tables, starts, main=main, after=after if not main else None)
 
@@ -127,8 +127,8 @@ class Trace(CallTargets):
     def of_module(cls, path: str, names: Names, tables: TraceMemoTables) -> ModuleTrace:
         """The trace of a module's top level, where the traces of its commands begin; deferred calls are not run yet."""
         run = cls(names, tables, ())
-        run.starts = (f"{path}:",)
-        run._execute(Target(f"{path}:", ""), ())
+        run.starts = (module_symbol(path),)
+        run._execute(Target(module_symbol(path), ""), ())
         return ModuleTrace(run, SharedPrefix(run.trace_events))
 
     def _continue_from(self, other: Trace) -> None:
@@ -202,7 +202,7 @@ class Trace(CallTargets):
         if self._is_entered(imported):
             return []
         self._seen[imported] = None
-        target = Target(f"{one.file}:", one.by.mode)
+        target = Target(module_symbol(one.file), one.by.mode)
         frames = self._enter(one.by, one.event, target)
         if frames and not self._deferred:
             if self._replay(target, frames[0].call_path):
@@ -290,7 +290,7 @@ class Trace(CallTargets):
         """Drop the names of files that this trace has not run, unless that leaves nothing: whoever passes such a value runs in a file
         that imports it. (Files that are loaded on demand are imported by code that nothing enters.)
         """
-        if len(found) < 2 or not (self.starts and self.starts[0].endswith(":")):
+        if len(found) < 2 or not (self.starts and is_module(self.starts[0])):
             return found
         return [name for name in found if not self._is_elsewhere(path_of(name), passed)] or found
 
@@ -298,7 +298,7 @@ class Trace(CallTargets):
         """Whether a file is not part of this trace: a script or test that it has not run, or, for what is ``passed``, any file
         that it cannot load.
         """
-        if any(self._is_entered(Target(f"{path}:", mode)) for mode in ("", "worker", "loaded")):
+        if any(self._is_entered(Target(module_symbol(path), mode)) for mode in ("", "worker", "loaded")):
             return False
         modules = self._names.modules
         facts = modules.files[path]
@@ -310,12 +310,12 @@ class Trace(CallTargets):
         """Of the values that calls pass for a parameter, those that this trace has passed so far: an earlier call of the parameter
         got another. Where it has passed none, and these are ``every`` possible value, all stay.
         """
-        arguments = [name for name in found if name.endswith("()") or self._is_entered(Target(name, "", _PASSED))]
+        arguments = [name for name in found if is_instance(name) or self._is_entered(Target(name, "", _PASSED))]
         return arguments or (found if every else [])
 
     def _note_passed(self, name: str) -> Iterator[Target]:
         """Note that a function or class is passed; yields what it enters where its parameter was called before."""
-        if not name.endswith("()"):
+        if not is_instance(name):
             self._seen[Target(name, "", _PASSED)] = None
             for each in self._not_yet_passed.pop(name, ()):
                 yield from self._enter_or_defer(*each[:-1])
@@ -390,7 +390,7 @@ class Trace(CallTargets):
         targets: EventTargets,
     ) -> Sequence[str]:
         """The names of the project that an event enters now; values that are not constructed or passed yet are postponed."""
-        every = self._in_this_trace([name for name in targets.found if ":" in name], passed=targets.assumed)
+        every = self._in_this_trace([*filter(in_project, targets.found)], passed=targets.assumed)
         own = self._passed_so_far(every, len(every) == len(targets.found)) if targets.assumed else every
         if kind == "call":
             self._seen.update((Target(name, "", _CONSTRUCTED), None) for name in own if self._names.classes(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import is_method, is_module, path_of, readable_name, simple_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
@@ -42,12 +42,6 @@ def entry_statement(entry: Entry, trace_event: TraceEvent) -> Statement:
     return at
 
 
-def is_method(function: str) -> bool:
-    """Whether a function's name has a class in it: ``a.py:Net.forward``, not ``a.py:main.<locals>.step``."""
-    qualified = split_name(function)[2].rpartition("<locals>.")[2]
-    return "." in qualified
-
-
 def call_path(project: ProgramIndex, trace_event: TraceEvent, label: str) -> tuple[CallPathStep, ...]:
     """The call path from the entry point to an event, which ``label`` names; empty where the entry's top level has the event."""
     if not trace_event.call_path:
@@ -63,11 +57,10 @@ def _step(project: ProgramIndex, path: str, event: Event, text: str) -> CallPath
 
 def _entering(step: CallFrame) -> str:
     """``calls build_model``, ``imports model.py``, ``iterates Rows.__getitem__``."""
-    path, _, name = split_name(step.into)
-    if not name:
-        return Message("imports ", Reference(path))
+    if is_module(step.into):
+        return Message("imports ", Reference(path_of(step.into)))
     verb = {"call": "calls", "iterate": "iterates", "index": "indexes", "enter": "enters", "read": "reads"}
-    return f"{verb.get(step.event.kind, step.event.kind)} {name.replace('.<locals>', '')}"
+    return f"{verb.get(step.event.kind, step.event.kind)} {readable_name(step.into)}"
 
 
 def reached_at(project: ProgramIndex, entry: Entry, trace_event: TraceEvent) -> str:
@@ -78,7 +71,7 @@ def reached_at(project: ProgramIndex, entry: Entry, trace_event: TraceEvent) -> 
     # The steps before the reported statement are code that the reader is looking at.
     on_path = [index for index, step in enumerate(trace_event.call_path) if step.event.statement is reported]
     steps = trace_event.call_path[on_path[0] :] if on_path else trace_event.call_path
-    via = [split_name(step.into)[2].rpartition(".")[2] for step in steps if split_name(step.into)[2]]
+    via = [simple_name(step.into) for step in steps if not is_module(step.into)]
     named = [word for word in via if not word.startswith("__") and word != "main"]
     return Message(" (", place_of(project, trace_event), f", via {named[0]})" if named else ")")
 

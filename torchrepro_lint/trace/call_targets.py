@@ -16,7 +16,21 @@ from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    instance_value,
+    is_element,
+    is_instance,
+    is_object,
+    is_super,
+    local_symbol,
+    passes_call,
+    path_of,
+    project_classes,
+    simple_name,
+    split_call,
+)
 from torchrepro_lint.trace.events import CallFrame, DeferredCall, EventKey, EventTargets, Target, TraceMemoTables
 from torchrepro_lint.trace.library_models import (
     LibraryCall,
@@ -73,15 +87,15 @@ class CallTargets:
         if event.kind == "call" and isinstance(event.value, Call):
             if made := self._names.configured(frame.path, event.value):
                 kept = () if any(map(self._names.owner, found)) else found  # not the registry's own method
-                found = tuple(sorted({*kept, *(name for name in made if ":" in name)}))
+                found = tuple(sorted({*kept, *filter(in_project, made)}))
             values = list(passed_values(event.value))
             if runs := _makes_loader(found):
                 lists = [each for each in values if isinstance(each, Ref)]
                 values += flattened_values(item for each in lists for item in self._events.added(frame.path, each))
             names = (name for each in values for name in self._names.names(frame.path, each))
-            passed = tuple(dict.fromkeys(name for name in names if ":" in name))
+            passed = tuple(dict.fromkeys(filter(in_project, names)))
             runs = runs or not _COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
-        return EventTargets(found, assumed, not (runs or passed or any(":" in name for name in found)), passed)
+        return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
 
     def _names_called(self, frame: Frame, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""
@@ -90,7 +104,7 @@ class CallTargets:
             return inner, False
         if isinstance(called, Ref) and frame.receiver and _is_self(names, frame.function, called):
             if called.path:
-                found = names.follow(f"{frame.receiver}()", called.path)
+                found = names.follow(instance_value(frame.receiver), called.path)
                 if not found or any(map(is_abstract, found)):
                     found = _specified(found, names.attribute_objects(frame.receiver, called.path))
                 return found, False
@@ -101,30 +115,28 @@ class CallTargets:
             found = names.factories(frame.path, called) or found
         if not isinstance(called, Ref):
             return self._specified_by_callers(frame, called, found), False
-        if all(name.endswith("[]") for name in found) and (parts := names.destructured_names(frame.path, called)):
+        if all(map(is_element, found)) and (parts := names.destructured_names(frame.path, called)):
             return parts, False
         if not found:
             passed = names.names_from_callers(frame.path, called) or names.objects(frame.path, called).names
             return passed or ((DECORATED,) if is_decorated_function(names, frame.path, called) else ()), True
-        if any("()" in name and names.subclasses(name.partition("()")[0]) for name in found):
+        if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
-        elif len(called.path) == 1 and all(name[-1] in ")]" and ":" not in name for name in found):
+        elif len(called.path) == 1 and all(is_object(name) and not in_project(name) for name in found):
             # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
             found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
         return self._specified_by_callers(frame, called, found), False
 
     def _specified_by_callers(self, frame: Frame, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""
-        hidden = any(
-            is_abstract(name) or (name[-1] == "]" and _is_held(name)) or self._is_overridden(name) for name in found
-        )
+        hidden = any(is_abstract(name) or _is_held(name) or self._is_overridden(name) for name in found)
         return _specified(found, self._names.objects(frame.path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:
         """Whether a name is that of an object, or of a method, of a class of the project with subclasses."""
-        owner = name.removesuffix("()") if name.endswith("()") else self._names.owner(name)
-        return ":" in owner and bool(self._names.subclasses(owner))
+        owner = class_of(name) if is_instance(name) else self._names.owner(name)
+        return in_project(owner) and bool(self._names.subclasses(owner))
 
     def _receivers(self, frame: Frame, called: Expression) -> tuple[str, ...]:
         """The classes of the project that a method's receiver may have."""
@@ -135,14 +147,12 @@ class CallTargets:
             return (own,) if own else ()
         found = sorted(set(self._names.receiver(frame.path, called)))
         return tuple(
-            name.removesuffix("()")
-            for name in found
-            if ":" in name and (name.endswith("()") or self._is_one_of_few(name))
+            class_of(name) for name in found if in_project(name) and (is_instance(name) or self._is_one_of_few(name))
         )
 
     def _is_one_of_few(self, owner: str) -> bool:
         """Whether a class shares the class methods of its bases with few others: those of a model zoo would be run hundreds of times."""
-        bases = [each for each in self._names.ancestry(owner)[1:] if ":" in each]
+        bases = [*filter(in_project, self._names.ancestry(owner)[1:])]
         return bool(self._names.classes(owner)) and all(
             len(self._names.subclasses(each)) <= MAX_SUBCLASSES for each in bases
         )
@@ -151,9 +161,9 @@ class CallTargets:
         """Whether the method of a base class is called on the same object: ``super().m``, ``Base.__init__``."""
         match called:
             case Ref(roots=roots, path=path):
-                return any(root.endswith(".<super>") for root in roots) or path[-1:] == ("__init__",)
+                return any(map(is_super, roots)) or path[-1:] == ("__init__",)
             case Attribute(value=value):
-                return any(name.endswith(".<super>()") for name in self._names.names(frame.path, value))
+                return any(is_super(class_of(name)) for name in self._names.names(frame.path, value))
         return False
 
     def _enter_or_defer(
@@ -168,8 +178,8 @@ class CallTargets:
                 self._deferred.setdefault(target, waiting._replace(targets=[found]))
             else:
                 yield found
-        if kind != "call" and name.endswith("()") and name[:-2] in self._deferred:
-            yield from self._deferred.pop(name[:-2]).targets
+        if kind != "call" and is_instance(name) and class_of(name) in self._deferred:
+            yield from self._deferred.pop(class_of(name)).targets
 
     def _compute_entered(self, name: str, kind: str, receivers: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:
         """The functions, each with the receiver's class where that is a subclass, and whether its entry is deferred."""
@@ -177,8 +187,8 @@ class CallTargets:
             owner = self._names.owner(target)
             if self._names.classes(name):
                 objects = [name]
-            elif name.endswith("()"):
-                objects = [name[:-2]]
+            elif is_instance(name):
+                objects = [class_of(name)]
             else:
                 objects = [each for each in receivers if owner in self._names.ancestry(each)]
             for each in objects or [""]:
@@ -216,10 +226,8 @@ class CallTargets:
             for index, word in enumerate(value.path):
                 if word in self._names.property_words:
                     owner = value._replace(path=value.path[:index])
-                    for name in self._names.names_of(path, owner):
-                        if name.endswith("()") and ":" in name:
-                            methods = self._names.methods(name[:-2], word)
-                            yield from (each for each in methods if self._names.is_property(each))
+                    for each in project_classes(self._names.names_of(path, owner)):
+                        yield from filter(self._names.is_property, self._names.methods(each, word))
 
     def _higher_order_targets(
         self, path: str, call: Call, found: tuple[str, ...], given: Sequence[str], mode: str, waiting: DeferredCall
@@ -236,14 +244,14 @@ class CallTargets:
         if not given and _COMMAND_LINES.isdisjoint(found) and not _makes_loader(found):
             return
         inside = "worker" if runs_in_worker(self._names, path, call, found) else mode
-        followed = any(":" in name for name in found)
+        followed = any(map(in_project, found))
         ordering = self._ordering(path, call, found)
         passed = self._wrapped(path, call, inside, mode) if _makes_loader(found) else []
         if not call.args and _COMMAND_LINES.intersection(found):
             passed += (Target(name, inside) for name in self._names.defined_in(path))
         for name in given:
-            if name.endswith("()") and name[:-2] in self._deferred and not followed:
-                yield from self._deferred.pop(name[:-2]).targets
+            if is_instance(name) and class_of(name) in self._deferred and not followed:
+                yield from self._deferred.pop(class_of(name)).targets
             elif self._names.functions(name):
                 passed.append(Target(name, inside))
             elif not followed:
@@ -286,15 +294,15 @@ class CallTargets:
         """The methods that code from outside runs of a class or an object that is passed to it."""
         if _COMMAND_LINES.intersection(found):
             yield from self._names.public_methods(name)
-        elif name.endswith("()"):
+        elif is_instance(name):
             yield from self._names.call_methods(name)
             if mode == "worker" or _makes_loader(found):
                 yield from entered_functions(self._names, name, "iterate")
 
     def _class_of(self, name: str) -> str:
         """The project's class of an object (``f.py:Net()``) or of a method; empty for other names."""
-        if name.endswith("()"):
-            return name[:-2] if self._names.classes(name[:-2]) else ""
+        if is_instance(name):
+            return class_of(name) if self._names.classes(class_of(name)) else ""
         return "" if name.endswith(".__init__") or self._names.classes(name) else self._names.owner(name)
 
 
@@ -333,7 +341,9 @@ _DISPLAYING = ("inspect.", "logging.", "warnings.", "loguru.")
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 
 
-_CONTAINERS = tuple(f"builtins.{word}()" for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter"))
+_CONTAINERS = tuple(
+    instance_value(f"builtins.{word}") for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
+)
 
 # Functions that return a function, module or dataset that they get, to be run later.
 _WRAPPERS = frozenset(
@@ -350,7 +360,7 @@ def _specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
 
 def _is_held(name: str) -> bool:
     """Whether a name is an element of a container of Python's own: ``tuple(models)[0]``."""
-    return name.endswith("[]") and name.startswith(_CONTAINERS)
+    return is_element(name) and name.startswith(_CONTAINERS)
 
 
 def _makes_loader(found: Iterable[str]) -> bool:
@@ -365,14 +375,14 @@ def _is_registry(name: str) -> bool:
 
 def _constructs(name: str) -> bool:
     """Whether calling a name from outside makes an object, by naming convention."""
-    return (name.rpartition(".")[2][:1].isupper() and name not in _COMMAND_LINES) or name in _WRAPPERS
+    return (simple_name(name)[:1].isupper() and name not in _COMMAND_LINES) or name in _WRAPPERS
 
 
 def _is_self(names: Names, function: str, called: Ref) -> bool:
     """Whether a reference starts at the first parameter of a method."""
     path = path_of(function)
     return any(
-        f"{path}{root}" == f"{function}.<locals>.{each.params[0].name}"
+        f"{path}{root}" == local_symbol(function, each.params[0].name)
         for each in names.functions(function)
         if each.owner and each.params
         for root in called.roots
@@ -406,7 +416,7 @@ def _adds_transforms(call: Call) -> bool:
     """``train_transforms.append(RandomErase())``."""
     match call.func:
         case Ref(roots=roots, path=(*words, "append" | "extend" | "insert")):
-            return bool(_TRANSFORM_NAME.fullmatch((*roots, *words)[-1].rpartition(".")[2].lstrip(":?")))
+            return bool(_TRANSFORM_NAME.fullmatch(simple_name((*roots, *words)[-1])))
     return False
 
 

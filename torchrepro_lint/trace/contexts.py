@@ -14,7 +14,15 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import (
+    is_instance,
+    local_symbol,
+    path_of,
+    project_classes,
+    root_of,
+    simple_name,
+)
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:
@@ -108,12 +116,12 @@ class CallingContexts:
 
 def passes_own_arguments(project: ProgramIndex, name: str, function: Function, path: str, call: Call) -> bool:
     """Whether the arguments of a call are the function's own, not those of a function that it is passed to."""
-    word = name.rpartition(".")[2]
+    word = simple_name(name)
     names = project.names(path, call.func)
     if name in names or not function.owner:
         return name in names
     own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
-    return own or (word in ("__call__", "forward") and any(each.endswith("()") for each in names))
+    return own or (word in ("__call__", "forward") and any(map(is_instance, names)))
 
 
 # Objects that functions construct are followed to this depth.
@@ -158,7 +166,7 @@ class CallEdgeContexts:
         if not definition.owner:
             yield self._bound(scoped, function, definition, Environment()) if called else Environment()
             return
-        word = function.rpartition(".")[2]
+        word = simple_name(function)
         if isinstance(call, Call) and _is_on_self(call, caller, word):
             objects = [outer]
         else:
@@ -214,7 +222,7 @@ class CallEdgeContexts:
 
     def _objects(self, used: Closure, method: str, depth: int) -> Iterator[Environment]:
         """The environments of the objects with a method among the values that an expression calls, iterates or passes."""
-        word = method.rpartition(".")[2]
+        word = simple_name(method)
         for part in involved_values(used.value, word):
             for each in self._project.value_sources.of(used._replace(value=part)):
                 if not isinstance(each.value, Call) or depth > _MAX_OBJECT_DEPTH:
@@ -250,7 +258,7 @@ class CallEdgeContexts:
 
     def _arguments_with(self, used: Closure, method: str, depth: int) -> Iterator[Closure]:
         """The arguments, of the calls behind the values of an event, that may have a method."""
-        for part in involved_values(used.value, method.rpartition(".")[2]):
+        for part in involved_values(used.value, simple_name(method)):
             given = used._replace(value=part)
             passed = isinstance(used.value, Call) and any(part is arg.value for arg in used.value.args)
             if passed and method in self._run_by_calling(used.path, part):
@@ -267,9 +275,8 @@ class CallEdgeContexts:
 
     def _run_by_calling(self, path: str, value: Expression) -> Iterator[str]:
         """The methods that run where a function calls a value that it gets."""
-        for name in self._project.names(path, value):
-            if ":" in name and name.endswith("()"):
-                yield from self._project.resolver.call_methods(name)
+        for owner in project_classes(self._project.names(path, value)):
+            yield from self._project.resolver.call_methods(owner)
 
     def _is_set_outside(self, used: Closure, word: str) -> bool:
         files = map(path_of, self._run.functions)
@@ -316,5 +323,5 @@ _CALLED = frozenset({"__call__", "forward"})
 
 def _is_on_self(call: Call, caller: str, word: str) -> bool:
     """``self.method(...)``."""
-    own = caller[len(path_of(caller)) :]
-    return isinstance(call.func, Ref) and call.func.path == (word,) and call.func.roots == (f"{own}.<locals>.self",)
+    own = root_of(caller)
+    return isinstance(call.func, Ref) and call.func.path == (word,) and call.func.roots == (local_symbol(own, "self"),)

@@ -12,7 +12,7 @@ from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import last_word, path_of, simple_name, top_package
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.memo_tables import MemoTable
@@ -102,7 +102,7 @@ class EntryPoints:
         found: dict[str, list[tuple[str, str]]] = {}
         for path, facts in self._names.modules.files.items():
             for module in () if is_test(path, facts) else facts.summary.imports:
-                found.setdefault(module.rpartition(".")[2], []).append((path, module))
+                found.setdefault(last_word(module), []).append((path, module))
         return found
 
 
@@ -140,7 +140,7 @@ def _may_expose(names: Names, path: str) -> bool:
 
 
 def _is_exposing(name: str) -> bool:
-    package, word = name.partition(".")[0], name.rpartition(".")[2]
+    package, word = top_package(name), simple_name(name)
     return name == "hydra.main" or (package in _PACKAGES and word in _WORDS)
 
 

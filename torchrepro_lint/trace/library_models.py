@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_kinds
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax.control_flow import Event, Guard
@@ -35,7 +34,20 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import (
+    constructed_class,
+    in_project,
+    is_inherited_constructor,
+    last_word,
+    local_symbol,
+    path_of,
+    project_classes,
+    root_of,
+    split_method,
+    top_package,
+    without_calls,
+)
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import FrameworkModel
@@ -45,21 +57,21 @@ if TYPE_CHECKING:
 def rows_of(names: Iterable[str]) -> Iterator[FrameworkModel]:
     """The rows about the names that a call may call."""
     for name in names:
-        if ":" not in name:
+        if not in_project(name):
             yield from rows_named(name)
 
 
 @lru_cache(maxsize=1 << 14)
 def rows_named(name: str) -> tuple[FrameworkModel, ...]:
     """The rows about one name."""
-    return frameworks().of(_passed_callable(name.removesuffix("().__init__")))
+    return frameworks().of(_passed_callable(constructed_class(name) if is_inherited_constructor(name) else name))
 
 
 def _passed_callable(name: str) -> str:
     """The name of a method through its class: ``vision_learner().fit`` is a Learner's, ``Trainer().fit`` a Trainer's."""
-    made, _, rest = name.partition("().")
+    made, rest = split_method(name)
     kinds = [row.gives for row in frameworks().of(made) if row.gives] if rest else []
-    owner = f"{name.partition('.')[0]}.{kinds[0]}" if kinds else made
+    owner = f"{top_package(name)}.{kinds[0]}" if kinds else made
     return without_calls(f"{owner}.{rest}".removesuffix("."))
 
 
@@ -106,7 +118,7 @@ def callbacks(names: Names, library_call: LibraryCall) -> Iterator[str]:
     for row in rows_of(library_call.names):
         argument = argument_reader(row.signature, library_call.call)
         given = [value for word in row.runs if (value := argument(word)) is not None]
-        made = [name for value in given for name in names.names(library_call.path, value) if ":" in name]
+        made = [name for value in given for name in names.names(library_call.path, value) if in_project(name)]
         yield from made
         owners = [
             *library_call.receivers,
@@ -130,7 +142,7 @@ def _owners(names: Names, library_call: LibraryCall) -> Iterator[str]:
         )
     for path, call in calls:
         for value in passed_values(call):
-            yield from (name[:-2] for name in names.names(path, value) if ":" in name and name.endswith("()"))
+            yield from project_classes(names.names(path, value))
 
 
 def passed_values(call: Call) -> Iterator[Expression]:
@@ -182,7 +194,7 @@ def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
     for file, made in names.values_through_calls(path, loader):
         for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
             for name in names.names(file, dataset):
-                found.update(names.follow(name, read.path[at + 1 :]) if ":" in name else ())
+                found.update(names.follow(name, read.path[at + 1 :]) if in_project(name) else ())
     return tuple(sorted(found))
 
 
@@ -244,7 +256,7 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
     """The places of models whose weights a call replaces, itself or in the function of the project that it calls."""
     if (held := _loaded_here(call)) is not None:
         yield held
-    elif isinstance(call.func, Ref) and _LOADING.fullmatch((*call.func.roots, *call.func.path)[-1].rpartition(".")[2]):
+    elif isinstance(call.func, Ref) and _LOADING.fullmatch(last_word((*call.func.roots, *call.func.path)[-1])):
         given = [_passed(each, call, names, cache) for each in names.names(path, call.func) if names.functions(each)]
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
 
@@ -269,7 +281,7 @@ def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Mo
     match call:
         case Call(func=Ref(roots=roots, path=(word, "load_state_dict")) as func):
             owner = names.owner(name)
-            own = f"{name[len(path_of(name)) :]}.<locals>.self"
+            own = local_symbol(root_of(name), "self")
             inner = _loaded_here(call._replace(func=func._replace(path=("load_state_dict",))))
             whole = inner == ((own,), ()) and owner and _is_all(owner, word, names, cache)
             return (roots, ()) if whole else None
@@ -279,7 +291,7 @@ def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Mo
 def _is_all(owner: str, word: str, names: Names, cache: EventCache) -> bool:
     """Whether constructing an object calls nothing but what makes its attribute ``word``, and constructors from outside."""
     makers = names.methods(owner, "__init__")[:1]
-    if [each for each in names.ancestry(owner) if ":" in each] != [owner] or names.subclasses(owner):
+    if [*filter(in_project, names.ancestry(owner))] != [owner] or names.subclasses(owner):
         return False
     return all(names.functions(each) for each in makers) and all(
         _assigns_attribute(event.statement, word) or _is_of_base(event.statement)
@@ -323,7 +335,7 @@ def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Mod
     always = {roots for (roots, path), guards in loads.items() if not path and _always(guards, ())}
     found: list[_ModelPlace] = []
     for function in names.functions(name):
-        wanted = {param.name for param in function.params if (f"{own}.<locals>.{param.name}",) in always}
+        wanted = {param.name for param in function.params if (local_symbol(own, param.name),) in always}
         found += _given(function, call, wanted)
     return found
 

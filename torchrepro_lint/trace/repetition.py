@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
+from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _repeats(project: ValueFlow, path: str, level: ControlFlowPosition, call: Ca
 def _is_repeated(project: ValueFlow, path: str, level: ControlFlowPosition, depth: int) -> bool:
     if level.function is None or depth == 0:
         return False
-    word = level.function.name.rpartition(".")[2].lstrip(":")
+    word = simple_name(level.function.name)
     if _REPEATED_FUNCTION.fullmatch(word):
         return True
     names = [level.function.name]

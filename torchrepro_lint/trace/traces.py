@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.program_index import IndexTables, Table
+from torchrepro_lint.syntax.qualified_names import is_module
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry, EntryPoints
 from torchrepro_lint.trace.events import TraceMemoTables
@@ -98,4 +99,4 @@ class Traces(TaintFlow):
 
     def trace_of(self, function: str) -> Trace:
         """The trace of one function, or of a module's top level (``path:``)."""
-        return Trace(self.resolver, self.database.runs, (function,), main=function.endswith(":"))
+        return Trace(self.resolver, self.database.runs, (function,), main=is_module(function))

@@ -8,6 +8,7 @@ from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, Subscript, span
+from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _made_kind(project: Project, path: str, value: Expression) -> str:
     if not isinstance(value, Call):
         return ""
     names, word = project.names(path, value.func), last_identifier(value.func)
-    if any(":" in name for name in names):
+    if any(map(in_project, names)):
         return ""
     if (names and _MAKING_BYTES.issuperset(names)) or (word in _GIVING_BYTES and isinstance(value.func, Ref)):
         return "bytes"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.syntax.qualified_names import in_project
+
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
     from torchrepro_lint.domain.project import Project
@@ -76,4 +78,6 @@ def _of_parts(project: Project, element: AbstractValue) -> Obstacle | None:
 
 def _defines(project: Project, owner: str, method: str) -> bool:
     """Whether a class of the project or an ancestor there defines a method."""
-    return any(":" in name and project.resolver.functions(name) for name in project.resolver.methods(owner, method))
+    return any(
+        in_project(name) and project.resolver.functions(name) for name in project.resolver.methods(owner, method)
+    )

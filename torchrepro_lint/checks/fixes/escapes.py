@@ -25,7 +25,15 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions
+from torchrepro_lint.syntax.qualified_names import (
+    MODULE_ROOT,
+    enclosing_function,
+    in_project,
+    instance_value,
+    is_local,
+    path_of,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
@@ -82,10 +90,10 @@ class _Search:
         """Whether functions of the project say what they return, or return what is followed."""
         resolver = self._project.resolver
         for name in self._project.names(path, func):
-            functions = resolver.functions(name) if ":" in name else ()
-            if all(each.returns is not None for each in functions) or f"{name}()" in self._seen:
+            functions = resolver.functions(name) if in_project(name) else ()
+            if all(each.returns is not None for each in functions) or instance_value(name) in self._seen:
                 continue
-            self._seen.add(f"{name}()")
+            self._seen.add(instance_value(name))
             if not all(self.whole(path_of(name), each) for each in resolver.return_expressions(name)):
                 return False
         return True
@@ -111,7 +119,7 @@ class _Search:
         self._seen.add(path + root)
         project = self._project
         mutable = self._inference.of(path, ref).kind in _MUTABLE
-        if ":" not in root:  # of a library, or of another file
+        if not in_project(root):  # of a library, or of another file
             return not mutable
         if len(self._seen) > _MOST_VARIABLES:
             return False
@@ -129,7 +137,7 @@ class _Search:
         return all(self._adds_nothing(path, root, each) for each in self._uses(path, root))
 
     def _uses(self, path: str, root: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
-        if "<locals>" in root:
+        if is_local(root):
             yield from ((path, each, each.path) for each in self._project.uses.spots(path).uses(root))
         else:
             yield from self._project.uses.of_definition(path, root)
@@ -140,7 +148,7 @@ class _Search:
         spot = self._project.uses.spots(file).of(ref)
         if spot is None:
             return False
-        home = file == path and spot.function == (root.rpartition(".<locals>.")[0] or ":")
+        home = file == path and spot.function == (enclosing_function(root) or MODULE_ROOT)
         if spot.written:
             return home
         if words:

@@ -45,6 +45,15 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    MODULE_ROOT,
+    is_own,
+    is_top_level,
+    local_symbol,
+    locals_prefix,
+    qualname_of,
+    simple_name,
+)
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 from torchrepro_lint.trace.repetition import function_runs_often
 
@@ -116,7 +125,7 @@ def visible_generator(project: Project, path: str, position: ControlFlowPosition
 
 
 def _visible_generators(project: Project, path: str, position: ControlFlowPosition) -> Iterator[str]:
-    inside = f"{position.function.name}.<locals>." if position.function else ":"
+    inside = locals_prefix(position.function.name) if position.function else MODULE_ROOT
     for block_position in position.spots:
         for at, word in _generators_assigned(project, path, block_position.block):
             if at < block_position.at and not _is_passed(project, path, f"{inside}{word}"):
@@ -124,7 +133,7 @@ def _visible_generators(project: Project, path: str, position: ControlFlowPositi
     if position.function is None:
         return
     for param in position.function.params:
-        variable = Ref(0, 0, (f"{position.function.name}.<locals>.{param.name}",), (), 0)
+        variable = Ref(0, 0, (local_symbol(position.function.name, param.name),), (), 0)
         if _GENERATOR_OBJECT in project.resolver.names_of(path, variable) and param.default is None:
             yield param.name
     known = _analysis(project).own
@@ -162,14 +171,14 @@ def _find_generators_assigned(project: Project, path: str, block: tuple[Statemen
             plain = (each for each in statement.targets if isinstance(each, Ref) and not each.path)
             target = next(plain, None)
             if target is not None and _is_generator(project, path, statement.value):
-                yield at, target.roots[0].rpartition(".")[2].lstrip(":")
+                yield at, simple_name(target.roots[0])
 
 
 def _module_generators(project: Project, path: str) -> Iterator[str]:
     """The variables of the module that are only ever set to a generator."""
     for name, values in project.files[path].assigned.items():
-        if name.startswith(":") and "." not in name and len(values) == 1 and _is_generator(project, path, values[0][1]):
-            yield name[1:]
+        if is_own(name) and is_top_level(name) and len(values) == 1 and _is_generator(project, path, values[0][1]):
+            yield qualname_of(name)
 
 
 def _is_generator(project: Project, path: str, value: Expression) -> bool:
@@ -203,7 +212,7 @@ def caller_may_pass_generator(project: Project, path: str, call: Call) -> bool:
 
 def _forwards_keywords(function: Function, arg: Arg) -> bool:
     """Whether an argument is the function's own ``**kwargs``, by which callers may pass a generator."""
-    own = {f"{function.name}.<locals>.{param.name}" for param in function.params if param.kind == "**"}
+    own = {local_symbol(function.name, param.name) for param in function.params if param.kind == "**"}
     return arg.star == "**" and isinstance(arg.value, Ref) and not own.isdisjoint(arg.value.roots)
 
 

@@ -22,6 +22,7 @@ from torchrepro_lint.checks.fixes.insertions import (
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, join_insertions
 from torchrepro_lint.syntax.nodes import FrozenRecord, Function, Import, fields
+from torchrepro_lint.syntax.qualified_names import is_top_level, module_symbol, qualname_of
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.entry_points import is_test
 
@@ -56,8 +57,8 @@ def provide_helper(
     """
     tree = project.files[path]
     for function in _definitions(tree.functions, helper):
-        if not shadowed(tree, function.name[1:]):
-            return function.name[1:], ()
+        if not shadowed(tree, qualname_of(function.name)):
+            return qualname_of(function.name), ()
     word = free_word(text, helper.word)
     for word_here, names in tree.exports:
         if len(names) == 1 and not shadowed(tree, word_here) and _is_helper(project, path, names[0], helper):
@@ -81,7 +82,7 @@ def provide_helper(
 def _definitions(functions: Iterable[Function], helper: Helper) -> Iterator[Function]:
     """The top-level functions that are the helper, by content and under any name."""
     for function in functions:
-        plain = "." not in function.name and not function.decorators and bool(function.body)
+        plain = is_top_level(function.name) and not function.decorators and bool(function.body)
         if plain and _content(function) == _content_of_source(helper.whole):
             yield function
 
@@ -137,7 +138,7 @@ def _import_path(project: Project, path: str, other: str) -> str | None:
     parts = stem.split("/")
     for start in range(len(parts) - 1, -1, -1):
         name = ".".join(parts[start:])
-        if project.resolver.modules.resolve(path, name) == (f"{other}:",):
+        if project.resolver.modules.resolve(path, name) == (module_symbol(other),):
             return name
     return None
 

@@ -21,6 +21,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import top_package
 from torchrepro_lint.syntax.visitor import statements
 
 
@@ -38,7 +39,7 @@ def only_imports(statement: Statement) -> bool:
 
 def imports_torch(statement: Statement) -> bool:
     """Whether a statement imports torch, or a module of it."""
-    return isinstance(statement, Import) and any(name.partition(".")[0] == "torch" for name in statement.modules)
+    return isinstance(statement, Import) and "torch" in map(top_package, statement.modules)
 
 
 def last_of_block(body: Sequence[Statement]) -> Statement | None:

@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import qualname_of
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class IndexSelectFixes:
         """What keeps a call from being edited where it stands."""
         if not _is_index_select(site):
             return NoFix("the function is called through another name, which may also stand for other functions")
-        if not _HOOKS.isdisjoint(site.function.replace(":", ".").split(".")):
+        if not _HOOKS.isdisjoint(qualname_of(site.function).split(".")):
             return NoFix("the call is inside __getitem__ or index_select of a class, where indexing may call itself")
         if any(start <= site.call.start < end for start, end in self._strings):
             return NoFix("the call is inside an f-string, which the fix does not edit")

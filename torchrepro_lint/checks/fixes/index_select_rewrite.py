@@ -34,6 +34,16 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    is_element,
+    is_instance,
+    is_object,
+    is_super,
+    passes_call,
+    simple_name,
+)
 
 _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
@@ -72,7 +82,7 @@ def parse_index_select(project: Project, path: str, site: CallSite) -> IndexSele
         return None
     if not all(_may_be_tensor(project, name) for name in project.resolver.receiver(path, site.call.func)):
         return None
-    if any(":" in name for name in site.names):
+    if any(map(in_project, site.names)):
         return None
     return _parse_arguments(site.call, source)
 
@@ -93,17 +103,17 @@ def _may_be_tensor(project: Project, name: str) -> bool:
         return True
     if _OTHER_LIBRARIES.fullmatch(name):
         return False
-    made = name.removesuffix("()")
-    if ":" in name:
-        return name.endswith(("[]", "()")) and not _is_other_class(project, made)
-    if "()" in made or name.endswith("[]"):
+    made = class_of(name)
+    if in_project(name):
+        return is_object(name) and not _is_other_class(project, made)
+    if passes_call(made) or is_element(name):
         return True
-    word = made.rpartition(".")[2]
-    return name.endswith("()") and (not word[:1].isupper() or word.endswith(("Tensor", "Parameter")))
+    word = simple_name(made)
+    return is_instance(name) and (not word[:1].isupper() or word.endswith(("Tensor", "Parameter")))
 
 
 def _is_other_class(project: Project, name: str) -> bool:
-    if name.endswith(".<super>"):
+    if is_super(name):
         return True
     return bool(project.resolver.classes(name)) and not _TENSORS.intersection(project.resolver.ancestry(name))
 

@@ -16,6 +16,15 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.control_flow import StaticContext, constant_truth
 from torchrepro_lint.syntax.nodes import Function, If, Import, Statement, SyntaxTree, span
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_lambda,
+    last_word,
+    local_symbol,
+    split_comprehension,
+    split_local,
+    top_package,
+)
 from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
@@ -56,7 +65,7 @@ def indent_unit(tree: SyntaxTree, text: str) -> str:
     """The indentation of a file, by its first function with a body on its own line; else four spaces."""
     lines = lines_of(text)
     for function in tree.functions:
-        if function.body and "<lambda>" not in function.name.rpartition(".")[2]:
+        if function.body and not is_lambda(function.name):
             outer = text[lines.start_of_line(function.start) : function.start]
             inner = text[lines.start_of_line(function.body[0].start) : function.body[0].start]
             if not (outer + inner).strip() and inner.startswith(outer) and inner != outer:
@@ -91,8 +100,6 @@ def below_docstring(text: str) -> int:
 
 
 _WORD = lazy_pattern(r"\w+")
-# The variable of a comprehension, perhaps a nested one: ``:f.<locals>.<comp>.x``; at the top level ``:<locals>.<comp>.x``.
-_COMPREHENSION_VARIABLE = lazy_pattern(r"(?P<function>.*?)(?:(?:^:|\.)<locals>\.<comp>\d*)+\.(?P<word>\w+)")
 
 
 _WORDS: SingleEntryMemo[str, frozenset[str]] = SingleEntryMemo(lambda text: frozenset(_WORD.findall(text)))
@@ -152,15 +159,15 @@ def _bound_names(tree: SyntaxTree) -> _BoundNames:
     names = [*tree.assigned]
     names += [each.name for each in tree.functions]
     names += [each.name for each in tree.classes]
-    names += [f"{function.name}.<locals>.{param.name}" for function in tree.functions for param in function.params]
+    names += [local_symbol(function.name, param.name) for function in tree.functions for param in function.params]
     scopes: dict[str, list[str]] = {}
     comprehended: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        if inner := _COMPREHENSION_VARIABLE.fullmatch(name):
-            comprehended.setdefault(inner["word"], []).append(inner["function"])
+        if inner := split_comprehension(name):
+            comprehended.setdefault(inner[1], []).append(inner[0])
             continue
-        scope, local, word = name.rpartition(".<locals>.")
-        if local:
+        scope, word = split_local(name)
+        if scope:
             scopes.setdefault(word, []).append(scope)
     return _BoundNames(frozenset(word for word, _ in tree.exports), scopes, comprehended)
 
@@ -286,10 +293,10 @@ def ensure_import(
     ]
     if bound:
         return min(bound, key=lambda word: (word != usual, word)), ()
-    root = usual.partition(".")[0]
+    root = top_package(usual)
     others = [names for word, names in tree.exports if word == root and set(names) - {root, module}]
     if others or root in taken or shadowed(tree, root, inside):
-        word = free_word(text, f"{usual.rpartition('.')[2]}_")
+        word = free_word(text, f"{last_word(usual)}_")
     elif short and short != module:
         word = short
     else:
@@ -416,7 +423,7 @@ def _modules_imported(opening: list[Statement]) -> list[str]:
 
 def _import_kind(module: str) -> str:
     """The group of an import: the standard library's, the common packages', others (empty)."""
-    root = module.partition(".")[0]
+    root = top_package(module)
     if root == "__future__":
         return root
     return "standard" if root in sys.stdlib_module_names else "usual" if root in _COMMON_PACKAGES else ""
@@ -430,4 +437,4 @@ def means_builtin(project: Project, path: str, word: str) -> bool:
     tree = project.files[path]
     if shadowed(tree, word) or any(word == taken for taken, _ in tree.exports):
         return False
-    return not any(":" in found for found in project.resolver.modules.attribute(path, word) or ())
+    return not any(map(in_project, project.resolver.modules.attribute(path, word) or ()))

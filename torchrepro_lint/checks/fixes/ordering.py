@@ -30,6 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class SortFixes:
         match position.parent:
             case Call(func=func, args=args) if func is not node:
                 names = self._context.project.names(self._path, func)
-                method = last_identifier(func) in ("join", "extend") and not any(":" in name for name in names)
+                method = last_identifier(func) in ("join", "extend") and not any(map(in_project, names))
                 return _is_starred(node, args) or method or (bool(names) and all(map(_ITERATING.fullmatch, names)))
             case None:
                 return isinstance(position.statement, Loop | Assign)

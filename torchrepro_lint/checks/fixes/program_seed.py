@@ -28,8 +28,9 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.summary import Option
-from torchrepro_lint.syntax.visitor import expressions, path_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
@@ -131,14 +132,13 @@ def _find_seed_fields(
         # ``if args.seed is None: args.seed = …`` ensures that there is one.
         yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
-    for name in project.resolver.names_of(path, variable):
-        if ":" in name and name.endswith("()"):
-            for attribute, value in _class_fields(project, name[:-2]):
-                if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
-                    continue
-                if nondeterministic_source(project.resolver, path_of(name), value) is None:
-                    yield with_fallback(f"{word}.{attribute}", value)
-                    return
+    for owner in project_classes(project.resolver.names_of(path, variable)):
+        for attribute, value in _class_fields(project, owner):
+            if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
+                continue
+            if nondeterministic_source(project.resolver, path_of(owner), value) is None:
+                yield with_fallback(f"{word}.{attribute}", value)
+                return
     for reference in _seed_reads(project, position, root):
         text = ".".join((word, *reference.path))
         yield with_fallback(text, Constant(0, 0, None) if seed_uses(project, position.body).tests(reference) else None)
@@ -162,8 +162,8 @@ def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expressio
                 if isinstance(statement, Assign) and statement.value is not None:
                     for target in statement.targets:
                         if isinstance(target, Ref) and not target.path:
-                            yield target.roots[0].rpartition(".")[2].lstrip(":"), statement.value
-        for word, values in project.resolver.instance_attributes(each).items() if ":" in each else ():
+                            yield simple_name(target.roots[0]), statement.value
+        for word, values in project.resolver.instance_attributes(each).items() if in_project(each) else ():
             yield from ((word, value) for how, _, value in values if how == "=")
 
 
@@ -300,7 +300,7 @@ def _seed_variables(
         for target in statement.targets:
             if not isinstance(target, Ref) or target.path or len(target.roots) != 1:
                 continue
-            root, word = target.roots[0], target.roots[0].rpartition(".")[2].lstrip(":")
+            root, word = target.roots[0], simple_name(target.roots[0])
             if SEED_NAME.fullmatch(word):
                 gives = is_integer(statement.value)
             else:
@@ -312,7 +312,7 @@ def _seed_variables(
 
 
 # The object under construction.
-_UNFINISHED_OBJECTS = (".__init__.<locals>.self", ".__new__.<locals>.cls")
+_UNFINISHED_OBJECTS = (local_symbol(".__init__", "self"), local_symbol(".__new__", "cls"))
 
 
 class SeedValue(NamedTuple):
@@ -333,7 +333,7 @@ def _parameter_seeds(project: Project, path: str, position: ControlFlowPosition)
     if position.function is None:
         return
     for param in position.function.params:
-        root = f"{position.function.name}.<locals>.{param.name}"
+        root = local_symbol(position.function.name, param.name)
         making = (
             position.function.owner
             and param.name == position.function.params[0].name

@@ -27,6 +27,15 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    enclosing_function,
+    is_local,
+    is_own,
+    is_top_level,
+    local_symbol,
+    qualname_of,
+    simple_name,
+)
 from torchrepro_lint.syntax.visitor import last_identifier, statements
 from torchrepro_lint.trace.contexts import passes_own_arguments
 from torchrepro_lint.trace.events import CallFrame, is_conditional
@@ -98,7 +107,7 @@ def _behind(project: Project, origin: SeedOrigin, steps: int) -> SeedOrigin:
 
 def _definition(project: Project, origin: SeedOrigin, ref: Ref) -> SeedOrigin | None:
     """What a parameter is given by the call that entered its function, or the one value that a variable is given."""
-    if len(ref.roots) != 1 or "<locals>" not in ref.roots[0]:
+    if len(ref.roots) != 1 or not is_local(ref.roots[0]):
         return None
     passed = _argument(project, origin.call_path[-1], f"{origin.path}{ref.roots[0]}") if origin.call_path else None
     if passed is not None:
@@ -181,9 +190,9 @@ class SeedScope:
         if len(ref.roots) != 1:
             return None
         root, word = ref.roots[0], last_identifier(ref._replace(path=()))
-        if "<locals>" not in root:
+        if not is_local(root):
             return self._of_module(path, ref)
-        scope = root.rpartition(".<locals>.")[0]
+        scope = enclosing_function(root)
         if path != self._path or not (self._inside == scope or self._inside.startswith(f"{scope}.")):
             return None
         if binding_function(self._tree, word, self._inside) != scope:
@@ -214,7 +223,7 @@ class SeedScope:
     def _is_bound(self, root: str, word: str) -> bool:
         """Whether a variable of the function is bound before the place on all paths: a parameter, or an assignment."""
         function = self._position.function
-        if function and any(root == f"{function.name}.<locals>.{param.name}" for param in function.params):
+        if function and any(root == local_symbol(function.name, param.name) for param in function.params):
             return True
         return any(_binds(each, word) for each in self._position.before)
 
@@ -239,14 +248,14 @@ class SeedScope:
             return
         for param in function.params:
             if not param.kind.startswith("*"):
-                yield param.name, _variable(f"{self._inside}.<locals>.{param.name}")
+                yield param.name, _variable(local_symbol(self._inside, param.name))
         if function.owner and function.params and not function.name.endswith(".__init__"):
             word = function.params[0].name
             for attribute in self._project.resolver.instance_attributes(f"{self._path}{function.owner}"):
-                yield f"{word}.{attribute}", _variable(f"{self._inside}.<locals>.{word}", attribute)
+                yield f"{word}.{attribute}", _variable(local_symbol(self._inside, word), attribute)
         for name in self._tree.assigned:
-            if name.startswith(":") and "." not in name and not shadowed(self._tree, name[1:], self._inside):
-                yield name[1:], _variable(name)
+            if is_own(name) and is_top_level(name) and not shadowed(self._tree, qualname_of(name), self._inside):
+                yield qualname_of(name), _variable(name)
 
     def _identity(self, path: str, ref: Ref) -> _Identity:
         """The allocation sites that a reference may stand for; empty where one of them is not known."""
@@ -268,5 +277,5 @@ def _binds(statement: Statement, word: str) -> bool:
         case Import(names=names):
             return any(local == word for local, _ in names)
         case DefinitionStatement(name=name):
-            return name.rpartition(".")[2].lstrip(":") == word
+            return simple_name(name) == word
     return any(last_identifier(each) == word for each in variables_bound(statement))

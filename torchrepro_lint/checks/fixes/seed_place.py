@@ -33,8 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
+from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
-from torchrepro_lint.trace.call_paths import is_method
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.repetition import function_runs_often
 
@@ -181,7 +181,7 @@ def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> Seed
 
 def _rank_option(project: Project, position: ControlFlowPosition, seed: str) -> str | None:
     """The option of the rank beside that of the seed, declared or read in the function: ``args.local_rank``."""
-    holder = seed.rpartition(".")[0]
+    holder = qualifier_of(seed)
     read = (
         each.path[0]
         for statement in statements(position.body)
@@ -276,9 +276,7 @@ def _calls_main(statement: Statement) -> bool:
     """``main()``, ``sys.exit(main())``, ``raise SystemExit(main())``."""
     found = [each for expression in expressions(statement) for each in subexpressions(expression)]
     funcs = [each.func for each in found if isinstance(each, Call)]
-    words = {
-        (*func.roots[:1], *func.path)[-1].rpartition(".")[2].lstrip(":") for func in funcs if isinstance(func, Ref)
-    }
+    words = {simple_name((*func.roots[:1], *func.path)[-1]) for func in funcs if isinstance(func, Ref)}
     return isinstance(statement, (ExpressionStatement, SimpleStatement)) and not words.isdisjoint(_MAIN_NAMES)
 
 

@@ -38,7 +38,8 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     span,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, split_name, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import qualname_of, split_name
+from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
 
 def fix_start(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> Fix:
     """Seed families where a program starts."""
-    where = place.position.function.name[1:] if place.position.function else "the program"
+    where = qualname_of(place.position.function.name) if place.position.function else "the program"
     edits = _start_edits(project, path, place, families)
     return Fix(f"Seed {family_names(families)} at the start of {where}", edits, safe=False, seeds=True)
 

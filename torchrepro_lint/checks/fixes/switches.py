@@ -35,7 +35,8 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
-from torchrepro_lint.syntax.visitor import split_name, statements
+from torchrepro_lint.syntax.qualified_names import split_name, top_package
+from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.events import is_conditional
 
 if TYPE_CHECKING:
@@ -272,6 +273,6 @@ def _above_torch(tree: SyntaxTree, text: str, comment: str) -> tuple[Edit, ...]:
 def _is_standard(statement: Statement) -> bool:
     """Whether a statement imports only from the standard library, or is an ``if`` around such imports."""
     if isinstance(statement, Import):
-        roots = {name.partition(".")[0] for name in statement.modules}
+        roots = {top_package(name) for name in statement.modules}
         return roots <= (sys.stdlib_module_names | {"__future__"})
     return isinstance(statement, If) and all(_is_standard(each) for each in (*statement.body, *statement.orelse))

@@ -11,7 +11,7 @@ from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import control_flow_position
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
@@ -78,10 +78,10 @@ def _dataset_helper(project: Project, loader: Loader) -> Helper | None:
     found: set[tuple[str, str]] = set()
     for each in loader.values("dataset"):
         for name in project.names(each.path, each.value):
-            if ":" not in name or not name.endswith("()"):
+            if not in_project(name) or not is_instance(name):
                 return None
-            for owner in project.resolver.ancestry(name[:-2]):
-                for word, values in project.resolver.instance_attributes(owner).items() if ":" in owner else ():
+            for owner in project.resolver.ancestry(class_of(name)):
+                for word, values in project.resolver.instance_attributes(owner).items() if in_project(owner) else ():
                     for _, method, value in values:
                         kinds = project.names(path_of(method), value)
                         found.update((word, kind) for kind in kinds if kind in _REMADE)

@@ -20,6 +20,7 @@ from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, ne
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.nodes import Ref
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, split_last
 
 if TYPE_CHECKING:
     from torchrepro_lint.syntax.use_def import ExpressionPosition
@@ -108,12 +109,12 @@ class TaintAnalysis:
         """The classes whose objects have the target as an attribute, each with the attribute's name."""
         if len(ref.path) == 1:
             for name in self.names.names_of(path, ref._replace(path=())):
-                if ":" in name and self.names.classes(name.removesuffix("()")):
-                    yield name.removesuffix("()"), ref.path[0]
+                if in_project(name) and self.names.classes(class_of(name)):
+                    yield class_of(name), ref.path[0]
         elif not ref.path:
             for root in ref.roots:
-                owner, _, word = f"{path}{root}".rpartition(".")
-                if "<locals>" not in word and self.names.classes(owner):
+                owner, word = split_last(path + root)
+                if not is_local(word) and self.names.classes(owner):
                     yield owner, word
 
 

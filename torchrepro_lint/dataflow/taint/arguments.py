@@ -44,8 +44,9 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -369,7 +370,7 @@ class ArgumentTaint:
                     for file, ref, words in self._analysis.uses.of_parameter(path, function, word.lstrip("*")):
                         if not is_excluded_by_type_test(self._analysis.uses.spots(file), ref, taint):
                             yield TaintedValue(file, ref, taint, words, call_path)
-            if ":" in name and self._analysis.names.classes(name) and not self._analysis.names.functions(target):
+            if in_project(name) and self._analysis.names.classes(name) and not self._analysis.names.functions(target):
                 yield from self._to_outside(tainted, call)
 
     def _wraps(self, name: str) -> bool:
@@ -382,7 +383,7 @@ class ArgumentTaint:
     def _constructor(self, name: str) -> str:
         if self._analysis.names.classes(name):
             return next(iter(self._analysis.names.methods(name, "__init__")), name)
-        if name.endswith("()"):
+        if is_instance(name):
             return next(iter(self._analysis.names.call_methods(name)), name)
         return name
 

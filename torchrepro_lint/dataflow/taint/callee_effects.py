@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Function, Ref, Subscript
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext, TaintStep
@@ -31,7 +32,7 @@ def callee_effects(
     """The side effects of a callee: reads of what it appends to its receiver, its arguments or module variables."""
     for name in names:
         file = path_of(name)
-        for function in analysis.names.functions(name) if ":" in name else ():
+        for function in analysis.names.functions(name) if in_project(name) else ():
             for ref, taint in _containers_filled(function):
                 yield from _read(analysis, path, file, call, function, ref, taint, spot, is_outside)
 
@@ -47,7 +48,7 @@ def _read(
     spot: ExpressionPosition,
     is_outside: Callable[[Ref], bool],
 ) -> Iterator[TaintStep]:
-    start = f"{function.name}.<locals>."
+    start = locals_prefix(function.name)
     params = [param.name for param in function.params]
     for root in ref.roots:
         word = root[len(start) :] if root.startswith(start) else ""
@@ -61,7 +62,7 @@ def _read(
             given = call.args[position].value if position < len(call.args) else None
             if isinstance(given, Ref) and is_outside(given):
                 yield from analysis.reads(path, given, taint, spot, call.end)
-        elif not word and root.startswith(":"):
+        elif not word and is_own(root):
             inside = analysis.uses.spots(file).of(ref) or spot
             yield from analysis.reads(file, ref, taint, inside, ref.end)
 

@@ -8,7 +8,7 @@ from torchrepro_lint.dataflow.taint.numeric_sets import has_stable_hash
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import in_project, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
@@ -25,7 +25,7 @@ def has_repeated_hash(project: ValueFlow, element: AbstractValue) -> bool:
     if element.kind == "tuple":
         parts = element.items or ((element.contents,) if element.contents else ())
         return bool(parts) and all(has_repeated_hash(project, each) for each in parts)
-    if element.kind == "instance" and ":" in element.name:
+    if element.kind == "instance" and in_project(element.name):
         return integer_hash(project, element.name)
     return has_stable_hash(element)
 

@@ -28,7 +28,17 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_instance,
+    is_module,
+    locals_prefix,
+    path_of,
+    split_last,
+    top_package,
+    without_brackets,
+)
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.analysis import TaintFlow
@@ -114,7 +124,7 @@ def _all_launches(project: TaintFlow) -> Iterator[Launch]:
 def _in_file(project: TaintFlow, path: str) -> Iterator[Launch]:
     for site in project.calls_by(path, _LAUNCHING):
         word = last_identifier(site.call.func)
-        if any(":" in name for name in site.names):
+        if any(map(in_project, site.names)):
             continue
         given, several, shares = _launched(project, path, site, word)
         for target in _targets(project, path, given) if given is not None else ():
@@ -147,7 +157,9 @@ def _targets(project: TaintFlow, path: str, given: Expression) -> Iterator[str]:
         case Call(func=func, args=(arg, *_)) if last_identifier(func) == "partial":
             yield from _targets(project, path, arg.value)
         case Ref():
-            yield from (name for name in project.names(path, given) if ":" in name and project.resolver.functions(name))
+            yield from (
+                name for name in project.names(path, given) if in_project(name) and project.resolver.functions(name)
+            )
 
 
 def _of_classes(project: TaintFlow) -> Iterator[Launch]:
@@ -168,7 +180,7 @@ def _is_repeated(project: TaintFlow, path: str, call: Call) -> bool:
         return False
     if _is_in_loop(project, path, call, spot):
         return True
-    callers = project.uses.of_result(path + spot.function) if spot.function != ":" else []
+    callers = project.uses.of_result(path + spot.function) if not is_module(spot.function) else []
     return any(
         (there := project.uses.spots(file).of(each)) is not None and _is_in_loop(project, file, each, there)
         for file, each in callers
@@ -214,7 +226,7 @@ def _starts_of(project: TaintFlow, function: str, depth: int = 0) -> Iterator[La
     if depth < _MOST_CALLS:
         for path, call in project.uses.of_result(function):
             spot = project.uses.spots(path).of(call)
-            if spot is not None and spot.function != ":" and path + spot.function != function:
+            if spot is not None and not is_module(spot.function) and path + spot.function != function:
                 yield from _starts_of(project, path + spot.function, depth + 1)
 
 
@@ -367,7 +379,7 @@ def _order(
     project: TaintFlow, path: str, node: Expression, kept: Ref, tainted: tuple[TaintedValue | Sink, ...]
 ) -> ArrivalOrder:
     name = project.text(path)[kept.start : kept.base_end if not kept.path else kept.end]
-    name = ".".join((name.partition(".")[0], *kept.path))
+    name = ".".join((top_package(name), *kept.path))
     said = f"several threads add to `{name}` in the order in which they finish, which "
     return ArrivalOrder(node, said, "use map, which keeps the order, or an index for each result", tainted)
 
@@ -391,7 +403,7 @@ def _reads(
 
 def _outside(path: str, function: Function, kept: Ref, starts: list[Launch]) -> Iterator[tuple[Launch, str, Ref]]:
     """A container as it is named where it lives longer than the function: around it, or by who launches it."""
-    own = f"{function.name}.<locals>."
+    own = locals_prefix(function.name)
     for launch in starts:
         for root in kept.roots:
             word = root.removeprefix(own) if root.startswith(own) else ""
@@ -419,7 +431,7 @@ def _is_dict(project: TaintFlow, path: str, function: Function, kept: Ref, start
 
 def _is_of_pool(name: str) -> bool:
     """Whether a name is that of a method of a pool: ``multiprocessing.Pool().map``, also of a context's."""
-    made, called, method = name.rpartition("().")
-    words = made.replace("()", "").split(".")
+    made, method = split_last(name)
+    words = without_brackets(made).split(".")
     modules = words[:2] == ["concurrent", "futures"] or "multiprocessing" in words[:-1]
-    return bool(called) and modules and words[-1] in _MAKING_POOLS and method.isidentifier()
+    return is_instance(made) and modules and words[-1] in _MAKING_POOLS and method.isidentifier()

@@ -29,6 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
+from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_nested, project_classes, simple_name
 from torchrepro_lint.syntax.use_def import Block, bound_references
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 
@@ -175,13 +176,13 @@ class ReturnTaint:
 
     def results(self, path: str, function: str, taint: OrderTaint, tainted: TaintedValue) -> Iterator[TaintStep]:
         """The calls of a function, their results tainted."""
-        if function == ":":
+        if is_module(function):
             return
-        if "<lambda>" in function.rpartition(".")[2] or function.startswith(":<lambda>"):
+        if is_lambda(function):
             yield from self._from_lambda(path, function, taint)
             return
         name = path + function
-        word = function.rpartition(".")[2].lstrip(":")
+        word = simple_name(function)
         if tainted.call_path and tainted.call_path[-1][0] == name:
             _, file, call = tainted.call_path[-1]
             yield TaintedValue(file, call, taint, (), tainted.call_path[:-1])
@@ -202,7 +203,7 @@ class ReturnTaint:
                 for file, call in self._analysis.dynamic_calls.calls(word)
             ]
         yield from callers
-        if ".<locals>." in function and not self._is_named(path, function):
+        if is_nested(function) and not self._is_named(path, function):
             return
         if not callers and taint.is_order_dependent and taint.kind != "ranked":
             yield Sink(path, tainted.node, "returned")
@@ -221,7 +222,7 @@ class ReturnTaint:
     def _is_of(self, of: str, path: str, call: Call) -> bool:
         """Whether a call may have a receiver of that class."""
         names = self._analysis.names
-        owners = [each.removesuffix("()") for each in names.receiver(path, call.func) if names.classes(each[:-2])]
+        owners = [*filter(names.classes, project_classes(names.receiver(path, call.func)))]
         if not of or not owners:
             return True
         return any(each in names.ancestry(of) or of in names.ancestry(each) for each in owners)

@@ -22,7 +22,8 @@ from torchrepro_lint.dataflow.taint.transfer import (
     sort_key,
 )
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -244,7 +245,7 @@ def _is_set_sorted(analysis: TaintContext, owner: str, word: str) -> bool:
         isinstance(call, Call)
         and last_identifier(call.func) == "sorted"
         and isinstance(arg.value, Ref)
-        and f"{name}.<locals>.{each.params[1].name}" in arg.value.roots
+        and local_symbol(name, each.params[1].name) in arg.value.roots
         for each in setters
         for statement in statements(each.body)
         for expression in expressions(statement)

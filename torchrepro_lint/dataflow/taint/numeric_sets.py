@@ -25,7 +25,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, path_of, statements
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, path_of, split_last
+from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.lattice import AbstractValue
@@ -111,7 +112,7 @@ class _ElementSearch:
 
     def _of_variable(self, roots: tuple[str, ...], places: _ElementPath) -> bool:
         """Whether all definitions of a function's variables, and all that is added to them, have numbers at ``places``."""
-        if not all("<locals>" in root for root in roots) or len(self._seen) > _MOST:
+        if not all(map(is_local, roots)) or len(self._seen) > _MOST:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
         if any(_is_given_unseen(self._project, self._path + root) for root in roots if root not in known):
@@ -159,7 +160,7 @@ class _ElementSearch:
                 return is_tensor_method(self._project, self._path, func)
             case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_identifier(func) == "numpy":
                 # An array made from a tensor: a set can only hold its numbers, as with ``tolist``.
-                return not any(":" in name for name in self._project.names(self._path, func))
+                return not any(map(in_project, self._project.names(self._path, func)))
             case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
                 return self.at(value, places)
             case Call():
@@ -380,11 +381,11 @@ def declared_types(project: ValueFlow, path: str, ref: Ref) -> Iterator[Abstract
         names = [name for root in ref.roots for name in resolver.modules.resolve(path, root)]
     elif len(ref.path) == 1:
         owners = resolver.names_of(path, ref._replace(path=()))
-        names = [f"{owner.removesuffix('()')}.{ref.path[0]}" for owner in owners]
+        names = [f"{class_of(owner)}.{ref.path[0]}" for owner in owners]
     declared = [
         (path_of(name), value)
         for name in names
-        if ":" in name
+        if in_project(name)
         for value in (
             *(value for how, value in resolver.assigned(name) if how == ":"),
             *(_declared_in_methods(project, name) if ref.path else ()),
@@ -395,7 +396,7 @@ def declared_types(project: ValueFlow, path: str, ref: Ref) -> Iterator[Abstract
 
 def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
     """The annotations of an attribute in methods: ``self.indices: set[int] = set()``, in the class or its bases."""
-    owner, _, word = name.rpartition(".")
+    owner, word = split_last(name)
     resolver = project.resolver
     for each in resolver.ancestry(owner):
         methods = (f"{path_of(each)}{method}" for one in resolver.classes(each) for _, method in one.methods)
@@ -444,7 +445,7 @@ def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool
     """Whether a function is known to return integers alone."""
     names, inference = project.resolver, type_inference(project)
     found = project.names(path, worker)
-    if not found or not all(":" in name and names.functions(name) for name in found):
+    if not found or not all(in_project(name) and names.functions(name) for name in found):
         return bool(found) and all(name in ("builtins.len", "builtins.int", "builtins.ord") for name in found)
     for name in found:
         declared = [each.returns for each in names.functions(name)]

@@ -33,16 +33,16 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
-from torchrepro_lint.syntax.visitor import (
-    blocks,
-    bodies,
-    expressions,
-    last_identifier,
-    operands_of,
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    is_instance,
     path_of,
+    project_classes,
+    simple_name,
     split_name,
-    subexpressions,
 )
+from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, operands_of, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.memo_tables import MemoTable
@@ -115,7 +115,7 @@ def member_returns(names: Names, path: str, value: Expression) -> Iterator[tuple
             return
     for owner in _classes_of(names, path, base):
         for method in names.methods(owner, word):
-            if ":" in method and (is_call or names.is_property(method)):
+            if in_project(method) and (is_call or names.is_property(method)):
                 yield from ((path_of(method), each) for each in names.return_expressions(method))
                 if returns_set(names, method):
                     yield path_of(method), _SET
@@ -123,10 +123,10 @@ def member_returns(names: Names, path: str, value: Expression) -> Iterator[tuple
 
 def _classes_of(names: Names, path: str, base: Ref) -> Iterator[str]:
     """The classes of the project of which a variable holds an object."""
-    found = [name.removesuffix("()") for name in names.names_of(path, base) if ":" in name and name.endswith("()")]
+    found = [*project_classes(names.names_of(path, base))]
     if not found:
         made = ((file, value) for file, value in names.values(path, base) if isinstance(value, Call))
-        found = [name for file, call in made for name in names.names(file, call.func) if ":" in name]
+        found = [name for file, call in made for name in names.names(file, call.func) if in_project(name)]
     yield from (name for name in dict.fromkeys(found) if names.classes(name))
 
 
@@ -135,7 +135,7 @@ _SET = Collection(0, 0, "set", ())
 
 
 def _word(ref: Ref) -> str:
-    return ref.path[-1] if ref.path else ref.roots[-1].rpartition(".")[2]
+    return ref.path[-1] if ref.path else simple_name(ref.roots[-1])
 
 
 # Operators of sets that give a set.
@@ -201,7 +201,7 @@ class _SetSearch:
             case Call(func=func, args=args):
                 if last_identifier(func) in IDENTITY_CALLS or last_identifier(func) in ITERATING_CALLS:
                     return any(self.may_be(path, arg.value) or mentions_set_type(arg.value) for arg in args)
-                if any(returns_set(names, name) for name in names.names(path, func) if ":" in name):
+                if any(returns_set(names, name) for name in names.names(path, func) if in_project(name)):
                     return True
             case Operation(op=op, operands=operands) if op in SET_OPERATORS:
                 return any(self.may_be(path, each) for each in operands)
@@ -228,7 +228,7 @@ def _is_annotated(names: Names, path: str, value: Expression) -> bool:
                 return True
     if len(value.path) == 1:
         for owner in names.names_of(path, value._replace(path=())):
-            if is_annotated_as_set(names, f"{owner.removesuffix('()')}.{value.path[0]}"):
+            if is_annotated_as_set(names, f"{class_of(owner)}.{value.path[0]}"):
                 return True
     return False
 
@@ -322,7 +322,7 @@ class NonSets:
 
     def _of_variable(self, name: str) -> Iterator[tuple[str, Expression]]:
         path = path_of(name)
-        if ":" not in name:
+        if not in_project(name):
             return
         for how, value in self._names.assigned(name):
             if how in ("=", "[]"):
@@ -341,10 +341,10 @@ class NonSets:
                 for target in names.modules.attribute(file, word) or ():
                     yield from self._of_variable(target)
             elif colon:
-                if is_annotated_as_set(names, f"{owner.removesuffix('()')}.{word}"):
+                if is_annotated_as_set(names, f"{class_of(owner)}.{word}"):
                     yield file, _SET
-                if owner.endswith("()"):
-                    yield from names.attribute_values(owner[:-2], word)
+                if is_instance(owner):
+                    yield from names.attribute_values(class_of(owner), word)
 
     def _of_call(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
         func, word = call.func, last_identifier(call.func)
@@ -357,7 +357,7 @@ class NonSets:
             for arg in call.args:
                 yield path, _SET if mentions_set_type(arg.value) else arg.value
         for name in self._names.names(path, func):
-            if ":" in name:
+            if in_project(name):
                 if returns_set(self._names, name):
                     yield path, _SET
                 yield from ((path_of(name), each) for each in self._names.return_expressions(name))

@@ -37,6 +37,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import is_local
 from torchrepro_lint.syntax.use_def import bound_references
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 
@@ -173,7 +174,7 @@ def _is_never_mutated(project: ValueFlow, path: str, spots: UseDefIndex, root: s
     """Whether a local variable is bound once and its value never mutated, only iterated or tested."""
     given = project.value_sources.assignments(path).get(root, ())
     passed = project.resolver.parameter(path + root) is not None
-    if "<locals>" not in root or len(given) + passed != 1:
+    if not is_local(root) or len(given) + passed != 1:
         return False
     for ref in spots.uses(root):
         spot = spots.of(ref)

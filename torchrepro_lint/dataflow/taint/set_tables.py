@@ -25,8 +25,9 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -95,7 +96,7 @@ class SetTables:
                 return direct
         elif len(table.path) == 1:
             owners = self._names.names_of(path, table._replace(path=()))
-            places = {(path_of(each), f".{table.path[0]}") for each in owners if ":" in each}
+            places = {(path_of(each), f".{table.path[0]}") for each in owners if in_project(each)}
             direct = {(file, key) for file, key in places if key in self._of_file(file).tables}
             if direct:
                 return direct

@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.taint.arguments import receiver_of
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Operation, Ref, Subscript
+from torchrepro_lint.syntax.qualified_names import in_project, readable_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier
 
@@ -92,7 +93,7 @@ def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
     names = project.names(path, call.func)
     if names:
         writes = any(map(_WRITERS.fullmatch, names)) or (
-            last_identifier(call.func) in _WRITING_METHODS and not any(":" in name for name in names)
+            last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, names))
         )
     else:
         writes = last_identifier(call.func) in _WRITING_METHODS
@@ -202,7 +203,7 @@ class _SinkTexts:
 
     def _returned(self) -> str:
         spot = self._spots.of(self._taken.node)
-        function = spot.function.replace(".<locals>", "").lstrip(":") if spot is not None else ""
+        function = readable_name(spot.function) if spot is not None else ""
         if self._subject:
             return f"decides {self._subject}" + (f", returned from `{function}`" if function else "")
         what = "the order of what" if self._is_order() else "what"

@@ -36,6 +36,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, simple_name, top_package
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def listings(project: ValueFlow, path: str) -> Iterator[Listing]:
     for site in project.calls(path):
         label = _label(project, path, site)
         if label:
-            walks = label.rpartition(".")[2] in ("walk", "fwalk")
+            walks = simple_name(label) in ("walk", "fwalk")
             maker = "" if walks else _maker_of_names(project, path, site.call)
             yield Listing(site, label, WALK if walks else FRESH if maker else LISTING, label in _LISTS, maker)
 
@@ -111,7 +112,7 @@ def _is_path(project: ValueFlow, path: str, receiver: Expression) -> bool:
 # Calls that make another name in each run, and those that create a file under one in a directory.
 _NAME_MAKERS = frozenset({"uuid.uuid1", "uuid.uuid4", "secrets.token_hex", "secrets.token_urlsafe", "tempfile.mktemp"})
 _FILE_MAKERS = frozenset({"tempfile.mkstemp", "tempfile.NamedTemporaryFile", "tempfile.mkdtemp"})
-_FILE_MAKING = frozenset(each.rpartition(".")[2] for each in _FILE_MAKERS)
+_FILE_MAKING = frozenset(map(simple_name, _FILE_MAKERS))
 _MAKING_MODULES = frozenset({"uuid", "secrets", "tempfile"})
 # A name is followed through so many variables and calls.
 _DEEPEST_NAME = 6
@@ -138,7 +139,7 @@ def fresh_sorts(project: ValueFlow, path: str) -> Iterator[FreshSort]:
 
 def _makes_names(project: ValueFlow, path: str) -> bool:
     imports = project.resolver.modules.summary(path).imports
-    return any(each.partition(".")[0] in _MAKING_MODULES for each in imports)
+    return not _MAKING_MODULES.isdisjoint(map(top_package, imports))
 
 
 def _maker_of_names(project: ValueFlow, path: str, call: Call) -> str:
@@ -253,7 +254,7 @@ def completions(project: ProgramIndex, path: str) -> Iterator[Completion]:
     for site in project.calls(path):
         word = last_identifier(site.call.func)
         if not _COMPLETIONS.isdisjoint(site.names) or (
-            word == "imap_unordered" and not any(":" in n for n in site.names)
+            word == "imap_unordered" and not any(map(in_project, site.names))
         ):
             yield Completion(site, word, COMPLETION)
         elif not _WAITS.isdisjoint(site.names):
@@ -341,7 +342,7 @@ def _is_passed_lists(project: TaintFlow, path: str, ref: Ref) -> bool:
     """Whether all calls of a private function pass lists for the parameter, whatever its annotation says."""
     for root in ref.roots if not ref.path else ():
         found = project.resolver.parameter(path + root)
-        if found is None or not found.function.name.rpartition(".")[2].rpartition(":")[2].startswith("_"):
+        if found is None or not simple_name(found.function.name).startswith("_"):
             return False
         kinds = [type_inference(project).of(file, value).kind for file, value in project.resolver.passed(path + root)]
         if not kinds or not all(kind in ("list", "tuple") for kind in kinds):

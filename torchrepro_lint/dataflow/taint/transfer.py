@@ -27,14 +27,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import (
-    expressions,
-    last_identifier,
-    operands_of,
-    path_of,
-    statements,
-    subexpressions,
-)
+from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, operands_of, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.uses import DefUse
@@ -238,7 +232,7 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
         for pattern, what in _PATTERNS:
             if pattern.fullmatch(name):
                 return what
-    if any(":" in name for name in names):
+    if any(map(in_project, names)):
         return "project"
     if word == "put" and any(name.startswith(_DATABASES) for name in names):
         return "unknown"
@@ -287,13 +281,13 @@ def sort_key(names: Names, path: str, call: Call) -> str:
     for name in names.names(path, given):
         if name in _UNSTABLE_KEYS:
             return _UNSTABLE_KEYS[name]
-        for returned in names.return_expressions(name) if ":" in name else ():
+        for returned in names.return_expressions(name) if in_project(name) else ():
             return _of_key_value(names, path_of(name), returned)
     match given:
         case Lambda(function=function):
             return next((_of_key_value(names, path, each) for each in names.return_expressions(path + function)), "")
         case Call(args=(Arg(value=Constant(value=str(field))),)) if last_identifier(given.func) == "attrgetter":
-            return _UNSTABLE_FIELDS.get(field.rpartition(".")[2], "")
+            return _UNSTABLE_FIELDS.get(last_word(field), "")
     return ""
 
 

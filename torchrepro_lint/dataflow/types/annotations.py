@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, is_object, last_word, split_last
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -110,7 +111,7 @@ def instance_of(name: str) -> AbstractValue:
     """An instance of a library class, by dotted name; unknown if it may be anything."""
     if (known := _CLASSES.get(name)) is not None:
         return known
-    module, _, word = name.rpartition(".")
+    module, word = split_last(name)
     if module in ("torch", "torch.cuda") and word.endswith("Tensor") and word[:-6] in _TENSOR_CLASSES:
         dtype, family = _TENSOR_CLASSES[word[:-6]]
         return tensor(family, dtype=dtype, device="cuda" if module == "torch.cuda" else "cpu")
@@ -124,7 +125,7 @@ def instance_of(name: str) -> AbstractValue:
 
 def library_value(name: str) -> AbstractValue:
     """The value of a library's dotted name: a class, function, dtype or constant."""
-    module, _, word = name.rpartition(".")
+    module, word = split_last(name)
     if module in ("torch", "numpy", "np") and word in DTYPES:
         exact = (
             {"int": "int64", "float": "float64"}.get(word, DTYPES[word][0]) if module == "numpy" else DTYPES[word][0]
@@ -214,7 +215,7 @@ _INHERITED_KINDS = (
 def instance_of_project(inference: TypeInference, owner: str) -> AbstractValue:
     """An instance of a class of the project; its kind comes from its library bases."""
     for base in inference.project.resolver.ancestry(owner):
-        if ":" in base:
+        if in_project(base):
             continue
         made = instance_of(base)
         if base in ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule") or base.endswith(
@@ -285,9 +286,9 @@ def _names(inference: TypeInference, path: str, annotation: Expression) -> tuple
 
 def class_instance(inference: TypeInference, name: str) -> AbstractValue:
     """An instance of a class of the project or of a library."""
-    if name.endswith(("()", "[]")):
+    if is_object(name):
         return UNKNOWN
-    if ":" in name:
+    if in_project(name):
         return instance_of_project(inference, name) if inference.project.resolver.classes(name) else UNKNOWN
     found = instance_of(name)
     return (
@@ -307,7 +308,7 @@ def _subscripted(
     if names & _ELEMENTS:
         return AbstractValue(contents=annotated(inference, path, indices[0]))
     if any(name.startswith("jaxtyping.") for name in names):
-        return _jaxtyping(inference, path, next(iter(sorted(names))).rpartition(".")[2], indices)
+        return _jaxtyping(inference, path, last_word(min(names)), indices)
     whole = annotated(inference, path, value)
     if whole.kind == "tuple":
         return _tuple(inference, path, whole, indices)

@@ -24,7 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -191,7 +192,7 @@ def attribute_value(inference: TypeInference, what: AbstractValue, word: str, po
     match what.kind:
         case "nothing":
             return what
-        case kind if kind in _OBJECTS and ":" in what.name and what.value is None:
+        case kind if kind in _OBJECTS and in_project(what.name) and what.value is None:
             return inference.solver.solve(
                 ("attribute", what.name, word, point.calls_left), lambda: _of_object(inference, what, word, point)
             )
@@ -221,7 +222,7 @@ def _of_object(inference: TypeInference, what: AbstractValue, word: str, point: 
     resolver = inference.project.resolver
     found, declared = BOTTOM, UNKNOWN
     for owner in resolver.ancestry(what.name):
-        if ":" in owner:
+        if in_project(owner):
             more, said = _of_class(inference, owner, word, point)
             found, declared = join_all(found, more), meet(declared, said)
     if what.kind == "class" and found.value is not None and any(map(_is_enum, resolver.ancestry(what.name))):
@@ -229,7 +230,7 @@ def _of_object(inference: TypeInference, what: AbstractValue, word: str, point: 
     if found.kind != "nothing" or declared.kind:
         return meet(found, declared)
     for method in resolver.methods(what.name, word):
-        if ":" in method and resolver.functions(method):
+        if in_project(method) and resolver.functions(method):
             return (
                 return_value(inference, method, point)
                 if resolver.is_property(method)
@@ -299,7 +300,7 @@ def _wraps_itself(value: Expression, word: str) -> bool:
 
 
 def _is_enum(name: str) -> bool:
-    return name.startswith(("enum.", "strenum.", "backports.strenum")) or name.rpartition(".")[2] in ("StrEnum", "Enum")
+    return name.startswith(("enum.", "strenum.", "backports.strenum")) or last_word(name) in ("StrEnum", "Enum")
 
 
 def _registered(inference: TypeInference, owner: str, word: str, point: ProgramPoint) -> list[AbstractValue]:

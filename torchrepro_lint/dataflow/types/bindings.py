@@ -28,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import top_package
 from torchrepro_lint.syntax.visitor import statements, subexpressions
 
 
@@ -156,7 +157,7 @@ def _cannot_mutate(func: Expression) -> bool:
         return False
     if func.path and func.path[-1] in ADDING | EXTENDING | OTHER_MUTATORS:
         return True
-    return len(func.roots) == 1 and func.roots[0].partition(".")[0] in _LIBRARIES
+    return len(func.roots) == 1 and top_package(func.roots[0]) in _LIBRARIES
 
 
 _MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.set", "collections.OrderedDict"})

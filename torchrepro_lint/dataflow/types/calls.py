@@ -24,7 +24,16 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
 )
-from torchrepro_lint.syntax.visitor import path_of, statements
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    is_instance,
+    is_nested,
+    locals_prefix,
+    path_of,
+    without_brackets,
+)
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
@@ -60,7 +69,7 @@ def _return_values(function: Function) -> list[Expression]:
 def _has_parameter(function: Function, value: Expression) -> bool:
     """Whether a value may be a parameter, by itself or in a tuple; a cheap test."""
     parts = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
-    start = f"{function.name}.<locals>."
+    start = locals_prefix(function.name)
     names = {start + each.name for each in function.params if not each.kind.startswith("*")}
     return any(isinstance(each, Ref) and not each.path and not names.isdisjoint(each.roots) for each in parts)
 
@@ -123,7 +132,7 @@ def without_gradient(
     if found.grad is False or found.kind not in ("", "tensor", "tuple"):
         return found
     functions = inference.project.resolver.functions(name)
-    if not functions or any(each.owner or ".<locals>." in each.name for each in functions):
+    if not functions or any(each.owner or is_nested(each.name) for each in functions):
         return found
     if any(arg.star for arg in call.args) or not all(
         _arguments_without_gradient(inference, name, functions[-1], call, point)
@@ -245,17 +254,17 @@ def _of_method(
 
 
 def _of_name(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
-    if ":" not in name:
-        return _of_function(inference, name, call, point) if "()" not in name and "[]" not in name else UNKNOWN
-    if name.endswith("()"):
-        return _of_object(inference, instance_of_project(inference, name[:-2]), call, point)
+    if not in_project(name):
+        return _of_function(inference, name, call, point) if name == without_brackets(name) else UNKNOWN
+    if is_instance(name):
+        return _of_object(inference, instance_of_project(inference, class_of(name)), call, point)
     if inference.project.resolver.classes(name):
         return _constructed(inference, name, call, point)
     return _of_function(inference, name, call, point)
 
 
 def _of_function(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
-    if ":" in name:
+    if in_project(name):
         found = refine_by_returned_parameters(inference, name, call, point, return_value(inference, name, point))
         return without_gradient(inference, name, call, point, found)
     if name.startswith("torch."):
@@ -267,7 +276,7 @@ def _of_function(inference: TypeInference, name: str, call: Call, point: Program
 
 def _constructed(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     """A new object, with the call that constructs it."""
-    if ":" in name:
+    if in_project(name):
         found = instance_of_project(inference, name)
         return found._replace(constructor_call=(point.path, call))
     known = library_functions.constructor_value(inference, name, call, point)
@@ -285,7 +294,7 @@ def _constructed(inference: TypeInference, name: str, call: Call, point: Program
 
 def _of_object(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
     """The result of calling an object: of its ``__call__`` or ``forward``, or of a torch layer."""
-    if ":" in called.name:
-        methods = inference.project.resolver.call_methods(f"{called.name}()")
+    if in_project(called.name):
+        methods = inference.project.resolver.call_methods(called.name)
         return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
     return transfer_functions.layer_value(inference, called, call, point) if called.kind == "module" else UNKNOWN

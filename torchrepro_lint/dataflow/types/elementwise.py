@@ -25,6 +25,7 @@ from torchrepro_lint.dataflow.types.lattice import (
 from torchrepro_lint.dataflow.types.reshaping import broadcast
 from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Operation, Ref
+from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.visitor import operands_of
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _last_word(arguments: TorchArguments, at: int) -> str:
     if at < len(args) and isinstance(args[at], Ref):
         ref = args[at]
         assert isinstance(ref, Ref)
-        return ref.path[-1] if ref.path else ref.roots[0].rpartition(".")[2]
+        return ref.path[-1] if ref.path else last_word(ref.roots[0])
     return ""
 
 

@@ -47,6 +47,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import local_symbol
 from torchrepro_lint.syntax.visitor import expressions, operands_of, statements
 
 
@@ -179,7 +180,7 @@ class BodyFlow:
         env: dict[str, Binding] = {FLOW: Binding("flow")}
         for position, param in enumerate(function.params if function else ()):
             assert function is not None
-            env[f"{function.name}.<locals>.{param.name}"] = Binding("param", param=(function, param, position))
+            env[local_symbol(function.name, param.name)] = Binding("param", param=(function, param, position))
         for decorator in function.decorators if function else ():
             env[MODES] = Binding("with", decorator, predecessors=(env[MODES],) if MODES in env else ())
         self.start: TypeEnvironment = env

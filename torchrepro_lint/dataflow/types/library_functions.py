@@ -10,6 +10,7 @@ from torchrepro_lint.dataflow.types.annotations import instance_of
 from torchrepro_lint.dataflow.types.context import device_at
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all
 from torchrepro_lint.syntax.nodes import Call, Constant
+from torchrepro_lint.syntax.qualified_names import last_word, split_last
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -153,7 +154,7 @@ _BUILTINS = {
 
 def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     """The result of a library function, by dotted name."""
-    module, _, word = name.rpartition(".")
+    module, word = split_last(name)
     if module == "builtins":
         return _builtin(inference, word, call, point)
     if (known := RESULTS.get(name)) is not None:
@@ -161,7 +162,7 @@ def function_value(inference: TypeInference, name: str, call: Call, point: Progr
     if (wrapped := _wrapped(inference, name, call, point)) is not None:
         return wrapped
     if module in ("builtins.set", "builtins.frozenset"):
-        return _of_sets(inference, word, call, point, module.rpartition(".")[2])
+        return _of_sets(inference, word, call, point, last_word(module))
     if (
         name in ("copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm")
         and call.args
@@ -187,7 +188,7 @@ def function_value(inference: TypeInference, name: str, call: Call, point: Progr
 
 def constructor_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """The result of a library constructor that is more than an instance; None for others."""
-    module, _, word = name.rpartition(".")
+    module, word = split_last(name)
     if module == "builtins":
         return _builtin(inference, word, call, point)
     if name in ("torch.Generator", "numpy.random.RandomState", "random.Random", "numpy.random.default_rng"):

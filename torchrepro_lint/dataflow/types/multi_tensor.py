@@ -16,6 +16,7 @@ from torchrepro_lint.dataflow.types.lattice import (
 )
 from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
 from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.qualified_names import split_last
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -256,7 +257,7 @@ def layer_value(
     inference: TypeInference, layer: AbstractValue, value: AbstractValue, arguments: TorchArguments
 ) -> AbstractValue:
     """The result of a layer for a value."""
-    module, _, word = layer.name.rpartition(".")
+    module, word = split_last(layer.name)
     if value.kind == "nothing" or not module.startswith("torch.nn"):
         return value if value.kind == "nothing" else UNKNOWN
     found = (value if value.is_tensor else AbstractValue("tensor"))._replace(

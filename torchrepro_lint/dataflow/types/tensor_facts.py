@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
+from torchrepro_lint.syntax.qualified_names import is_own, is_self, local_symbol, path_of
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 _UNUSUAL = ("sparse", "quantized", "nested")
@@ -157,12 +158,12 @@ def sparse_variables(project: ProgramIndex, path: str) -> frozenset[Variable]:
 def sparse_carriers(value: Expression) -> Iterator[Variable]:
     """The variables from which a value takes its layout."""
     match value:
-        case Ref(roots=roots, path=path) if roots[0].startswith(":"):
+        case Ref(roots=roots, path=path) if is_own(roots[0]):
             yield _variable(roots[0], path)
         case Operation(op=op, operands=operands) if op in _ARITHMETIC:
             for each in operands:
                 yield from sparse_carriers(each)
-        case Call(func=Ref(roots=roots, path=(*before, word))) if roots[0].startswith(":"):
+        case Call(func=Ref(roots=roots, path=(*before, word))) if is_own(roots[0]):
             yield from () if word in _DENSE else (_variable(roots[0], tuple(before)),)
         case Call(func=Attribute(value=inner, name=word)):
             yield from () if word in _DENSE else sparse_carriers(inner)
@@ -181,7 +182,7 @@ def makes_sparse(value: Expression) -> bool:
 
 def _variable(root: str, path: tuple[str, ...]) -> Variable:
     """A variable; ``self.adj`` is the same in all methods of a file."""
-    return ("self" if root.endswith(".<locals>.self") and path else root, path)
+    return ("self" if is_self(root) and path else root, path)
 
 
 def _used_as_sparse(project: ProgramIndex, path: str) -> Iterator[Variable]:
@@ -196,7 +197,7 @@ def _used_as_sparse(project: ProgramIndex, path: str) -> Iterator[Variable]:
 def _used_as_sparse_in(part: Expression) -> Iterator[Variable]:
     """``adj.coalesce()``, ``adj.is_sparse``, ``torch.sparse.mm(adj, x)``, ``is_sparse(adj)``."""
     match part:
-        case Ref(roots=roots, path=(*before, word)) if word in _SPARSE_ONLY and roots[0].startswith(":"):
+        case Ref(roots=roots, path=(*before, word)) if word in _SPARSE_ONLY and is_own(roots[0]):
             yield _variable(roots[0], tuple(before))
         case Attribute(value=value, name=word) if word in _SPARSE_ONLY:
             yield from sparse_carriers(value)
@@ -220,12 +221,12 @@ def _links(project: ProgramIndex, path: str) -> Iterator[tuple[Variable, Variabl
 
 def _argument_links(project: ProgramIndex, path: str, site: CallSite) -> Iterator[tuple[Variable, Variable]]:
     for name in site.names:
-        for function in project.resolver.functions(name) if name.startswith(f"{path}:") else ():
+        for function in project.resolver.functions(name) if path_of(name) == path else ():
             params = [each.name for each in function.params[bool(function.owner) :] if each.kind in ("", "/")]
             for position, arg in enumerate(site.call.args):
                 word = arg.keyword or (params[position] if position < len(params) and not arg.star else "")
                 if word:
-                    param = (f"{function.name}.<locals>.{word}", ())
+                    param = (local_symbol(function.name, word), ())
                     yield from ((param, each) for each in sparse_carriers(arg.value))
 
 

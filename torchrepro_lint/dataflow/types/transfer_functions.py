@@ -13,6 +13,7 @@ from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue
 from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
 from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.qualified_names import split_last
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -390,7 +391,7 @@ def _in_place(receiver: AbstractValue, after: AbstractValue) -> AbstractValue:
 
 def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """The result of a torch function; None if the tables do not have it."""
-    module, _, word = name.rpartition(".")
+    module, word = split_last(name)
     arguments = TorchArguments(inference, call, point, None)
     if arguments.has_bottom:
         return BOTTOM

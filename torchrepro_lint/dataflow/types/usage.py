@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
 from torchrepro_lint.dataflow.types.transfer_functions import FUNCTIONAL, SHARED, TENSOR_ONLY_METHODS
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, last_word, split_last
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _use_in_call(
 ) -> None:
     first = call.args[0].value if call.args and not call.args[0].star else None
     match call.func:
-        case Ref(roots=roots, path=()) if first is not None and roots[0].rpartition(".")[2] in _TESTS:
+        case Ref(roots=roots, path=()) if first is not None and last_word(roots[0]) in _TESTS:
             asked.update(_bindings(first, point.env))
         case Ref(path=(word,)) if _is_tensor_only(word, call):
             shown.update(_bindings(call.func, point.env))
@@ -114,14 +115,14 @@ def _is_tensor_only(word: str, call: Call) -> bool:
 def _takes_tensor(inference: TypeInference, call: Call, point: ProgramPoint) -> bool:
     """Whether the first argument of a call must be a tensor: of torch functions and layers."""
     names = inference.project.names(point.path, call.func)
-    if not names or any(":" in name for name in names):
+    if not names or any(map(in_project, names)):
         return False
     return all(_refuses_others(name) for name in names)
 
 
 def _refuses_others(name: str) -> bool:
-    module, _, word = name.removesuffix("()").rpartition(".")
-    if name.endswith("()"):
+    module, word = split_last(class_of(name))
+    if is_instance(name):
         return module.startswith("torch.nn") and word.startswith((*_LAYERS, *_LAYERS_TOO))
     if module == "torch.nn.functional":
         return word in FUNCTIONAL or word in SHARED

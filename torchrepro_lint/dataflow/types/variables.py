@@ -26,8 +26,9 @@ from torchrepro_lint.dataflow.types.lattice import (
 )
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
+from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_module, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, path_of, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -83,7 +84,7 @@ def _calls_known(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
 def _of_object(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
     """The calls of an object of the class, and of a loss that is passed as an argument."""
     yield from _calls_known(project, name)
-    made = f"{project.resolver.owner(name)}()"
+    made = instance_value(project.resolver.owner(name))
     untold = project.all_calls.by_word
     for word in filter(_LOSS.fullmatch, untold.names()):
         for path, places in untold.of(word):
@@ -383,10 +384,10 @@ def global_value(inference: TypeInference, point: ProgramPoint, root: str, words
 
 def _member_of(inference: TypeInference, point: ProgramPoint, name: str, words: tuple[str, ...]) -> AbstractValue:
     """The type of a dotted name, through modules of the project."""
-    if name.endswith(":") and words:
+    if is_module(name) and words:
         inside = inference.project.resolver.modules.attribute(name[:-1], words[0]) or ()
         return join_all(*(_member_of(inference, point, each, words[1:]) for each in inside)) if inside else UNKNOWN
-    if ":" not in name:
+    if not in_project(name):
         return library_value(".".join((name, *words)))
     found = definition_value(inference, name, point)
     for word in words:

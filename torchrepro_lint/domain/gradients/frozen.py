@@ -31,16 +31,19 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import (
-    bound_arguments,
-    expressions,
-    last_identifier,
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    instance_value,
+    is_local,
+    is_self,
+    last_word,
+    local_symbol,
     path_of,
     split_name,
-    statements,
-    subexpressions,
 )
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.visitor import bound_arguments, expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
 
@@ -200,11 +203,11 @@ class _ModuleTracker:
         """The calls in other classes and functions of the trace that may run an attribute: ``model.encoder(x)``."""
         resolver = self._project.resolver
         owners = {resolver.owner(each) for each in self._functions} - {""}
-        words = frozenset(each.rpartition(".")[2] for each in self._holders if "<locals>" not in each)
+        words = frozenset(last_word(each) for each in self._holders if not is_local(each))
         for path in sorted(self._run.paths & resolver.call_graph.paths(words)):
             for called in self._project.calls_on(path, words):
                 if called.function in self._run.functions and resolver.owner(called.function) not in owners:
-                    of = [each.removesuffix("()") for each in resolver.receiver(path, called.call.func)]
+                    of = [class_of(each) for each in resolver.receiver(path, called.call.func)]
                     if not of or not owners.isdisjoint(of):
                         yield self._project.site(path, called)
 
@@ -271,7 +274,7 @@ class _ModuleTracker:
             for definition in self._project.resolver.functions(target):
                 for word, value in bound_arguments(definition, call):
                     if any(self._is_module(function, each) for each in subexpressions(value)):
-                        self._holders.add(f"{target}.<locals>.{word}")
+                        self._holders.add(local_symbol(target, word))
             self.follow(target)
 
     def _is_result(self, function: str, value: Expression) -> bool:
@@ -304,8 +307,8 @@ class _ModuleTracker:
     def _is_trainer(self, names: tuple[str, ...]) -> bool:
         """Whether a call makes a trainer of a library, or a subclass of one, which runs the module itself."""
         ancestry = self._project.resolver.ancestry
-        outside = {each for name in names for each in ancestry(name) if ":" not in each}
-        return trains_or_measures(f"{each}().{word}" for each in outside for word in ("fit", "train"))
+        outside = {each for name in names for each in ancestry(name) if not in_project(each)}
+        return trains_or_measures(f"{instance_value(each)}.{word}" for each in outside for word in ("fit", "train"))
 
     def _freezes(self, function: str, statement: Statement) -> bool:
         """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""
@@ -386,7 +389,7 @@ def _without_subscripts(func: Expression) -> Expression:
 
 
 def _is_self(reference: Ref) -> bool:
-    return any(root.endswith(".<locals>.self") for root in reference.roots)
+    return any(map(is_self, reference.roots))
 
 
 def _is_false(value: Expression | None) -> bool:

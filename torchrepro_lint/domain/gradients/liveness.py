@@ -26,6 +26,14 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_local,
+    is_module,
+    is_nested,
+    locals_prefix,
+    simple_name,
+)
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -113,12 +121,10 @@ class _GradientLiveness:
         names = self._names.names(path, call.func)
         if names and all(name in _CONVERSIONS or name in _VARIABLES for name in names):
             return True
-        plain = [
-            name for name in names if _FUNCTION.fullmatch(name) and name.rpartition(".")[2] not in _NOT_TENSOR_FUNCTIONS
-        ]
+        plain = [name for name in names if _FUNCTION.fullmatch(name) and simple_name(name) not in _NOT_TENSOR_FUNCTIONS]
         if not plain or len(plain) != len(names) or any(arg.keyword == "out" for arg in call.args):
             return False
-        return _stops_gradient(plain[0].rpartition(".")[2]) or self.is_dead(path, call)
+        return _stops_gradient(simple_name(plain[0])) or self.is_dead(path, call)
 
     def _after_read(self, path: str, read: Expression, words: Sequence[str]) -> bool:
         """An expression that reads attributes of the value, or calls the last of them."""
@@ -143,14 +149,14 @@ class _GradientLiveness:
         return False
 
     def _in_assignment(self, path: str, target: Expression, position: ExpressionPosition, end: int) -> bool:
-        if not isinstance(target, Ref) or target.path or not all("<locals>" in root for root in target.roots):
+        if not isinstance(target, Ref) or target.path or not all(map(is_local, target.roots)):
             return False
         reads = list(self._uses.of_variable(path, target, position, end))
         return bool(reads) and all(self._after_read(file, read, words) for file, read, words in reads)
 
     def _in_return(self, path: str, function: str) -> bool:
         """Whether the known uses of a function are calls whose results have no gradient. A method may have other calls."""
-        if function == ":" or ".<locals>." in function or self._names.owner(path + function):
+        if is_module(function) or is_nested(function) or self._names.owner(path + function):
             return False
         calls = 0
         for file, read, words in self._uses.of_definition(path, function):
@@ -218,12 +224,12 @@ class NoGradientCallers:
         """The calls that may run a function, by file. torch itself calls ``forward``, so its name tells nothing."""
         yield from self._project.all_calls.by_target.of(function)
         resolver = self._project.resolver
-        owner, word = resolver.owner(function), function.rpartition(".")[2]
+        owner, word = resolver.owner(function), simple_name(function)
         if owner and not word.startswith(("__", "forward")):
             yield from self._project.all_calls.by_word.of(word) if self._is_telling(word) else ()
             for above in resolver.ancestry(owner)[1:]:
-                for method in resolver.methods(above, word) if ":" in above else ():
-                    yield from self._project.all_calls.by_target.of(method) if ":" in method else ()
+                for method in resolver.methods(above, word) if in_project(above) else ():
+                    yield from self._project.all_calls.by_target.of(method) if in_project(method) else ()
 
     def _is_telling(self, word: str) -> bool:
         """Whether few classes share this method name, so that a call on an unknown receiver is likely one of them."""
@@ -247,7 +253,7 @@ def used_without_gradient(project: ProgramEffects, path: str, made: CallSite) ->
     if function is None or not isinstance(statement, Assign):
         return False
     match statement.targets:
-        case (Ref(roots=(root,), path=()),) if root.startswith(f"{function.name}.<locals>."):
+        case (Ref(roots=(root,), path=()),) if root.startswith(locals_prefix(function.name)):
             return _only_used_in_calls(project, path, function, root)
     return False
 

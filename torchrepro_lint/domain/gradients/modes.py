@@ -21,7 +21,8 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, path_of, split_name, subexpressions
+from torchrepro_lint.syntax.qualified_names import outermost_function, path_of, simple_name, split_name
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,8 +78,8 @@ def _is_mode(test: Expression, *, training: bool) -> bool:
 
 def is_evaluation_step(project: ProgramIndex, function: str) -> bool:
     """Whether Lightning runs a method without gradients: validation, test and prediction steps."""
-    outer = function.partition(".<locals>.")[0]
-    if outer.rpartition(".")[2] not in _EVALUATION_STEPS:
+    outer = outermost_function(function)
+    if simple_name(outer) not in _EVALUATION_STEPS:
         return False
     owner = project.resolver.owner(outer)
     return bool(owner) and not _LIGHTNING.isdisjoint(project.resolver.ancestry(owner))
@@ -164,15 +165,17 @@ _PIPELINE_STEPS = lazy_pattern(r"_?(pre_?process\w*|collate\w*|load_(\w+_)?data(
 def trains_nothing(project: ProgramIndex, function: str) -> bool:
     """Whether a function prepares data or produces output: by its class, its module's name, or its own name."""
     path, _, name = split_name(function)
-    outer = name.partition(".<locals>.")[0]
+    outer = outermost_function(name)
     words = path.removesuffix(".py").split("/")
-    if _PIPELINE_STEPS.fullmatch(outer.rpartition(".")[2]) or any(map(_OUTPUT_MODULES.fullmatch, words)):
+    if _PIPELINE_STEPS.fullmatch(simple_name(outer)) or any(map(_OUTPUT_MODULES.fullmatch, words)):
         return True
     owner = project.resolver.owner(f"{path}:{outer}")
     ancestry = project.resolver.ancestry(owner) if owner else ()
     if set(_MODULES).intersection(ancestry):
         return False
-    if any(_last_name(each).endswith(_DATA_BASES) for each in ancestry[1:]) or any(map(_DATA_MODULES.fullmatch, words)):
+    if any(simple_name(each).endswith(_DATA_BASES) for each in ancestry[1:]) or any(
+        map(_DATA_MODULES.fullmatch, words)
+    ):
         return True
     return "transforms" in words[:-1] and path.rpartition("/")[0] in _transform_directories(project)
 
@@ -186,7 +189,7 @@ def _transform_directories(project: ProgramIndex) -> frozenset[str]:
         known = frozenset(
             path_of(each).rpartition("/")[0]
             for each in classes
-            if any(_last_name(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
+            if any(simple_name(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
         )
         project.revision_cache["transforming"] = known
     return known
@@ -194,7 +197,7 @@ def _transform_directories(project: ProgramIndex) -> frozenset[str]:
 
 def made_for_inference(site: CallSite) -> bool:
     """Whether a layer is created without gradient, or by a function that folds layers into one for inference."""
-    if _FOLDING.fullmatch(_last_name(site.function)):
+    if _FOLDING.fullmatch(simple_name(site.function)):
         return True
     return any(
         _is_switched_off(each, site.call) for value in expressions(site.statement) for each in subexpressions(value)
@@ -209,7 +212,3 @@ def _is_switched_off(each: Expression, made: Call) -> bool:
                 value = value.func.value
             return value is made
     return False
-
-
-def _last_name(name: str) -> str:
-    return name.rpartition(".")[2].rpartition(":")[2]

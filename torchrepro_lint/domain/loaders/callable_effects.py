@@ -33,6 +33,15 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    instance_value,
+    is_instance,
+    qualifier_of,
+    simple_name,
+    without_brackets,
+)
 from torchrepro_lint.trace.contexts import CallingContexts
 from torchrepro_lint.trace.events import TraceEvent
 
@@ -143,9 +152,9 @@ class CallableEffects:
             if name == "functools.partial" and call.args:
                 found |= self.draws(each._replace(value=call.args[0].value))
             elif self._project.resolver.classes(name):
-                found |= self.of_methods(name, each, self._project.resolver.call_methods(f"{name}()"))
+                found |= self.of_methods(name, each, self._project.resolver.call_methods(name))
             else:
-                found |= self._of_rows(without_calls(name), each)
+                found |= self._of_rows(without_brackets(name), each)
         return frozenset(found) if names else ANY_GENERATOR
 
     def _of_reference(self, each: Closure) -> GeneratorSet:
@@ -157,10 +166,10 @@ class CallableEffects:
                 found |= self.of_methods(self._project.resolver.owner(name), None, [name], environment=each.environment)
             elif self._project.resolver.classes(name):
                 return ANY_GENERATOR
-            elif ":" in name and name.endswith("()"):
-                found |= self.of_methods(name[:-2], None, self._project.resolver.call_methods(name))
+            elif in_project(name) and is_instance(name):
+                found |= self.of_methods(class_of(name), None, self._project.resolver.call_methods(name))
             else:
-                found |= self._of_rows(without_calls(name), None)
+                found |= self._of_rows(without_brackets(name), None)
         return frozenset(found) if names else ANY_GENERATOR
 
     def _of_rows(self, name: str, made: Closure | None) -> GeneratorSet:
@@ -263,7 +272,7 @@ class CallableEffects:
         First for whatever the project passes for parameters; where that draws, for what is passed on each call path.
         """
         seen = self._event_effects(work, trace_event, contexts.scope)
-        assumes = trace_event.assumed and any(":" in name for name in trace_event.names)
+        assumes = trace_event.assumed and any(map(in_project, trace_event.names))
         if not trace_event.call_path or not (seen or assumes):
             return seen
         found: set[str] = set()
@@ -295,11 +304,13 @@ class CallableEffects:
         known = [
             name
             for name in trace_event.names
-            if ":" not in name and not _METHOD_OF_RESULT.search(name) and any(transform_models(without_calls(name)))
+            if not in_project(name)
+            and not _METHOD_OF_RESULT.search(name)
+            and any(transform_models(without_brackets(name)))
         ]
-        objects = [name for name in trace_event.names if ":" in name and name.endswith("()")]
-        if known and not any(name.endswith("()") for name in known):
-            return NO_GENERATORS.union(*(self._of_rows(without_calls(name), None) for name in known))
+        objects = [name for name in trace_event.names if in_project(name) and is_instance(name)]
+        if known and not any(map(is_instance, known)):
+            return NO_GENERATORS.union(*(self._of_rows(without_brackets(name), None) for name in known))
         if known or objects or ((not trace_event.names or trace_event.assumed) and _calls_variable(func)):
             drawn = self.draws(Closure(trace_event.path, func, environment))
             return None if drawn == ANY_GENERATOR and trace_event.names and not known else drawn
@@ -332,15 +343,15 @@ class CallableEffects:
             Closure(trace_event.path, trace_event.event.value, environment), _FEW_SOURCES
         ):
             names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
-            if not isinstance(each.value, _DISPLAYS) and not (names and all(":" not in name for name in names)):
+            if not isinstance(each.value, _DISPLAYS) and not (names and not any(map(in_project, names))):
                 return False
         return True
 
     def _is_dataset(self, name: str) -> bool:
         if self._project.resolver.classes(name):
             methods = self._project.resolver.methods(name, "__getitem__")
-            return any(":" in each or not _RECORDS.fullmatch(each.removesuffix("().__getitem__")) for each in methods)
-        return not name.endswith(_ARRAYS) and dataset_model(without_calls(name)) is not None
+            return any(in_project(each) or not _RECORDS.fullmatch(class_of(qualifier_of(each))) for each in methods)
+        return not name.endswith(_ARRAYS) and dataset_model(without_brackets(name)) is not None
 
     # --- generators that exist before the workers --------------------------------------------------------------------
 
@@ -368,7 +379,7 @@ class CallableEffects:
         for each in self._value_sources.of(generator):
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
-                if any(_GENERATORS.fullmatch(f"{name}()") for name in names):
+                if any(_GENERATORS.fullmatch(instance_value(name)) for name in names):
                     return not self._runs_in(work, each.path, each.value.start)
         return False
 
@@ -401,9 +412,5 @@ def _calls_variable(func: Expression) -> bool:
 
 def _is_named_transform(value: Expression) -> bool:
     if isinstance(value, Ref):
-        return bool(_TRANSFORM_WORD.fullmatch((value.path or (value.roots[0].rpartition(".")[2].lstrip(":?"),))[-1]))
+        return bool(_TRANSFORM_WORD.fullmatch((value.path or (simple_name(value.roots[0]),))[-1]))
     return False
-
-
-def without_calls(name: str) -> str:
-    return name.replace("()", "").replace("[]", "")

@@ -30,7 +30,6 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     NO_GENERATORS,
     CallableEffects,
     GeneratorSet,
-    without_calls,
 )
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.resolve.call_sites import paths_constructing
@@ -44,6 +43,14 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     Subscript,
+)
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    constructed_class,
+    in_project,
+    is_instance,
+    simple_name,
+    without_brackets,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +151,7 @@ def _construction(project: ValueFlow, path: str, site: CallSite, name: str) -> t
     kinds = loader_kinds()
     if name in kinds:
         return kinds[name], [Closure(path, site.call, environment) for environment in calling_contexts(project, site)]
-    base = name.removesuffix(".__init__").removesuffix("()")
+    base = constructed_class(name)
     if base in kinds and name.endswith("__init__"):
         if forwards_star_arguments(project, path, site.call):
             return None
@@ -194,9 +201,9 @@ def forwards_star_arguments(project: ValueFlow, path: str, call: Call) -> bool:
 
 
 def _label(func: Expression, kind: LoaderKind) -> str:
-    word = kind.name.rpartition(".")[2]
+    word = simple_name(kind.name)
     if isinstance(func, Ref) and func.path[-1:] != ("__init__",):
-        return (func.path or (func.roots[0].rpartition(".")[2].rpartition(":")[2].lstrip("?"),))[-1]
+        return (func.path or (simple_name(func.roots[0]),))[-1]
     return word
 
 
@@ -292,13 +299,13 @@ class FetchEffects:
         return frozenset(found)
 
     def _has_parts(self, name: str) -> bool:
-        if ":" in name:
+        if in_project(name):
             return any(
                 dataset_model(base)
                 for base in self._project.resolver.ancestry(name)
                 if not base.startswith(_ABSTRACT_BASES)
             )
-        return dataset_model(without_calls(name)) is not None or name.startswith(("torch.", "numpy."))
+        return dataset_model(without_brackets(name)) is not None or name.startswith(("torch.", "numpy."))
 
     def _of_loader(self, loader: Closure, depth: int) -> GeneratorSet:
         """The dataset of ``loader.dataset``."""
@@ -318,11 +325,11 @@ class FetchEffects:
 
     def _of_annotation(self, name: str) -> GeneratorSet:
         """A value that is only known to be an object of a class, by an annotation."""
-        if not name.endswith("()"):
+        if not is_instance(name):
             return ANY_GENERATOR
-        if self._project.resolver.classes(name[:-2]):
-            return self._of_instance(name[:-2], None)
-        row = dataset_model(without_calls(name))
+        if self._project.resolver.classes(class_of(name)):
+            return self._of_instance(class_of(name), None)
+        row = dataset_model(without_brackets(name))
         return (
             NO_GENERATORS if row is not None and not row.calls and not row.wraps and not row.unless else ANY_GENERATOR
         )
@@ -331,7 +338,7 @@ class FetchEffects:
         """The value of a call: a dataset of a library or the project, tensors, a sequence."""
         if self._project.resolver.classes(name):
             return self._of_instance(name, call)
-        plain = without_calls(name)
+        plain = without_brackets(name)
         row = dataset_model(plain)
         if row is not None:
             return self._of_row(call, row, depth)
@@ -397,7 +404,9 @@ class FetchEffects:
         """A dataset of the project: its own methods, and what it inherits from classes of libraries."""
         resolver = self._project.resolver
         methods = [m for word in _FETCH_METHODS for m in resolver.methods(owner, word) if resolver.functions(m)]
-        bases = [base for base in resolver.ancestry(owner) if ":" not in base and not base.startswith(_ABSTRACT_BASES)]
+        bases = [
+            base for base in resolver.ancestry(owner) if not in_project(base) and not base.startswith(_ABSTRACT_BASES)
+        ]
         if not methods and not bases:
             return ANY_GENERATOR
         found = set(self._callables.of_methods(owner, call, methods)) if methods else set()

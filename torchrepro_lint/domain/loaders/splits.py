@@ -12,7 +12,14 @@ from torchrepro_lint.dataflow.arguments import passes_value, read_arguments, wit
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.domain.loaders.queries import calling_contexts, forwards_star_arguments
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    constructed_class,
+    in_project,
+    path_of,
+    qualifier_of,
+    simple_name,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.loaders.queries import Loader
@@ -80,12 +87,14 @@ def _has_own_order(project: Project, name: str) -> bool:
 
     torch's samplers draw from ``self.generator`` if it is set, whatever their constructor was given.
     """
-    own = [each for each in project.resolver.ancestry(name) if ":" in each]
+    own = [*filter(in_project, project.resolver.ancestry(name))]
     if any(_is_given(project.resolver.instance_attributes(each).get("generator", ())) for each in own):
         return True
-    iterating = next((word for each in own for word in project.resolver.methods(each, "__iter__") if ":" in word), None)
+    iterating = next(
+        (word for each in own for word in project.resolver.methods(each, "__iter__") if in_project(word)), None
+    )
     return iterating is not None and not any(
-        each.endswith(".__iter__") and each.removesuffix(".__iter__").removesuffix("()") in _SPLITS
+        simple_name(each) == "__iter__" and class_of(qualifier_of(each)) in _SPLITS
         for site in project.calls(path_of(iterating))
         if site.function == iterating
         for each in site.names
@@ -98,8 +107,8 @@ def _is_given(assigned: Iterable[tuple[str, str, Expression]]) -> bool:
 
 def _is_split(project: Project, name: str) -> bool:
     """Whether a name is one of torch's, or of a class of the project that inherits from one; most are neither."""
-    if ":" not in name:
-        return name.removesuffix(".__init__").removesuffix("()") in _SPLITS
+    if not in_project(name):
+        return constructed_class(name) in _SPLITS
     resolver = project.resolver
     return bool(resolver.classes(name)) and not _SPLITS.keys().isdisjoint(resolver.ancestry(name))
 
@@ -107,7 +116,7 @@ def _is_split(project: Project, name: str) -> bool:
 def _constructor_calls(project: Project, call: Closure, name: str) -> Iterator[tuple[str, Closure]]:
     """The calls of torch's constructors that a call runs: directly, in a subclass, or through a subclass's constructor."""
     assert isinstance(call.value, Call)
-    base = name.removesuffix(".__init__").removesuffix("()")
+    base = constructed_class(name)
     if base in _SPLITS and not (name.endswith("__init__") and forwards_star_arguments(project, call.path, call.value)):
         yield base, call._replace(value=without_self(call.value))
     elif project.resolver.classes(name) and not _SPLITS.keys().isdisjoint(project.resolver.ancestry(name)):

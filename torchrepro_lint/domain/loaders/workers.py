@@ -25,7 +25,18 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import is_none, path_of, subexpressions
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    enclosing_function,
+    in_project,
+    is_instance,
+    local_symbol,
+    path_of,
+    qualname_of,
+    simple_name,
+    unbound_method,
+)
+from torchrepro_lint.syntax.visitor import is_none, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -89,7 +100,7 @@ def _worker_init_arguments(project: LoaderQueries, path: str) -> Iterator[Closur
         if loader.has_workers or not loader.arguments.complete:
             yield from loader.arguments.named.get(WORKER_INIT, ())
     for site in project.calls(path):
-        if id(site.call) not in known and not any(":" in name or loader_kind(name) for name in site.names):
+        if id(site.call) not in known and not any(in_project(name) or loader_kind(name) for name in site.names):
             yield from (Closure(path, arg.value) for arg in site.call.args if arg.keyword == WORKER_INIT)
 
 
@@ -117,9 +128,9 @@ def _resolve_callable(
         environment = each.environment
         targets = [name] if project.resolver.functions(name) and not isinstance(value, Call) else []
         if isinstance(value, Call) and project.resolver.classes(name):
-            targets = list(project.resolver.call_methods(f"{name}()"))
+            targets = list(project.resolver.call_methods(name))
             environment = project.value_sources.construct(each, name).environment
-        elif isinstance(value, Ref) and ":" in name and name.endswith("()"):
+        elif isinstance(value, Ref) and in_project(name) and is_instance(name):
             targets = list(project.resolver.call_methods(name))
         for target in targets:
             yield WorkerFunction(target, environment, _worker_id_parameters(project, target, positional, bound))
@@ -135,7 +146,7 @@ def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, 
         for arg in partial.args[1:]:
             word = arg.keyword or ("" if arg.star else next((param.name for param in plain), ""))
             if word:
-                given[f"{path}{function.name}.<locals>.{word}"] = (each._replace(value=arg.value),)
+                given[local_symbol(path + function.name, word)] = (each._replace(value=arg.value),)
     return found.environment._replace(arguments=given)
 
 
@@ -148,7 +159,7 @@ def _worker_id_parameters(
         params = [param for param in function.params[bool(function.owner) :] if param.name not in bound][positional:]
         path = path_of(target)
         if params:
-            found.add(f"{path}{function.name}.<locals>.{params[0].name}")
+            found.add(local_symbol(path + function.name, params[0].name))
     return frozenset(found)
 
 
@@ -205,7 +216,7 @@ def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[Work
             if trace_event.event.kind != "call" or not isinstance(call, Call):
                 continue
             for name in trace_event.names:
-                seeder = catalogue.seeder(name.replace("().", ".")) if ":" not in name else None
+                seeder = catalogue.seeder(unbound_method(name)) if not in_project(name) else None
                 if seeder is None or not _FAMILIES.intersection(seeder.families):
                     continue
                 found = provenance.fault(trace_event, call, name, seeder)
@@ -225,7 +236,7 @@ def may_seed_workers(project: LoaderQueries, path: str) -> bool:
         return True
     names = (*summary.functions, *(name for name, _ in summary.classes))
     return WORKER_INIT in summary.keywords or not worker_function_words(project).isdisjoint(
-        name.rpartition(".")[2].lstrip(":") for name in names
+        simple_name(name) for name in names
     )
 
 
@@ -365,7 +376,7 @@ class _SeedProvenance:
 
     def _is_local(self, path: str, root: str) -> bool:
         """Whether a variable belongs to a function that the workers run."""
-        return f"{path}{root}".rpartition(".<locals>.")[0] in self._functions
+        return enclosing_function(path + root) in self._functions
 
     def _is_self(self, path: str, root: str) -> bool:
         found = self._project.resolver.parameter(path + root)
@@ -403,7 +414,7 @@ def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
             for method in project.resolver.methods(owner, word):
                 if not project.resolver.functions(method):
                     continue
-                short = f"{owner.rpartition(':')[2]}.{word}"
+                short = f"{qualname_of(owner)}.{word}"
                 for draw in unseeded_draws(project.worker_trace((method,))):
                     if draw.family == "numpy" and id(draw.trace_event.event.value) not in seen:
                         seen.add(id(draw.trace_event.event.value))
@@ -434,8 +445,8 @@ def _dataset_classes(project: LoaderQueries, path: str, value: object) -> Iterat
     if isinstance(value, Call):
         for name in project.names(path, value.func):
             if project.resolver.classes(name):
-                yield from (each for each in project.resolver.ancestry(name) if ":" in each)
+                yield from filter(in_project, project.resolver.ancestry(name))
         for arg in value.args:
             for name in project.names(path, arg.value):
-                if name.endswith("()") and project.resolver.classes(name[:-2]):
-                    yield name[:-2]
+                if is_instance(name) and project.resolver.classes(class_of(name)):
+                    yield class_of(name)

@@ -24,7 +24,22 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, split_name, takes_receiver
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    enclosing_function,
+    in_project,
+    is_absolute,
+    is_instance,
+    is_module,
+    is_relative,
+    passes_call,
+    path_of,
+    readable_name,
+    simple_name,
+    split_call,
+    split_name,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
@@ -120,7 +135,7 @@ class CalleeOrigins:
             if isinstance(found, Reason):
                 return Origins(found)
             if not found and not one.depth:
-                names.update(name for name in self._names.names(one.path, value) if ":" in name)
+                names.update(filter(in_project, self._names.names(one.path, value)))
             queue += reversed(found)
         return Origins(None, tuple(sorted(names)))
 
@@ -155,9 +170,11 @@ class CalleeOrigins:
             return None
         if not all(map(is_from_elsewhere, names)):
             return []
-        chosen = (name.partition("()") for name in names)
+        chosen = (split_call(name) for name in names)
         # What a chosen function gives is behind the call of that function, which is a gap of its own.
-        found = [reason for made, _, rest in chosen if (reason := _reason_of(made)) is not None and "()" not in rest]
+        found = [
+            reason for made, _, rest in chosen if (reason := _reason_of(made)) is not None and not passes_call(rest)
+        ]
         return found[0]._replace(origin=self._origin(path, value)) if found else []
 
     def _origin(self, path: str, value: Expression) -> str:
@@ -187,9 +204,13 @@ class CalleeOrigins:
         """Whether an imported name that leads nowhere begins with a package of the project, or with dots."""
         parts = root.split(".")
         heads = (".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1))
-        return root[0] == "." or (
-            root[0] not in ":?"
-            and any(each.endswith(".py:") for head in heads for each in self._names.modules.resolve(path, head))
+        return is_relative(root) or (
+            is_absolute(root)
+            and any(
+                is_module(each) and path_of(each).endswith(".py")
+                for head in heads
+                for each in self._names.modules.resolve(path, head)
+            )
         )
 
     def _behind_name(self, name: str, one: _Origin) -> list[_Origin] | Reason:
@@ -218,7 +239,7 @@ class CalleeOrigins:
         """What a variable of ``for i, net in enumerate(nets)`` or ``zip`` runs over; None for another loop."""
         called = self._names.names(path, source.func)
         pairs = called in (("builtins.enumerate",), ("builtins.zip",))
-        functions = self._names.functions(name.rpartition(".<locals>.")[0]) if pairs else ()
+        functions = self._names.functions(enclosing_function(name)) if pairs else ()
         bodies = [each.body for each in functions] or [self._names.modules.files[path].body]
         found = (loop_unpacking_index(body, name[len(path) :], source) for body in bodies if pairs)
         index = next((each for each in found if each is not None), None)
@@ -253,11 +274,11 @@ class CalleeOrigins:
 
     def _is_called_from_outside(self, function: str) -> bool:
         """Whether no call of the project is by the name of a function: a package calls it, as ``apply`` does with each module."""
-        return not self._names.call_graph.calls(function.rpartition(".")[2].rpartition(":")[2])
+        return not self._names.call_graph.calls(simple_name(function))
 
     def _is_decorator(self, function: str) -> bool:
         """Whether a function, or one around it, is used as a decorator: what it gets is entered by its own name."""
-        words = set(function.lstrip(":").replace(".<locals>", "").split("."))
+        words = set(readable_name(function).split("."))
         return not words.isdisjoint(self._decorator_words())
 
     def _decorator_words(self) -> frozenset[str]:
@@ -265,9 +286,7 @@ class CalleeOrigins:
         known: frozenset[str] | None = self._project.revision_cache.get(__name__)
         if known is None:
             every = (each for _, facts in self._names.modules.summaries() for each in facts.decorators)
-            known = frozenset(
-                (path or roots)[-1].rpartition(".")[2].lstrip(":?") for roots, path in every if roots or path
-            )
+            known = frozenset(simple_name((path or roots)[-1]) for roots, path in every if roots or path)
             self._project.revision_cache[__name__] = known
         return known
 
@@ -280,13 +299,13 @@ class CalleeOrigins:
             return [_Origin(path, holder, 0, held=True)]
         found: list[_Origin] = []
         for owner in owners:
-            if owner.endswith("()") and ":" in owner:
-                behind = self._of_instance(owner[:-2], word, depth)
-                if not behind and not self._has_outside_base(owner[:-2]) and not depth:
+            if is_instance(owner) and in_project(owner):
+                behind = self._of_instance(class_of(owner), word, depth)
+                if not behind and not self._has_outside_base(class_of(owner)) and not depth:
                     return Reason("attribute", describe(value))
                 found += behind
-            elif owner.endswith(":"):
-                for target in self._names.modules.attribute(owner[:-1], word) or ():
+            elif is_module(owner):
+                for target in self._names.modules.attribute(path_of(owner), word) or ():
                     more = self._behind_name(target, one)
                     if isinstance(more, Reason):
                         return more
@@ -301,7 +320,7 @@ class CalleeOrigins:
         """The values that a class, its bases and its subclasses assign to an attribute."""
         found: list[_Origin] = []
         for each in dict.fromkeys((*self._names.ancestry(owner), *self._names.subclasses(owner))):
-            if ":" not in each:
+            if not in_project(each):
                 continue
             path = path_of(each)
             for how, _, made in self._names.instance_attributes(each).get(word, ()):
@@ -313,7 +332,7 @@ class CalleeOrigins:
 
     def _has_outside_base(self, owner: str) -> bool:
         """Whether a class may get an attribute from a base that is not the project's."""
-        return any(":" not in each and each != "builtins.object" for each in self._names.ancestry(owner))
+        return any(not in_project(each) and each != "builtins.object" for each in self._names.ancestry(owner))
 
     def _of_call(self, one: _Origin, call: Call) -> list[_Origin] | Reason:
         """The expressions behind a call's result. A callee that is not known is a gap of its own."""
@@ -321,7 +340,7 @@ class CalleeOrigins:
         names = self._names.names(path, call.func)
         word = last_identifier(call.func)
         holder = _holder(call.func) if word in _TAKING | _ALL_OF else None
-        if holder is not None and not any(":" in name for name in names):
+        if holder is not None and not any(map(in_project, names)):
             return [_Origin(path, holder, depth + (word in _TAKING))]
         found: list[_Origin] = []
         for name in names:
@@ -334,7 +353,7 @@ class CalleeOrigins:
                 return []
             elif not depth and (reason := _reason_of(name)) is not None:
                 return reason._replace(origin=f"{path}:{call.start}")
-            elif ":" in name and not self._names.classes(name):
+            elif in_project(name) and not self._names.classes(name):
                 self._calls.setdefault(name, []).append((path, call))
                 made = self._names.return_expressions(name)
                 found += (_Origin(path_of(name), each, depth) for each in made)

@@ -40,6 +40,17 @@ from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    is_instance,
+    passes_call,
+    project_classes,
+    qualifier_of,
+    simple_name,
+    split_call,
+    without_elements,
+)
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -59,7 +70,7 @@ _FLOATING = frozenset({"float", "half", "double", "bfloat16"})
 
 def catalogue_names(context: Context, site: CallSite, listed: Callable[[str], object]) -> Iterator[str]:
     """The resolved names of a callee for which ``listed`` gives something."""
-    names = [name for name in site.names if ":" not in name and "()" not in name]
+    names = [name for name in site.names if not in_project(name) and not passes_call(name)]
     method = TENSOR + _word(site.call.func)
     if not names and listed(method) and _is_method(context, site):
         yield method
@@ -70,13 +81,15 @@ def is_uncatalogued(site: CallSite, listed: Callable[[str], object]) -> bool:
     """Whether a call's resolved callees are neither ``listed`` functions, classes or methods nor objects: code of the
     project, or another library's.
     """
-    return bool(site.names) and not any(":" not in name and ("()" in name or listed(name)) for name in site.names)
+    return bool(site.names) and not any(
+        not in_project(name) and (passes_call(name) or listed(name)) for name in site.names
+    )
 
 
 def _is_method(context: Context, site: CallSite) -> bool:
     """Whether a call is of a tensor's method: on an inferred tensor, or by a name that only tensors have."""
     source = receiver(site.call)
-    if source is None or any(":" in name for name in site.names):
+    if source is None or any(map(in_project, site.names)):
         return False
     kind = TensorFacts(context.project, context.path).value(source).kind
     if kind:
@@ -96,20 +109,17 @@ _WITHOUT_TENSORS = lazy_pattern(
 
 def _is_of_result(name: str) -> bool:
     """Whether a name is of a method of a result of a torch function or module: ``torch.stft().cumsum``."""
-    source, _, _ = name.rpartition(".")
-    source = source.replace("[]", "")  # an element of a tensor, or of several, is one
-    if not source.startswith("torch.") or not source.endswith("()") or _WITHOUT_TENSORS.match(source):
+    source = without_elements(qualifier_of(name))  # an element of a tensor, or of several, is one
+    if not source.startswith("torch.") or not is_instance(source) or _WITHOUT_TENSORS.match(source):
         return False
-    made = source.split("()")[0].rpartition(".")[2]
-    return not made[:1].isupper() or made.endswith("Tensor") or source.count("()") > 1
+    made = simple_name(split_call(source)[0])
+    return not made[:1].isupper() or made.endswith("Tensor") or passes_call(class_of(source))
 
 
 def _is_project_object(context: Context, site: CallSite) -> bool:
     """Whether a method's receiver is an object of the project that only shares the method's name."""
     resolver = context.project.resolver
-    owners = [
-        each[:-2] for each in resolver.receiver(context.path, site.call.func) if ":" in each and each[-2:] == "()"
-    ]
+    owners = [*project_classes(resolver.receiver(context.path, site.call.func))]
     return bool(owners) and not any("torch.Tensor" in resolver.ancestry(each) for each in owners)
 
 
@@ -168,7 +178,7 @@ def call_cases(
                 yield from _operation_cases(context, site, name, known)
         else:
             names = site.names or _passed_losses(context, site)
-            for module in (each[:-2] for each in names if each.endswith("()") and ":" not in each):
+            for module in (class_of(each) for each in names if is_instance(each) and not in_project(each)):
                 if _accepts(module, site.call):
                     yield from _module_cases(context, site, module, known)
 
@@ -312,7 +322,7 @@ def _has_no_backward(context: Context, site: CallSite, row: OperationRow) -> boo
     tensors, given = TensorFacts(project, context.path), list(_differentiable_inputs(site, row))
     if given and all(tensors.without_gradient(each) for each in given):
         return True
-    if row.signature.name.rpartition(".")[2][:1].isupper():
+    if simple_name(row.signature.name)[:1].isupper():
         if made_for_inference(site) or used_without_gradient(project, context.path, site):
             return True
         return is_only_weight_read(project, context.path, site)
@@ -321,7 +331,7 @@ def _has_no_backward(context: Context, site: CallSite, row: OperationRow) -> boo
 
 def _differentiable_inputs(site: CallSite, row: OperationRow) -> Iterator[Expression]:
     """The tensors that a gradient may flow back to."""
-    if row.signature.name.rpartition(".")[2][:1].isupper():
+    if simple_name(row.signature.name)[:1].isupper():
         # A layer is differentiable in its call; its constructor has no tensor argument.
         yield from (arg.value for arg in site.call.args[:1] if _is_decided_by_input(row) and not arg.star)
         return

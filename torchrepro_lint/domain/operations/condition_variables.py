@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import qualifier_of, simple_name, split_local
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, subexpressions
 
@@ -93,7 +94,7 @@ def call_subjects(tensors: TensorFacts, signature: Signature, call: Call) -> dic
         known.update(_spatial_dimensions(signature, call, known.get("input.ndim")))
     index = (
         tensors.value(read["index"])
-        if "index" in read and signature.name.rpartition(".")[2] in _INDEX_OF_SAME_RANK
+        if "index" in read and simple_name(signature.name) in _INDEX_OF_SAME_RANK
         else UNKNOWN
     )
     return {**{of: value for of, value in input_subjects(index).items() if of == "input.ndim"}, **known}
@@ -358,8 +359,8 @@ def _reads_in_expression(expression: Expression, word: str, above: str) -> Itera
     match expression:
         case Ref(roots=roots, path=path) if word in path:
             after = path[path.index(word) + 1 :]
-            method, _, variable = roots[0].rpartition(".<locals>.")
-            own = method.rpartition(".")[0] if variable == "self" and path[0] == word else ""
+            method, variable = split_local(roots[0])
+            own = qualifier_of(method) if variable == "self" and path[0] == word else ""
             yield own, (after[0] if after else above) in _WEIGHT_ATTRIBUTES
         case Subscript(value=value, indices=indices):
             yield from _reads_in_expression(value, word, above)

@@ -21,6 +21,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, is_nested
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _passed(project: Project, path: str, index: Expression) -> list[tuple[str, E
     """What all callers pass for a parameter; nothing where there may be others."""
     if not isinstance(index, Ref) or index.path or len(index.roots) != 1:
         return []
-    name = path + index.roots[0].rpartition(".<locals>.")[0]
+    name = path + enclosing_function(index.roots[0])
     functions = project.resolver.functions(name)
     if len(functions) != 1 or project.resolver.call_graph.has_unknown_callers(name, functions[0]):
         return []
@@ -198,7 +199,7 @@ def _call_is_distinct(project: Project, path: str, call: Call, depth: int) -> bo
         return not any(arg.keyword in ("dim", "return_inverse", "return_counts") for arg in call.args)
     if names and _WRAPPERS.issuperset(names):
         return bool(call.args) and has_distinct_indices(project, path, call.args[0].value, depth)
-    if on is None or any(":" in name for name in names):
+    if on is None or any(map(in_project, names)):
         return False
     if word in _DISTINCT_METHODS:
         return not call.args
@@ -226,7 +227,7 @@ def _tensor_data_is_distinct(project: Project, path: str, value: Expression) -> 
     return (
         len(found) == 1
         and not value.path
-        and ".<locals>." in value.roots[0]
+        and is_nested(value.roots[0])
         and _count_reads(project, path, value.roots[0]) == 1
         and _literal_is_distinct(project, path, found[0])
     )

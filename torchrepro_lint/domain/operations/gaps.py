@@ -30,7 +30,17 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, operands_of, path_of, statements
+from torchrepro_lint.syntax.qualified_names import (
+    SUPER,
+    element_value,
+    in_project,
+    instance_value,
+    is_element,
+    path_of,
+    project_classes,
+    simple_name,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, operands_of, statements
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.library_models import flattened_values
 
@@ -110,7 +120,7 @@ class _LossSlice:
 
     def _from_backward(self, order: int, trace_event: TraceEvent, call: Call) -> None:
         """Follow what one backward pass, or one trainer of a framework, goes back through."""
-        if any(":" in name for name in trace_event.names):
+        if any(map(in_project, trace_event.names)):
             return  # the project's own method of this name, which the trace enters
         path, self._calls = trace_event.path, 0
         self._root += 1
@@ -128,7 +138,7 @@ class _LossSlice:
         entered = [
             name
             for name, edges in self._run.call_edges.items()
-            if name.rpartition(".")[2] in _STEPS and any(edge.event is trace_event.event for edge in edges)
+            if simple_name(name) in _STEPS and any(edge.event is trace_event.event for edge in edges)
         ]
         for name in entered:
             self._descend(name)
@@ -212,10 +222,12 @@ class _LossSlice:
     def _attribute(self, path: str, value: Ref, loss: bool) -> None:
         """The values of an attribute of an object of the project; else it is read from a value."""
         holder = value._replace(path=value.path[:-1])
-        owners = [name[:-2] for name in self._names.names_of(path, holder) if ":" in name and name.endswith("()")]
+        owners = [*project_classes(self._names.names_of(path, holder))]
         for owner in owners:
             for each in self._names.ancestry(owner):
-                for _, _, made in self._names.instance_attributes(each).get(value.path[-1], ()) if ":" in each else ():
+                for _, _, made in (
+                    self._names.instance_attributes(each).get(value.path[-1], ()) if in_project(each) else ()
+                ):
                     self._push(path_of(each), made, loss=loss)
         self._push(path, *self._added(path, value), loss=loss)
         if not owners:
@@ -232,11 +244,11 @@ class _LossSlice:
         names = sorted({name for _, each in seen for name in each.names}) or self._names.names(path, call.func)
         if not names and isinstance(call.func, (Subscript, Call)):
             names = self._names.objects(path, call.func).names
-        if names and all(name.endswith("[]") for name in names):
+        if names and all(map(is_element, names)):
             names = [*self._elements(path, call.func)] or names
         if not loader_names().isdisjoint(names):
             return
-        entered = [target for name in names if ":" in name for target in self._entered(name)]
+        entered = [target for name in names if in_project(name) for target in self._entered(name)]
         for target in entered:
             self._descend(target)
         if seen and not _is_of_super(call.func) and (not names or self._unknown.are_unknown(names)):
@@ -261,7 +273,7 @@ class _LossSlice:
                     and _ITERATING.intersection(self._names.names(path, source.func))
                 ):
                     for arg in source.args:
-                        yield from (f"{name}[]" for name in self._names.names(path, arg.value))
+                        yield from (element_value(name) for name in self._names.names(path, arg.value))
 
     def _entered(self, name: str) -> Iterator[str]:
         """The functions that calling a name of the project runs in this trace; none for constructing an object."""
@@ -279,7 +291,7 @@ class _LossSlice:
         """A function or object that is passed to another, as ``checkpoint(self.block, x)`` runs it."""
         if isinstance(value, Ref):
             for name in self._names.names(path, value):
-                for target in self._entered(name) if ":" in name else ():
+                for target in self._entered(name) if in_project(name) else ():
                     self._descend(target)
 
     def _descend(self, function: str) -> None:
@@ -297,7 +309,7 @@ class _LossSlice:
             return False
         for file, made in self._names.values(path, call.func):
             if isinstance(made, Call) and any(
-                f"{name}()" in _CONTAINERS for name in self._names.names(file, made.func)
+                instance_value(name) in _CONTAINERS for name in self._names.names(file, made.func)
             ):
                 given = (arg.value for arg in made.args if not arg.star)
                 held = [each for each in flattened_values(given) if isinstance(each, Ref)]
@@ -335,7 +347,7 @@ def _holder(func: Expression) -> Expression | None:
 def _is_of_super(func: Expression) -> bool:
     """``super().forward``: which class is next depends on the object's, and its own method is entered by its name."""
     holder = _holder(func)
-    return isinstance(holder, Call) and last_identifier(holder.func) in ("super", "<super>")
+    return isinstance(holder, Call) and last_identifier(holder.func) in ("super", SUPER)
 
 
 def call_text(call: Call) -> str:

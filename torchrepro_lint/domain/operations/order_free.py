@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -182,4 +183,4 @@ def _is_whole(project: Project, path: str, source: Expression) -> bool:
 
 def _is_ones(project: Project, path: str, made: Call) -> bool:
     names = project.names(path, made.func) or (last_identifier(made.func),)
-    return all(name in _ONES or name.rpartition(".")[2] in _NEW_ONES for name in names)
+    return all(name in _ONES or last_word(name) in _NEW_ONES for name in names)

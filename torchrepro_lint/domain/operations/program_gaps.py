@@ -18,7 +18,8 @@ from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
-from torchrepro_lint.syntax.visitor import is_classmethod, path_of
+from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, qualname_of, top_package
+from torchrepro_lint.syntax.visitor import is_classmethod
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.call_targets import MAX_SUBCLASSES
 
@@ -81,9 +82,9 @@ def _reason_on_the_way(project: ProgramEffects, gap: Gap) -> Reason:
     if gap.unknown != "runs" or not isinstance(call, Call):
         return Reason("loss", gap.unknown)
     found = CalleeOrigins(project).of(gap.trace_event.path, call.func).reason
-    outside = [name for name in names if ":" not in name and not is_abstract(name) and not is_from_elsewhere(name)]
+    outside = [name for name in names if not in_project(name) and not is_abstract(name) and not is_from_elsewhere(name)]
     if found is None and outside:
-        return Reason("package", outside[0].partition(".")[0])
+        return Reason("package", top_package(outside[0]))
     return found or Reason("subclass" if names else "value", describe(call.func))
 
 
@@ -180,7 +181,7 @@ class GapReasons:
         """Whether a class method calls its class."""
         if not is_classmethod(method):
             return False
-        own = f"{method.name}.<locals>.{method.params[0].name}" if method.params else ""
+        own = local_symbol(method.name, method.params[0].name) if method.params else ""
         calls = (each.value.func for each in self._names.events.of_body(method.body) if isinstance(each.value, Call))
         return any(isinstance(func, Ref) and not func.path and own in func.roots for func in calls)
 
@@ -189,7 +190,7 @@ class GapReasons:
         owners = {self._names.owner(name) for name in names}
         if set(self._names.receiver(path, call.func)) <= owners:
             return _CLEAR
-        return _Judgement(Reason("limit", f"{MAX_SUBCLASSES} subclasses of {min(owners).rpartition(':')[2]}"))
+        return _Judgement(Reason("limit", f"{MAX_SUBCLASSES} subclasses of {qualname_of(min(owners))}"))
 
     def _may_be_project_code(self, resolved: ResolvedEvent, func: Expression) -> bool:
         """Whether a callee may be code of the project by its form: most methods of unknown values are those of data."""

@@ -1,6 +1,7 @@
 """Catalogued operations on a trace: those that a program reaches and deterministic mode affects, in trace order.
 
-A model of another library stands for one typical operation, such as a convolution.
+A model of another library stands for one typical operation, such as a convolution. Also here: whether a program could run to its end
+in strict mode, or what is known against it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.dataflow.constants import display_name
+from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
 from torchrepro_lint.domain.gradients.modes import in_training_mode
-from torchrepro_lint.domain.operations.verdicts import verdicts_of
+from torchrepro_lint.domain.operations.gaps import first_gap
+from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop, verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
-from torchrepro_lint.domain.rng.effects import display_name
 from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Call, Subscript
+from torchrepro_lint.syntax.qualified_names import in_project, simple_name
+from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.events import guards, prefix_and_rest
 
 if TYPE_CHECKING:
@@ -62,6 +69,50 @@ def operations_raising(context: Context, program: Program) -> tuple[ReachedOpera
     return tuple(each for each in _operations(context, program) if each.row.behaviour == "raises")
 
 
+def why_not_strict(context: Context, program: Program) -> str:
+    """What speaks against turning strict mode on in a program, in one sentence; empty if nothing is known to.
+
+    An operation at which it would stop, or a gap between what is trained and the loss, behind which one may lie.
+    """
+    if _shares_weights(program):
+        return "processes share the weights and update them in no fixed order, which deterministic algorithms do not change"
+    stop = next(iter(operations_raising(context, program)), None)
+    if stop is not None:
+        return Message(
+            f"deterministic algorithms would raise an error at {stop.label} (",
+            place_of(context.project, stop.trace_event),
+            ")",
+        )
+    for each in operations_needing_mode(context, program):
+        if (version := context.catalogue.stops_elsewhere(each.row)) is not None:
+            told = f"with torch {version}, which the project allows, deterministic algorithms would raise an error at "
+            return Message(told, f"{each.label} (", place_of(context.project, each.trace_event), ")")
+    gap = first_gap(context.project, program)
+    return Message(gap, ", and deterministic algorithms may raise an error there") if gap else ""
+
+
+def _shares_weights(program: Program) -> bool:
+    """Whether a program trains one copy of its weights in several processes, as Hogwild does."""
+    return any(prefix_and_rest(program.run, "shares memory", _contains_sharing))
+
+
+def _contains_sharing(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
+    return any(
+        isinstance(each.event.value, Call) and last_identifier(each.event.value.func) == "share_memory"
+        for each in trace_events
+        if each.event.kind == "call"
+    )
+
+
+def why_not_strict_in(context: Context, function: str) -> str:
+    """The same for the programs that reach a function; without programs, for all that the project calls."""
+    told = (why_not_strict(context, each) for each in programs_reaching(context.project, function))
+    found = next(filter(None, told), "")
+    if not found and strict_mode_would_stop(context, function):
+        return "deterministic algorithms would raise an error at an operation that is called"
+    return found
+
+
 def reachable(context: Context, program: Program, found: Iterable[ReachedOperation]) -> Iterator[ReachedOperation]:
     """The operations to which some call path leads, as far as literal arguments and defaults tell."""
     return (
@@ -76,7 +127,7 @@ def _is_constructed(project: Project, program: Program, function: str) -> bool:
     """Whether a run constructs an object that has this method; another program may pass one for the same parameter."""
     resolver = project.resolver
     owner = resolver.owner(function)
-    if not owner or function.rpartition(".")[2] == "__init__":
+    if not owner or simple_name(function) == "__init__":
         return True
     related = (owner, *resolver.ancestry(owner), *resolver.subclasses(owner))
     made = {f"{each}.__init__" for each in related if resolver.functions(f"{each}.__init__")}
@@ -139,7 +190,7 @@ def _gets_no_gradient(context: Context, program: Program, operation: ReachedOper
 
 
 def _is_layer(row: OperationRow) -> bool:
-    return row.signature.name.rpartition(".")[2][:1].isupper()
+    return simple_name(row.signature.name)[:1].isupper()
 
 
 def _trains_no_layer(context: Context, program: Program, function: str, made: Expression | None) -> bool:
@@ -215,7 +266,9 @@ def _library_model_operations(context: Context, trace_event: TraceEvent, order: 
     """The typical operation of a library's model, or of a project class that inherits from one."""
     resolver = context.project.resolver
     for name in trace_event.names:
-        outside = [each for each in resolver.ancestry(name) if ":" not in each] if resolver.classes(name) else [name]
+        outside = (
+            [each for each in resolver.ancestry(name) if not in_project(each)] if resolver.classes(name) else [name]
+        )
         for each in outside:
             for pattern, operations in _STANDS_FOR:
                 if pattern.fullmatch(each) and _makes_model(context, each):

@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import top_package
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def subscript_rows(context: Context) -> Iterator[OperationRow]:
 def implicit_calls(context: Context) -> Iterator[ImplicitCall]:
     """The subscripts of tensors by integer tensors in the module under check."""
     tree = context.project.files[context.path]
-    if not any(name.partition(".")[0] == "torch" for name in tree.summary.imports):
+    if "torch" not in map(top_package, tree.summary.imports):
         return
     tensors, on_cpu = TensorFacts(context.project, context.path), context.project.may_stay_on_cpu(context.path)
     kinds = _KINDS if on_cpu else _KINDS - {"index"}

@@ -25,6 +25,17 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
 )
+from torchrepro_lint.syntax.qualified_names import (
+    element_value,
+    in_project,
+    instance_value,
+    is_instance,
+    is_object,
+    local_symbol,
+    simple_name,
+    split_call,
+    top_package,
+)
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -71,24 +82,24 @@ class UnknownCalls:
         package without a row in the catalogue. A class of the project counts where it leaves the method to subclasses,
         and none of them is named.
         """
-        own = [name for name in names if ":" in name]
-        if all(self._is_abstract_method(name) if ":" in name else is_from_elsewhere(name) for name in names):
+        own = [*filter(in_project, names)]
+        if all(self._is_abstract_method(name) if in_project(name) else is_from_elsewhere(name) for name in names):
             return True
-        hidden = (name for name in names if ":" not in name and not (own and is_from_elsewhere(name)))
+        hidden = (name for name in names if not in_project(name) and not (own and is_from_elsewhere(name)))
         return any(map(self._is_unknown_object, hidden))
 
     def _is_unknown_object(self, name: str) -> bool:
-        made, called, rest = name.partition("()")
+        made, called, rest = split_call(name)
         if is_abstract(name):
-            return not _is_of_values(name.rpartition(".")[2])
-        if not called or is_known_package(made.partition(".")[0]):
+            return not _is_of_values(simple_name(name))
+        if not called or is_known_package(top_package(made)):
             return False
-        return rest[-1:] in ("", ")", "]") or self._is_of_modules(rest.rpartition(".")[2])
+        return not rest or is_object(rest) or self._is_of_modules(simple_name(rest))
 
     def _is_abstract_method(self, name: str) -> bool:
         """Whether an object has only a ``forward`` that its subclasses must define."""
         targets = (
-            self._names.call_methods(name) if name.endswith("()") else (name,) if self._names.functions(name) else ()
+            self._names.call_methods(name) if is_instance(name) else (name,) if self._names.functions(name) else ()
         )
         return bool(targets) and all(
             all(map(_is_left_out, definition.body)) for each in targets for definition in self._names.functions(each)
@@ -113,7 +124,7 @@ class UnknownCalls:
     def _is_own(self, path: str, function: str, roots: tuple[str, ...]) -> bool:
         """Whether a reference starts at the first parameter of a method."""
         firsts = [each.params[0].name for each in self._names.functions(function) if each.owner and each.params]
-        return any(f"{path}{root}" == f"{function}.<locals>.{word}" for root in roots for word in firsts)
+        return any(f"{path}{root}" == local_symbol(function, word) for root in roots for word in firsts)
 
     def _is_of_modules(self, word: str) -> bool:
         """Whether networks of the project have a method of this name, and values do not."""
@@ -149,11 +160,11 @@ def is_from_elsewhere(name: str) -> bool:
     """Whether a callee is what a container of Python's own holds, or what a file or a table of names gave: it is known if
     another source says so, as of a model that is made, and read back from its checkpoint.
     """
-    made, called, rest = name.partition("()")
+    made, called, rest = split_call(name)
     if called and made in _ANYTHING:
-        return rest[-1:] in ("", ")", "]") or not _is_of_values(rest.rpartition(".")[2])
-    held = bool(called) and made.partition(".")[0] in sys.stdlib_module_names and rest[:2] == "[]"
-    return held and rest[-1] in ")]"
+        return not rest or is_object(rest) or not _is_of_values(simple_name(rest))
+    held = top_package(made) in sys.stdlib_module_names and name.startswith(element_value(instance_value(made)))
+    return held and is_object(rest)
 
 
 def _is_of_values(word: str) -> bool:

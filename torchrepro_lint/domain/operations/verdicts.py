@@ -16,7 +16,7 @@ from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.cases import Case, call_cases, subscript_cases
 from torchrepro_lint.domain.operations.subscripts import subscript_rows
 from torchrepro_lint.syntax.nodes import Arg, Constant
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow

@@ -1,7 +1,6 @@
 """Random number generators: what a trace draws from and seeds, and with which seeds.
 
 - ``RngEffects``, ``Draw`` and ``Seed`` of ``effects``: the RNG effect summary of a trace.
-- ``display_name`` of ``effects``: a public name as people write it.
 - ``first_feasible_draw`` of ``feasibility``: the first draw that some call path reaches.
 - ``partly_seeded_functions`` of ``partly_seeded``: functions that seed some generators and draw from others.
 - ``shipped_seeds`` of ``optional_seeds``: which seeders a run without options leaves out.

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.catalogue.rows import without_calls
-from torchrepro_lint.dataflow.constants import propagated_constant
+from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
 from torchrepro_lint.domain.rng.seeders import (
     OptionalSeed,
@@ -32,8 +30,23 @@ from torchrepro_lint.domain.rng.seeders import (
     reads_data,
     seeds_from_entropy,
 )
-from torchrepro_lint.resolve.names import UNKNOWN_ATTRIBUTE, Names
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    constructed_class,
+    in_project,
+    is_inherited_constructor,
+    is_instance,
+    is_nested,
+    is_self,
+    passes_call,
+    simple_name,
+    split_last,
+    split_method,
+    top_package,
+    without_calls,
+)
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
@@ -152,7 +165,7 @@ class RngEffects:
         acts = any(
             known in self._user_seeders
             or self._catalogue.seeder(known) is not None
-            or bool(self._catalogue.consumer(known.removesuffix("()")))
+            or bool(self._catalogue.consumer(class_of(known)))
             or self._may_be_seeder(known)
             for known in map(without_calls, self._external_names(names or _method_name(call)))
         )
@@ -229,33 +242,34 @@ class RngEffects:
                 yield path, each
 
     def _makes_loader(self, name: str) -> bool:
-        return not loader_names().isdisjoint(self._names.ancestry(name) if ":" in name else (name,))
+        return not loader_names().isdisjoint(self._names.ancestry(name) if in_project(name) else (name,))
 
     def _external_names(self, names: tuple[str, ...]) -> Iterator[str]:
         """The external names of a callee: for a project class its inherited constructor, for results of torch the
         methods of tensors.
         """
         for name in names:
-            if ":" in name:
+            if in_project(name):
                 if self._names.classes(name):
-                    yield from (
-                        each[: -len("().__init__")] for each in self._names.methods(name, "__init__") if ":" not in each
-                    )
-            elif name.endswith("().__init__"):
-                yield name[: -len("().__init__")]
+                    methods = self._names.methods(name, "__init__")
+                    yield from (constructed_class(each) for each in methods if not in_project(each))
+            elif is_inherited_constructor(name):
+                yield constructed_class(name)
             else:
                 yield name
-                head, _, word = name.rpartition(".")
-                if head.startswith("torch.") and "()" in head and not self._catalogue.consumer(without_calls(name)):
+                head, word = split_last(name)
+                if (
+                    head.startswith("torch.")
+                    and passes_call(head)
+                    and not self._catalogue.consumer(without_calls(name))
+                ):
                     yield f"torch.Tensor.{word}"
 
     def _mark_acting(self, trace_event: TraceEvent) -> None:
         self.acts = self.acts or not (trace_event.call_path and trace_event.call_path[0].event.kind == "import")
 
     def _iterate(self, trace_event: TraceEvent) -> None:
-        if trace_event.event.value is None or not any(
-            name.removesuffix("()") in loader_names() for name in trace_event.names
-        ):
+        if trace_event.event.value is None or not any(class_of(name) in loader_names() for name in trace_event.names):
             return
         self.iterates = True
         made = [
@@ -282,9 +296,9 @@ class RngEffects:
 
     def _consumers(self, name: str, known: str) -> Iterator[Consumer]:
         """The rows of a callee: a class constructs, a function or an instance draws when called."""
-        called = name.endswith("()")
-        for row in self._catalogue.consumer(known.removesuffix("()")):
-            is_class = known.removesuffix("()").rpartition(".")[2][:1].isupper()
+        called = is_instance(name)
+        for row in self._catalogue.consumer(class_of(known)):
+            is_class = simple_name(class_of(known))[:1].isupper()
             if called == (
                 row.phase == "called" or (row.phase == "call" and is_class)
             ) and not self._matches_constructor_only(name, row):
@@ -292,8 +306,8 @@ class RngEffects:
 
     def _matches_constructor_only(self, name: str, row: Consumer) -> bool:
         """Whether a row matches a method only because its pattern matches the constructor: ``models.resnet18().cuda``."""
-        maker = without_calls(name.partition("().")[0]) if "()." in name else ""
-        makers = self._catalogue.consumer(maker) if maker else ()
+        maker, method = split_method(name)
+        makers = self._catalogue.consumer(without_calls(maker)) if method else ()
         return "__dict__" in name.split(".") or any(
             (each.evidence, each.source, each.phase) == (row.evidence, row.source, row.phase) for each in makers
         )
@@ -323,13 +337,13 @@ class RngEffects:
             head, _, word = condition.of.partition(".")
             given = argument(word) if head == "class" else None
             names = self._names.names(trace_event.path, given) if given is not None else ()
-            if len(names) == 1 and names[0].endswith("()"):
-                found[condition.of] = names[0][:-2].rpartition(".")[2].rpartition(":")[2]
+            if len(names) == 1 and is_instance(names[0]):
+                found[condition.of] = simple_name(class_of(names[0]))
         return found
 
     def _construction(self, row: Consumer, trace_event: TraceEvent, call: Call) -> Call:
         """The call whose arguments a row's conditions test: for a called object, the one that created it."""
-        if row.phase != "call" or not any(name.endswith("()") for name in trace_event.names):
+        if row.phase != "call" or not any(map(is_instance, trace_event.names)):
             return call
         made = (
             value
@@ -381,8 +395,8 @@ class RngEffects:
 
     def _may_be_seeder(self, name: str) -> bool:
         """``mylib.set_seed``: external, unknown, and named like a seeder."""
-        root, word = name.partition(".")[0], name.rpartition(".")[2]
-        if root in _KNOWN_PACKAGES or "()" in name or not is_seeder_word(word):
+        root, word = top_package(name), simple_name(name)
+        if root in _KNOWN_PACKAGES or passes_call(name) or not is_seeder_word(word):
             return False
         return not self._catalogue.framework(name)
 
@@ -467,25 +481,11 @@ def _method_name(call: Call) -> tuple[str, ...]:
 def called_variable(func: Expression) -> str:
     """The last word where a variable or an attribute of ``self`` is called: ``self.transform(x)``."""
     match func:
-        case Ref(roots=roots, path=(word,)) if any(root.endswith(".<locals>.self") for root in roots):
+        case Ref(roots=roots, path=(word,)) if any(map(is_self, roots)):
             return word
-        case Ref(roots=roots, path=()) if any(".<locals>." in root for root in roots):
-            return roots[0].rpartition(".")[2]
+        case Ref(roots=roots, path=()) if any(map(is_nested, roots)):
+            return simple_name(roots[0])
     return ""
-
-
-_SHORT = (("torch.nn.functional.", "F."), ("torch.nn.", "nn."), ("torch.utils.data.", ""), ("numpy.", "np."))
-
-
-def display_name(name: str) -> str:
-    """A public name as people write it: ``nn.Linear``, ``F.dropout``, ``np.random.rand``."""
-    plain = canonical(name.replace("()", ""))
-    if plain.endswith(f".{UNKNOWN_ATTRIBUTE}"):
-        return f"what is looked up in {plain.removesuffix(f'.{UNKNOWN_ATTRIBUTE}')}"
-    for prefix, short in _SHORT:
-        if plain.startswith(prefix):
-            return short + plain[len(prefix) :]
-    return plain
 
 
 def _has_generator(loader: Call) -> bool:

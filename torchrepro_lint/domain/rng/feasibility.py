@@ -12,7 +12,8 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
-from torchrepro_lint.syntax.visitor import last_identifier, path_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
+from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
 from torchrepro_lint.trace.library_models import calls_method
@@ -123,7 +124,7 @@ def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
 
 def _tests_parameter(function: Function) -> bool:
     """Whether a test of a function reads a parameter, other than through its attributes."""
-    own = {f"{function.name}.<locals>.{param.name}" for param in function.params}
+    own = {local_symbol(function.name, param.name) for param in function.params}
     return any(
         isinstance(part, Ref) and not part.path and not own.isdisjoint(part.roots)
         for statement in statements(function.body)
@@ -306,16 +307,16 @@ class PathFeasibility:
         if key not in self._modes:
             used = Closure(key[0], event.value)
             self._modes[key] = frozenset(self._modes_of(used))
-        orders = not self._mode and function.rpartition(".")[2] in _SAMPLER_METHODS and "orders" in self._modes[key]
+        orders = not self._mode and simple_name(function) in _SAMPLER_METHODS and "orders" in self._modes[key]
         return not orders and self._modes[key] - {"orders"} == {self._mode != "worker"}
 
     def _is_called(self, function: str, caller: str, value: Expression) -> bool:
         """Whether an expression calls the function, or a framework does there; and not a loader that the call is about."""
         if not isinstance(value, Call):
             return False
-        word = function.rpartition(".")[2]
+        word = simple_name(function)
         names = self._names(Closure(path_of(caller), value), value.func)
-        return last_identifier(value.func) == word or any(":" in name for name in names) or calls_method(names, word)
+        return last_identifier(value.func) == word or any(map(in_project, names)) or calls_method(names, word)
 
     def _modes_of(self, used: Closure) -> Iterator[bool | str]:
         """Whether the loaders of an event fetch in workers, and whether any has a sampler."""

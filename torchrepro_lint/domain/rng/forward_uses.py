@@ -25,7 +25,19 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, path_of, statements
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    instance_value,
+    is_instance,
+    is_module,
+    last_word,
+    local_symbol,
+    path_of,
+    readable_name,
+    simple_name,
+)
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.project import Project
@@ -95,8 +107,8 @@ def _target(position: ExpressionPosition) -> str:
     match position.statement:
         case Assign(targets=(Ref() as target,)):
             return f", `{describe(target)}`"
-        case SimpleStatement(kind="return") if position.function != ":":
-            return f", returned from `{position.function.replace('.<locals>', '').lstrip(':')}`"
+        case SimpleStatement(kind="return") if not is_module(position.function):
+            return f", returned from `{readable_name(position.function)}`"
     return ""
 
 
@@ -126,7 +138,7 @@ def _statement_use(
             found: list[tuple[str, Expression]] = []
             for target in targets:
                 if isinstance(target, Ref):
-                    word = target.path[-1] if target.path else target.roots[0].rpartition(".")[2].lstrip(":")
+                    word = target.path[-1] if target.path else simple_name(target.roots[0])
                     uses = project.uses.of_variable(path, target, position, position.statement.end)
                     found += [(file, ref) for file, ref, words in uses if not words]
                     if _SEED.fullmatch(word) and not found:
@@ -135,7 +147,9 @@ def _statement_use(
                     continue
             return "", found
         case SimpleStatement(kind="return"):
-            return "", list(project.uses.of_result(path + position.function)) if position.function != ":" else []
+            return "", list(project.uses.of_result(path + position.function)) if not is_module(
+                position.function
+            ) else []
     return "", []
 
 
@@ -177,7 +191,7 @@ class OptionReads:
             names = [param.name for param in definition.params]
             if word not in names:
                 return True
-            variable = f"{definition.name}.<locals>.{word}"
+            variable = local_symbol(definition.name, word)
             read = self._in(path) if path in self._files else ()
             if any(variable in each.roots for each in read if isinstance(each, Ref)):
                 return True
@@ -189,7 +203,7 @@ class OptionReads:
         The object is ``Config()``, a dictionary, or, where ``holder`` is empty, argparse's namespace.
         """
         for path, each in self._expressions:
-            if not isinstance(each, Call) or any(":" in name for name in self._project.names(path, each.func)):
+            if not isinstance(each, Call) or any(map(in_project, self._project.names(path, each.func))):
                 continue
             if any(self._holds(path, arg.value, holder) for arg in each.args):
                 return True
@@ -198,15 +212,15 @@ class OptionReads:
     def _parses(self) -> bool:
         """Whether the files are seen to parse a command line."""
         sites = (site for path in self._files for site in self._project.calls(path))
-        return any(f"{name}()".endswith(_NAMESPACES) for site in sites for name in site.names)
+        return any(instance_value(name).endswith(_NAMESPACES) for site in sites for name in site.names)
 
     def _holds(self, path: str, value: Expression, holder: str) -> bool:
         if isinstance(value, Collection):
             return any(item is not None and self._holds(path, item, holder) for item in value.items)
         if not holder:
             return any(name.endswith(_NAMESPACES) for name in self._project.names(path, value))
-        if holder.endswith("()"):
-            return bool({holder, holder[:-2]}.intersection(self._project.names(path, value)))
+        if is_instance(holder):
+            return bool({holder, class_of(holder)}.intersection(self._project.names(path, value)))
         if isinstance(value, Ref) and not value.path:
             modules = self._project.resolver.modules
             return any(holder in modules.resolve(path, root) for root in value.roots)
@@ -248,7 +262,7 @@ def _reading_expressions(statement: Statement) -> Iterator[Expression]:
 def _is_logging(func: Expression) -> bool:
     match func:
         case Ref(roots=roots, path=path):
-            return (path or (roots[0].rpartition(".")[2],))[-1] in _LOGGING_CALLS
+            return (path or (last_word(roots[0]),))[-1] in _LOGGING_CALLS
         case Attribute(name=word):
             return word in _LOGGING_CALLS
     return False

@@ -23,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, is_lambda, is_module, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class _IdentifierUses:
             case Collection(kind="dict", items=items):
                 keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item is value]
                 return all(isinstance(key, Constant) and IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
-            case Collection(kind="tuple") as whole if "<lambda>" in here.function:
+            case Collection(kind="tuple") as whole if is_lambda(here.function):
                 return self.only(path, whole, depth - 1)
         return False
 
@@ -160,7 +161,7 @@ class _IdentifierUses:
             return self.only(path, call, depth - 1)
         if any(name in ("torch.save", "numpy.save", "numpy.savez") for name in names):
             return arg is call.args["torch.save" in names : 1 + ("torch.save" in names)][0]
-        return any(self._parameter(name, call, arg.value) for name in names if ":" in name)
+        return any(self._parameter(name, call, arg.value) for name in names if in_project(name))
 
     def _parameter(self, name: str, call: Call, value: Expression) -> bool:
         """Whether the parameter of a function of the project that gets the value is named for an identifier."""
@@ -195,10 +196,10 @@ class _IdentifierUses:
         return False
 
     def _returned(self, path: str, function: str, depth: int) -> bool:
-        word = function.rpartition(".")[2].lstrip(":")
-        if MAKERS.fullmatch(word) or (word.startswith("<lambda>") and self._orders_machines(path, function)):
+        word = simple_name(function)
+        if MAKERS.fullmatch(word) or (is_lambda(function) and self._orders_machines(path, function)):
             return True
-        calls = self._project.uses.of_result(f"{path}{function}") if function != ":" else []
+        calls = self._project.uses.of_result(f"{path}{function}") if not is_module(function) else []
         return bool(calls) and all(self.only(file, call, depth - 1) for file, call in calls)
 
     def _orders_machines(self, path: str, function: str) -> bool:
@@ -217,7 +218,7 @@ def _is_machines(call: Call) -> bool:
     """Whether a call sorts what is named for devices or hosts."""
     match call:
         case Call(func=Ref(roots=roots, path=(*words, "sort"))):
-            named = words[-1] if words else roots[0].rpartition(".")[2].lstrip(":")
+            named = words[-1] if words else simple_name(roots[0])
             return _MACHINES.fullmatch(named) is not None
         case Call(args=(first, *_)):
             return _MACHINES.fullmatch(last_identifier(first.value)) is not None

@@ -19,13 +19,13 @@ from torchrepro_lint.catalogue.conditions import (
     is_unknown_argument,
 )
 from torchrepro_lint.catalogue.generators import library_generators
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant
+from torchrepro_lint.syntax.qualified_names import is_instance, simple_name, without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.entry_points import is_test
 
@@ -80,7 +80,7 @@ def _contains(outer: Call, inner: Call) -> bool:
 
 def _unrepeatable(project: Project, path: str, site: CallSite) -> UnrepeatableCall | None:
     for name in site.names:
-        for row in library_generators(name, project.libraries) if not name.endswith("()") else ():
+        for row in library_generators(name, project.libraries) if not is_instance(name) else ():
             if (found := _by_row(project, path, site, name, row)) is not None:
                 return found
     return None
@@ -175,10 +175,10 @@ def is_seeded_by_project(project: Project, row: LibraryGenerator) -> bool:
 
 
 def _calls_setter(project: Project, setters: tuple[str, ...]) -> bool:
-    candidates = call_candidates(project.resolver, [each.rpartition(".")[2] for each in setters])
+    candidates = call_candidates(project.resolver, [simple_name(each) for each in setters])
     numbers = count()
     pattern = re.compile("|".join(wildcard_expression(each, r"[\w.]+", numbers) for each in setters))
-    methods = {each.rpartition(".")[2] for each in setters if each.startswith("*.")}
+    methods = {simple_name(each) for each in setters if each.startswith("*.")}
     return any(
         any(not is_none(arg.value) for arg in site.call.args)
         and (

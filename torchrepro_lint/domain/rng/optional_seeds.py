@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
+from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.dataflow.constants import ENTROPY, Declaration
 from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
 from torchrepro_lint.dataflow.environment import Closure, Environment
@@ -16,7 +16,8 @@ from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
-from torchrepro_lint.syntax.visitor import is_none, last_identifier, path_of
+from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -142,8 +143,8 @@ class _Shipping:
 
     def _changes(self, path: str, call: Call) -> bool:
         for name in self._project.names(path, call.func):
-            plain = name.partition("()")[0]
-            if ":" not in name and is_nondeterministic_name(name):
+            plain = split_call(name)[0]
+            if not in_project(name) and is_nondeterministic_name(name):
                 return True
             for family, pattern in _SCALAR_DRAWS.items():
                 if pattern.fullmatch(plain) and not self._is_seeded_before(family, call):
@@ -198,8 +199,8 @@ class _DefaultFeasibility(PathFeasibility):
         return not self._arguments or super()._runs(function, event, environment)
 
     def _bodies(self, function: str) -> list[tuple[Statement, ...]]:
-        if function.endswith(":"):
-            return [self._project.files[function[:-1]].body]
+        if is_module(function):
+            return [self._project.files[path_of(function)].body]
         return [each.body for each in self._project.resolver.functions(function)]
 
     def _by_guards(self, path: str, event: Event, environment: Environment) -> Iterator[Ruling]:
@@ -217,7 +218,7 @@ class _DefaultFeasibility(PathFeasibility):
         if not isinstance(call, Call):
             return True
         for name in self._project.names(path, call.func):
-            seeder = self._catalogue.seeder(without_calls(name)) if ":" not in name else None
+            seeder = self._catalogue.seeder(without_calls(name)) if not in_project(name) else None
             given = passed_seed(seeder, call) if seeder is not None else None
             known = self._values.of(Closure(path, given, environment)) if given is not None else None
             if seeder is None or given is None or known is None or known.declared is None:

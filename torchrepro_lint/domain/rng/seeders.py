@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.catalogue.rows import without_calls
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_unresolved,
+    simple_name,
+    split_call,
+    top_package,
+    without_calls,
+    without_parentheses,
+)
 from torchrepro_lint.syntax.visitor import is_none, subexpressions
 from torchrepro_lint.trace.library_models import trains_or_measures
 
@@ -90,7 +98,7 @@ _NONDETERMINISTIC_SOURCES = lazy_pattern(
 
 def is_nondeterministic_name(name: str) -> bool:
     """Whether calling a name returns a new value in each run: the time, entropy, what is made of them by a method."""
-    return any(map(_NONDETERMINISTIC_SOURCES.fullmatch, (name, name.partition("()")[0])))
+    return any(map(_NONDETERMINISTIC_SOURCES.fullmatch, (name, split_call(name)[0])))
 
 
 # Generators whose constructor takes entropy without a seed, which is its first argument.
@@ -149,7 +157,7 @@ def _first_source(names: Names, path: str, value: Expression, seen: set[int]) ->
         if isinstance(each, Call):
             for name in names.names(path, each.func):
                 if _NONDETERMINISTIC_SOURCES.fullmatch(name):
-                    return name.replace("()", "")
+                    return without_parentheses(name)
                 if name == "builtins.hash" and each.args and _hashes_text(names, path, each.args[0].value, set()):
                     return "hash of a string"
         elif each is not value and not isinstance(each, Constant):
@@ -213,9 +221,9 @@ _DATA_READERS = lazy_pattern(
 def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
     """Whether a call trains, saves, or loads data in batches."""
     for name in called:
-        if ":" not in name and (name in loader_names() or _SAVERS.fullmatch(name)):
+        if not in_project(name) and (name in loader_names() or _SAVERS.fullmatch(name)):
             return True
-        if ":" in name and set(names.ancestry(name)) & loader_names():
+        if in_project(name) and set(names.ancestry(name)) & loader_names():
             return True
     if trains_or_measures(called):
         return True
@@ -236,9 +244,9 @@ def may_log(called: tuple[str, ...], call: Call) -> bool:
 def reads_data(called: Iterable[str]) -> bool:
     """Whether a call may read data: any call into a package that is not known to read none."""
     return any(
-        _DATA_READERS.fullmatch(name) or name.partition(".")[0] not in _PACKAGES_WITHOUT_DATA
+        _DATA_READERS.fullmatch(name) or top_package(name) not in _PACKAGES_WITHOUT_DATA
         for name in called
-        if ":" not in name and not name.startswith("?")
+        if not in_project(name) and not is_unresolved(name)
     )
 
 
@@ -246,7 +254,7 @@ def method_and_receiver(func: Expression) -> tuple[str, str]:
     """The method's name, and the last word of its receiver."""
     match func:
         case Ref(roots=roots, path=(*before, word)):
-            return word, before[-1] if before else roots[0].rpartition(".")[2].rpartition(":")[2]
+            return word, before[-1] if before else simple_name(roots[0])
         case Attribute(name=word):
             return word, ""
     return "", ""
@@ -259,7 +267,7 @@ def _texts(call: Call) -> Iterator[str]:
             if isinstance(each, Constant) and isinstance(each.value, str):
                 yield each.value
             elif isinstance(each, Ref):
-                yield (each.path or (each.roots[0].rpartition(".")[2].lstrip(":"),))[-1].replace("_", " ")
+                yield (each.path or (simple_name(each.roots[0]),))[-1].replace("_", " ")
 
 
 # An unresolved call named like a seeder may be one: then nothing is reported about the run.

@@ -21,6 +21,7 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import is_module, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def _data_statement(
             return "", found
         case SimpleStatement(kind="return") if _is_sort_key(project, path, here.function):
             return "decides an order", []
-        case SimpleStatement(kind="return") if here.function != ":":
-            word = here.function.rpartition(".")[2].lstrip(":")
+        case SimpleStatement(kind="return") if not is_module(here.function):
+            word = simple_name(here.function)
             return "", [] if MAKERS.fullmatch(word) else list(project.uses.of_result(f"{path}{here.function}"))
     return "", []
 

@@ -23,7 +23,7 @@ from torchrepro_lint.domain.operations.reached_operations import (
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, SHORT_MESSAGES, STATES, lane_key
 from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
 from torchrepro_lint.source.files import release
-from torchrepro_lint.syntax.visitor import path_of
+from torchrepro_lint.syntax.qualified_names import path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.loaders.queries import Loader

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.rows import FAMILIES, without_calls
+from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import Exclusion, relative_path
 from torchrepro_lint.config.target import console_scripts
@@ -30,7 +30,7 @@ from torchrepro_lint.interfaces.overview.records import (
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.source.text import with_paths
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import in_project, split_name, top_package, without_calls
 from torchrepro_lint.trace.entry_points import is_test
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def imported_packages(tree: ProjectTree, parts: Partition) -> Counter[str]:
     for path, _ in tree.given:
         if (reading := parts.files.get(path)) is not None and reading.facts is not None:
             modules = {each for each in reading.facts.summary.imports if not each.startswith(".")}
-            own = {each.partition(".")[0] for each in modules if parts.of(path).resolver.modules.loaded(path, each)}
-            files.update({each.partition(".")[0] for each in modules} - own - standard)
+            own = {top_package(each) for each in modules if parts.of(path).resolver.modules.loaded(path, each)}
+            files.update({top_package(each) for each in modules} - own - standard)
     return files
 
 
@@ -266,8 +266,10 @@ class Describer:
         for site in self._contexts[path].project.calls(path):
             if (site.call.start, site.call.end) == one.span:
                 for name in site.names:
-                    seeder = self._contexts[path].catalogue.seeder(without_calls(name)) if ":" not in name else None
-                    found = seeder.families if seeder else (_OWNERS.get(name.partition(".")[0], ""),)
+                    seeder = (
+                        self._contexts[path].catalogue.seeder(without_calls(name)) if not in_project(name) else None
+                    )
+                    found = seeder.families if seeder else (_OWNERS.get(top_package(name), ""),)
                     if known := next((each for each in found if each in _OWNERS.values()), ""):
                         return known
         return ""

@@ -34,7 +34,7 @@ from torchrepro_lint.interfaces.overview.records import (
 from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.text import with_paths
-from torchrepro_lint.syntax.visitor import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import path_of, split_name, top_package
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
@@ -77,7 +77,7 @@ def entry_records(
 
 def _uses_torch(context: Context) -> bool:
     """Whether a file imports torch or a library that runs on it, or is imported by one that imports torch."""
-    imported = {module.partition(".")[0] for module in context.tree.summary.imports}
+    imported = {top_package(module) for module in context.tree.summary.imports}
     return context.path in context.project.torch_modules or not imported.isdisjoint(_RUN_ON_TORCH)
 
 

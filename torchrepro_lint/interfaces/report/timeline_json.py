@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.interfaces.report.json import dumps
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic, TimelineEvent, TimelineGap

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.records import with_shown_texts
 from torchrepro_lint.source.errors import escaped_line, escaped_message, escaped_path
-from torchrepro_lint.syntax.visitor import split_name
+from torchrepro_lint.syntax.qualified_names import split_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
