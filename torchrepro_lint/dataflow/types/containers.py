@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.bindings import literal_value
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, UNKNOWN, AbstractValue, join_all, or_none
-from torchrepro_lint.dataflow.types.reshaping import open_shape, shifted
+from torchrepro_lint.dataflow.types.shapes import open_shape, shifted
 from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types import attributes, calls, containers, elementwise, transfer_functions, variables
+from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment, is_given, literal_value
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
@@ -199,7 +199,7 @@ class TypeInferenceEngine:
                 return containers.display_value(self, expression, point)
             case Operation():
                 return transfer_functions.operator_value(
-                    self, elementwise.operation_value(self, expression, point), point
+                    self, operators.operation_value(self, expression, point), point
                 )
             case Comprehension(kind=kind, elements=elements):
                 inside = point._replace(env=self.flows(point.path).inside(expression, point.env))

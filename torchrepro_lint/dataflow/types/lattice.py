@@ -6,6 +6,7 @@ operands have in common (promotion of dtypes, the device, the gradient), and tor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.syntax.nodes import Call
@@ -220,15 +221,16 @@ def tensor(
 
 
 _PROMOTION = ("bool", "integer", "floating", "complex")
-_OF_NUMBERS = {"bool": "bool", "int": "integer", "float": "floating"}
+# The dtype families of Python's numbers.
+NUMBERS = {"bool": "bool", "int": "integer", "float": "floating"}
 
 
 def dtype_family(what: AbstractValue) -> str:
     """The dtype family of a tensor, an array or a number; empty if unknown."""
-    return _OF_NUMBERS.get(what.kind, what.family)
+    return NUMBERS.get(what.kind, what.family)
 
 
-def promoted_dtype(operands: list[AbstractValue]) -> tuple[str, str]:
+def promoted_dtype(operands: Sequence[AbstractValue]) -> tuple[str, str]:
     """Type promotion: the dtype and family of a result; empty if unknown."""
     families = [dtype_family(each) for each in operands]
     if "" in families or not families:
@@ -241,7 +243,7 @@ def promoted_dtype(operands: list[AbstractValue]) -> tuple[str, str]:
     return (exact.pop() if alone else "", highest)
 
 
-def common_device(operands: list[AbstractValue]) -> str:
+def common_device(operands: Sequence[AbstractValue]) -> str:
     """The device of a result; a zero-dimensional CPU tensor combines with any device."""
     tensors = [each for each in operands if each.is_tensor or each.kind == ""]
     known = {each.device for each in tensors}
@@ -255,10 +257,10 @@ def common_device(operands: list[AbstractValue]) -> str:
     return ""
 
 
-def common_gradient(operands: list[AbstractValue]) -> bool | None:
+def common_gradient(operands: Sequence[AbstractValue]) -> bool | None:
     """False if no operand can need a gradient."""
-    needing = [each for each in operands if each.kind not in _OF_NUMBERS and each.kind not in ("none", "str")]
-    return False if all(each.grad is False for each in needing) else None
+    needing = [each for each in operands if each.kind not in NUMBERS and each.kind not in ("none", "str")]
+    return False if all(each.grad is False or each.integral for each in needing) else None
 
 
 def device_type(what: AbstractValue) -> str:

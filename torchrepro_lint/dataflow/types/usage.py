@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
-from torchrepro_lint.dataflow.types.transfer_functions import FUNCTIONAL, SHARED, TENSOR_ONLY_METHODS
+from torchrepro_lint.dataflow.types.transfer_functions import TENSOR_ONLY_METHODS
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 
@@ -124,8 +125,8 @@ def _refuses_others(name: str) -> bool:
     if name.endswith("()"):
         return module.startswith("torch.nn") and word.startswith((*_LAYERS, *_LAYERS_TOO))
     if module == "torch.nn.functional":
-        return word in FUNCTIONAL or word in SHARED
-    return module == "torch" and word in SHARED and word not in _TAKE_LISTS
+        return tensor_operations().function(name) is not None
+    return module == "torch" and word in tensor_operations().names and word not in _TAKE_LISTS
 
 
 def _bindings(expression: Expression, env: TypeEnvironment) -> set[Binding]:
