@@ -171,7 +171,7 @@ def swap(what: AbstractValue, arguments: TorchArguments) -> AbstractValue:
     known = [dim for dim in dims if dim is not None]
     found = _with_swap(what, *known) if len(known) > 1 else what._replace(sizes=None)
     least = max((-dim if dim < 0 else dim + 1 for dim in known), default=0)
-    fits = found.min_ndim < least and (found.max_ndim is None or found.max_ndim >= least)
+    fits = found.min_ndim < least != 1 and (found.max_ndim is None or found.max_ndim >= least)
     return found._replace(min_ndim=least) if fits else found
 
 
@@ -212,11 +212,11 @@ def einsum(what: AbstractValue, arguments: TorchArguments) -> AbstractValue:
     return with_ndim(what, count, count) if count else with_sizes(what, ())
 
 
-def loss(what: AbstractValue, arguments: TorchArguments) -> AbstractValue:
-    """Rank 0, unless ``reduction``, or an older argument, keeps each element."""
+def loss(what: AbstractValue, arguments: TorchArguments, most: int = 3) -> AbstractValue:
+    """Rank 0, unless ``reduction``, or an argument behind the first ``most``, keeps each element."""
     plain = sum(arg.keyword is None for arg in arguments.call.args) + (arguments.receiver is not None)
     reduced = arguments.constant(-1, "reduction", default="mean") in ("mean", "sum", "batchmean")
-    whole = reduced and plain <= 3 and arguments.constant(-1, "reduce") in (None, True)
+    whole = reduced and plain <= most and arguments.constant(-1, "reduce") in (None, True)
     return with_sizes(what, ()) if whole else open_shape(what)
 
 
@@ -273,7 +273,9 @@ def length(what: AbstractValue, arguments: TorchArguments, at: int, word: str) -
 
 def counted(what: AbstractValue, arguments: TorchArguments) -> AbstractValue:
     """``torch.arange(end)``; with a start, the length is not computed."""
-    alone = arguments.value_of(1, "start") is None and arguments.value_of(-1, "step") is None
+    ends = [each for each in (arguments.value_of(0), arguments.value_of(-1, "end")) if each is not None]
+    others = (arguments.value_of(1), arguments.value_of(-1, "start"), arguments.value_of(-1, "step"))
+    alone = len(ends) == 1 and not any(others)
     return with_sizes(what, (arguments.integer(0, "end") if alone else None,))
 
 

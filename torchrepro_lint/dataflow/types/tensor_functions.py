@@ -4,6 +4,8 @@ that are tuples or numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torchrepro_lint.dataflow.types.attributes import shape
 from torchrepro_lint.dataflow.types.context import device_at
 from torchrepro_lint.dataflow.types.lattice import (
@@ -127,21 +129,25 @@ def requires_grad_(arguments: TorchArguments) -> AbstractValue:
 
 
 def extremum(arguments: TorchArguments) -> AbstractValue:
-    """``x.max(dim)`` and ``median``: values and indices; without a dimension the value, of two tensors elementwise."""
+    """``max`` and ``min``: as ``median``, and of two tensors elementwise."""
+    other = arguments.value_of(1, "other")
+    return median(arguments) if other is None or not other.is_tensor else pointwise((arguments.tensor, other))
+
+
+def median(arguments: TorchArguments) -> AbstractValue:
+    """``median``: values and indices; without a dimension, the value."""
     what, dim = arguments.tensor._replace(kind="tensor", layout=""), arguments.value_of(1, "dim")
-    other = dim if dim is not None else arguments.value_of(-1, "other")
-    if other is None:
-        return with_sizes(what, ())
-    if other.is_tensor:
-        return pointwise((arguments.tensor, other))
-    return values_and_indices(reduce(what, arguments)) if other.kind in ("int", "str") else UNKNOWN
+    if dim is None:
+        return with_sizes(what, ()) if arguments.value_of(-1, "other") is None else UNKNOWN
+    return values_and_indices(reduce(what, arguments)) if dim.kind in ("int", "str") else UNKNOWN
 
 
 def bincount(arguments: TorchArguments) -> AbstractValue:
     """``bincount``: integers; with weights, floating-point numbers."""
     weights = arguments.value_of(1, "weights")
-    dtype, family = ("int64", "integer") if weights is None or weights.kind == "none" else ("", "floating")
-    return tensor(family, dtype=dtype, device=arguments.tensor.device, sizes=(None,), grad=False)
+    if weights is None or weights.kind == "none":
+        return tensor("integer", dtype="int64", device=arguments.tensor.device, sizes=(None,))
+    return tensor("floating", device=arguments.tensor.device, sizes=(None,), grad=weights.grad)
 
 
 def repeat_interleave(arguments: TorchArguments) -> AbstractValue:
@@ -161,13 +167,16 @@ def nonzero(arguments: TorchArguments) -> AbstractValue:
     return AbstractValue("tuple", contents=with_ndim(rows, 1, 1)) if switch else UNKNOWN
 
 
-def unique(arguments: TorchArguments) -> AbstractValue:
-    """``unique``: the values, or a tuple with inverse and counts; with ``dim`` the rank is kept."""
-    extra = [arguments.constant(-1, word, default=False) for word in ("return_inverse", "return_counts")]
-    found = arguments.tensor._replace(kind="tensor", layout="")
-    values = found._replace(sizes=None) if arguments.value_of(-1, "dim") is not None else with_ndim(found, 1, 1)
+def unique(arguments: TorchArguments, first: int) -> AbstractValue:
+    """``unique``: the values, or a tuple with inverse and counts, as the arguments from ``first`` ask; with ``dim`` the rank is
+    kept.
+    """
+    words = ("return_inverse", "return_counts")
+    extra = [arguments.constant(first + at, word, default=False) for at, word in enumerate(words)]
+    found, dim = arguments.tensor._replace(kind="tensor", layout=""), arguments.value_of(first + 2, "dim")
+    values = with_ndim(found, 1, 1) if dim is None or dim.kind == "none" else found._replace(sizes=None)
     if extra == [False, False]:
-        return values if arguments.value_of(2) is None else UNKNOWN
+        return values
     more = tensor("integer", dtype="int64", device=found.device)
     items = (values, *(more for each in extra if each is True))
     return AbstractValue("tuple", items=items) if ... not in extra else UNKNOWN
@@ -275,7 +284,7 @@ def attention(arguments: TorchArguments) -> AbstractValue:
     return AbstractValue("tuple", items=(arguments.tensor._replace(sizes=None), tensor()))
 
 
-FUNCTIONS = {each.__name__: each for each in (
-    where, to, to_type, type_as, requires_grad_, extremum, bincount, repeat_interleave, nonzero, unique, meshgrid,
+FUNCTIONS: dict[str, Callable[..., AbstractValue]] = {each.__name__: each for each in (
+    where, to, to_type, type_as, requires_grad_, extremum, median, bincount, repeat_interleave, nonzero, unique, meshgrid,
     tensor_of_data, as_tensor_of_data, from_array, parameter, loaded, device, size, array, number, listed, recurrent, attention,
 )}  # fmt: skip

@@ -65,7 +65,8 @@ def _in_place(receiver: AbstractValue, row: TensorOperation, after: AbstractValu
     if not after.is_tensor:
         return receiver._replace(kind="tensor")
     found = with_shape_of(after, receiver) if row.shape == "broadcast" else after
-    return found._replace(dtype=receiver.dtype, family=receiver.family, device=receiver.device)
+    least = max(found.min_ndim, after.min_ndim)
+    return found._replace(min_ndim=least, dtype=receiver.dtype, family=receiver.family, device=receiver.device)
 
 
 def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
@@ -170,7 +171,7 @@ def _applied(row: TensorOperation, arguments: TorchArguments) -> AbstractValue:
 def _value(row: TensorOperation, arguments: TorchArguments) -> AbstractValue:
     arguments = arguments._replace(operands=_operands(row, arguments))
     if row.function:
-        return FUNCTIONS[row.function](arguments)
+        return FUNCTIONS[row.function](arguments, **row.parameters)
     if row.result in _CONSTANTS:
         return _CONSTANTS[row.result]
     if row.result == "rank":
@@ -228,7 +229,9 @@ _BY_FAMILY = {
     "sum": {"integer": _INT64, "bool": _INT64},
     "not_bool": {"bool": _INT64},
     "real": {"complex": _FLOATING},
-    "loss": {"": _FLOATING},
+    "weights": {"": _FLOATING},
+    "loss": {"": _FLOATING, "complex": _FLOATING},
+    "contraction": {"integer": ("", "integer"), "bool": ("", "")},
     "default": dict.fromkeys(("", "bool", "integer", "floating", "complex"), _FLOATING),
 }
 
@@ -237,11 +240,13 @@ def _dtype(rule: str, what: AbstractValue, arguments: TorchArguments) -> tuple[s
     """The dtype and the family of a result, by a rule of the table."""
     known = (what.dtype, what.family)
     match rule:
-        case "promoted" | "promoted_loss":
+        case "promoted" | "promoted_loss" | "promoted_contraction":
             known = promoted_dtype(arguments.operands)
         case "quotient":
             known = promoted_dtype(arguments.operands)
             rule = "floating" if arguments.constant(-1, "rounding_mode") is None else rule
+        case "bounded":  # no complex numbers
+            return promoted_dtype(arguments.operands) if what.family != "floating" else _bounded(arguments.operands)
         case "truth":
             return known if what.dtype == "uint8" else ("bool", "bool")
         case "index":
@@ -249,10 +254,17 @@ def _dtype(rule: str, what: AbstractValue, arguments: TorchArguments) -> tuple[s
         case "filled":
             return _of_numbers([arguments.value_of(1, "fill_value") or UNKNOWN])
         case "bounds":
-            return _of_numbers([each for at in range(3) if (each := arguments.value_of(at)) is not None])
+            given = [arguments.value_of(*each) for each in ((0, "start"), (1, "end"), (2, "step"), (-1, "end"))]
+            return _of_numbers([each for each in given if each is not None])
         case "unknown":
             return "", ""
     return _BY_FAMILY.get(rule.removeprefix("promoted_"), {}).get(known[1], known)
+
+
+def _bounded(operands: Sequence[AbstractValue]) -> tuple[str, str]:
+    """The dtype of floating-point numbers that others bound."""
+    found = promoted_dtype(operands)
+    return found if found[1] else ("", "floating")
 
 
 def _of_numbers(numbers: Sequence[AbstractValue]) -> tuple[str, str]:
@@ -300,12 +312,11 @@ def _layout(rule: str, what: AbstractValue, arguments: TorchArguments) -> str:
             return "contiguous" if plain else ""
         case "copy":
             return "contiguous" if not what.layout or what.layout in _DENSE else ""
-        case "like":
-            plain = what.layout == "contiguous" and arguments.value_of(-1, "memory_format") is None
-            return "contiguous" if plain else ""
-        case "asked" | "contiguous":
-            asked = arguments.value_of(1 if rule == "asked" else -1, "memory_format")
-            return "contiguous" if asked is None else ""
+        case "like" | "contiguous":
+            asked = any(arg.keyword == "memory_format" for arg in arguments.call.args)
+            return "contiguous" if not asked and (rule == "contiguous" or what.layout == "contiguous") else ""
+        case "asked":
+            return "contiguous" if arguments.value_of(1, "memory_format") is None else ""
     return "" if rule == "new" else rule
 
 
