@@ -36,7 +36,9 @@ class TensorOperation(NamedTuple):
 
 
 class TensorOperations(NamedTuple):
-    """The rows by the names of operations, for each way to name them."""
+    """The rows by the names of operations, for each way to name them. ``tensor_only`` are methods that no array, data frame,
+    container or module has.
+    """
 
     names: dict[str, TensorOperation]
     methods: dict[str, TensorOperation]
@@ -44,6 +46,7 @@ class TensorOperations(NamedTuple):
     functions: dict[str, TensorOperation]
     layers: dict[str, TensorOperation]
     learned: dict[str, TensorOperation]
+    tensor_only: frozenset[str]
 
     def method(self, word: str) -> TensorOperation | None:
         """The row of a method of tensors."""
@@ -67,8 +70,9 @@ _MODULES = frozenset({"torch", "torch.special", "torch._C._VariableFunctions"})
 @lru_cache(maxsize=1)
 def tensor_operations() -> TensorOperations:
     """The rows of the table."""
-    found = TensorOperations({}, {}, {}, {}, {}, {})
-    for table in read_table("tensor_operations.toml")["operation"]:
+    tables = read_table("tensor_operations.toml")
+    found = TensorOperations({}, {}, {}, {}, {}, {}, frozenset(tables["tensor_only"]))
+    for table in tables["operation"]:
         named = {column: table.pop(column, ()) for column in _COLUMNS}
         row = _row(table)
         for column, names in named.items():

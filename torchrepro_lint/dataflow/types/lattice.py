@@ -88,6 +88,7 @@ UNKNOWN = AbstractValue()
 BOTTOM = AbstractValue("nothing")
 NONE = AbstractValue("none")
 LOADED = AbstractValue("loaded", grad=False)
+TEXT = AbstractValue("str", contents=AbstractValue("str"))
 
 
 def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
@@ -270,27 +271,3 @@ def device_type(what: AbstractValue) -> str:
     if what.kind == "int":
         return "cuda"
     return what.value.partition(":")[0] if isinstance(what.value, str) else ""
-
-
-# Methods that cast their receiver, and the attribute of torch that names the dtype.
-CASTS = {"long": "long", "int": "int", "short": "short", "char": "int8", "byte": "uint8", "bool": "bool"}
-FACTORIES = frozenset(
-    {
-        "randn",
-        "rand",
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "tensor",
-        "arange",
-        "linspace",
-        "eye",
-        "stack",
-        "randint",
-        "randperm",
-        "from_numpy",
-    }
-)
-
-FLOATS = frozenset({"float", "float16", "float32", "float64", "half", "double", "bfloat16", "cfloat", "complex64"})

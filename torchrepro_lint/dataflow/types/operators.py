@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.bindings import assume
-from torchrepro_lint.dataflow.types.lattice import NUMBERS, UNKNOWN, AbstractValue, join_all, not_none
+from torchrepro_lint.dataflow.types.lattice import NUMBERS, TEXT, UNKNOWN, AbstractValue, join_all, not_none
 from torchrepro_lint.dataflow.types.tensor_functions import matmul, pointwise
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import operands_of
@@ -37,7 +37,7 @@ def operation_value(inference: TypeInference, operation: Operation, point: Progr
         case "not", _:
             return AbstractValue("bool")
         case "f", _:
-            return AbstractValue("str", contents=AbstractValue("str"))
+            return TEXT
         case ":=", (_, value):
             return inference.infer(value, point)
         case "*", (value,):
@@ -106,7 +106,7 @@ def binary_value(op: str, left: AbstractValue, right: AbstractValue) -> Abstract
         return _repeated(left, right)
     if op == "|" and {left.kind, right.kind} <= {"dict", "loaded"}:
         return containers.mapping((left, right))
-    return AbstractValue("str", contents=AbstractValue("str")) if op == "%" and left.kind == "str" else UNKNOWN
+    return TEXT if op == "%" and left.kind == "str" else UNKNOWN
 
 
 def _of_tensors(op: str, left: AbstractValue, right: AbstractValue) -> AbstractValue:

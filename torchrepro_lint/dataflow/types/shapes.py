@@ -23,9 +23,9 @@ def same_rank(what: AbstractValue, _: TorchArguments) -> AbstractValue:
     return what._replace(sizes=None)
 
 
-def unknown(what: AbstractValue, _: TorchArguments) -> AbstractValue:
+def open_shape(what: AbstractValue, _: TorchArguments | None = None) -> AbstractValue:
     """Any shape."""
-    return open_shape(what)
+    return what._replace(min_ndim=0, max_ndim=None, sizes=None, scalar=False)
 
 
 def rank(what: AbstractValue, _: TorchArguments, ndim: int = 0, low: int = 0, high: int = 0) -> AbstractValue:
@@ -285,11 +285,6 @@ def square(what: AbstractValue, arguments: TorchArguments) -> AbstractValue:
     return with_sizes(what, (rows, rows if arguments.value_of(1, "m") is None else arguments.integer(1, "m")))
 
 
-def pairs(what: AbstractValue, _: TorchArguments) -> AbstractValue:
-    """``torch.tril_indices``: rows and columns."""
-    return with_sizes(what, (2, None))
-
-
 def data(what: AbstractValue, arguments: TorchArguments, at: int) -> AbstractValue:
     """The shape of nested lists, or of a tensor."""
     given = arguments.value_of(at, "data") or UNKNOWN
@@ -300,18 +295,13 @@ def data(what: AbstractValue, arguments: TorchArguments, at: int) -> AbstractVal
 
 
 SHAPES: dict[str, Callable[..., AbstractValue]] = {each.__name__: each for each in (
-    same, same_rank, rank, shift, unknown, reduce, broadcast, matmul, like, view, expand, repeat, flatten, unflatten, squeeze,
+    same, same_rank, open_shape, rank, shift, reduce, broadcast, matmul, like, view, expand, repeat, flatten, unflatten, squeeze,
     unsqueeze, one_hot, permute, swap, matrix_transpose, diagonal, concatenate, product_rows, einsum, loss, spatial, resize,
-    embedding, linear, sizes, random_sizes, length, counted, square, pairs, data,
+    embedding, linear, sizes, random_sizes, length, counted, square, data,
 )}  # fmt: skip
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------------
-
-
-def open_shape(what: AbstractValue) -> AbstractValue:
-    """The tensor with unknown shape."""
-    return what._replace(min_ndim=0, max_ndim=None, sizes=None, scalar=False)
 
 
 def with_shape_of(what: AbstractValue, other: AbstractValue) -> AbstractValue:

@@ -73,8 +73,7 @@ class TorchArguments(NamedTuple):
             return None if first.items is None else tuple(map(_number, first.items))
         if self.has_stars:
             return None
-        rest = [self.value_of(at) for at in range(position, position + len(self.call.args))]
-        found = [each for each in rest if each is not None]
+        found = self._positional(position)
         return tuple(map(_number, found)) if all(each.kind == "int" for each in found) else None
 
     @property
@@ -94,8 +93,11 @@ class TorchArguments(NamedTuple):
             return first.items or (first.element,)
         if self.has_stars or not first.kind:
             return (UNKNOWN,)
-        rest = (self.value_of(at) for at in range(position, position + len(self.call.args)))
-        return tuple(each for each in rest if each is not None)
+        return self._positional(position)
+
+    def _positional(self, position: int) -> tuple[AbstractValue, ...]:
+        found = (self.value_of(at) for at in range(position, position + len(self.call.args)))
+        return tuple(each for each in found if each is not None)
 
     def _expression(self, position: int, keyword: str) -> Expression | object | None:
         at, behind = position - (self.receiver is not None), False

@@ -17,6 +17,7 @@ from torchrepro_lint.dataflow.types.context import device_at, gradients_off
 from torchrepro_lint.dataflow.types.lattice import (
     BOTTOM,
     NUMBERS,
+    TEXT,
     UNKNOWN,
     AbstractValue,
     common_device,
@@ -33,17 +34,6 @@ from torchrepro_lint.syntax.nodes import Arg, Call, Ref
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-
-
-# Methods that no array, data frame, container or module has.
-TENSOR_ONLY_METHODS = frozenset(
-    {"addmm", "baddbmm", "bmm", "chunk", "clamp_", "clamp_min", "contiguous", "detach", "detach_", "erf"}
-    | {"expand_as", "index_add", "index_add_", "index_copy", "index_copy_", "index_select", "log_softmax"}
-    | {"logsumexp", "masked_fill", "masked_fill_", "masked_scatter", "masked_select", "narrow", "new_empty"}
-    | {"new_full", "new_ones", "new_tensor", "new_zeros", "permute", "rsqrt", "scatter_", "scatter_add"}
-    | {"scatter_add_", "scatter_reduce", "sigmoid", "softmax", "type_as", "unbind", "unfold", "unsqueeze"}
-    | {"unsqueeze_", "view_as"}
-)
 
 
 def method_value(
@@ -93,7 +83,7 @@ def method_of_loaded(
 ) -> AbstractValue:
     """The result of a method of loaded data: of a dictionary, or of a tensor in it."""
     if word in ("items", "values"):
-        pair = AbstractValue("tuple", items=(AbstractValue("str", contents=AbstractValue("str")), receiver))
+        pair = AbstractValue("tuple", items=(TEXT, receiver))
         return AbstractValue("iterator", contents=pair if word == "items" else receiver)
     if word in _OF_DICT:
         return receiver
@@ -107,9 +97,9 @@ def method_of_unknown(
     if tensor_operations().method(word) is None:
         return UNKNOWN
     found = method_value(inference, receiver._replace(kind="tensor"), word, call, point)
-    if word in TENSOR_ONLY_METHODS or not found.is_tensor:
-        return found if word in TENSOR_ONLY_METHODS or found.kind == "nothing" else UNKNOWN
-    return found._replace(kind="")
+    if word in tensor_operations().tensor_only or found.kind == "nothing":
+        return found
+    return found._replace(kind="") if found.is_tensor else UNKNOWN
 
 
 # --- layers ----------------------------------------------------------------------------------------------------------
@@ -146,7 +136,7 @@ def _of_layer(
         return UNKNOWN
     there = inference.program_point(path, call.start) if layer.constructor_call else point
     found = _value(row, TorchArguments(inference, call, there, value))
-    return _under_gradient_mode(inference, _of_parameters(found, value, learned=learned is not None), point)
+    return under_gradient_mode(inference, _of_parameters(found, value, learned=learned is not None), point)
 
 
 def _of_parameters(what: AbstractValue, value: AbstractValue, *, learned: bool) -> AbstractValue:
@@ -165,7 +155,7 @@ def _of_parameters(what: AbstractValue, value: AbstractValue, *, learned: bool) 
 def _applied(row: TensorOperation, arguments: TorchArguments) -> AbstractValue:
     """The result of an operation, under the gradient mode in force."""
     found = _value(row, arguments)
-    return found if row.grad == "asked" else _under_gradient_mode(arguments.inference, found, arguments.point)
+    return found if row.grad == "asked" else under_gradient_mode(arguments.inference, found, arguments.point)
 
 
 def _value(row: TensorOperation, arguments: TorchArguments) -> AbstractValue:
@@ -320,15 +310,10 @@ def _layout(rule: str, what: AbstractValue, arguments: TorchArguments) -> str:
     return "" if rule == "new" else rule
 
 
-def operator_value(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
-    """The result of an operator, under the gradient mode in force."""
-    return _under_gradient_mode(inference, what, point)
-
-
-def _under_gradient_mode(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
+def under_gradient_mode(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
     """The value, without gradient if it is computed under ``no_grad``."""
     if what.is_tensor and what.kind != "parameter" and what.grad is None and gradients_off(inference, point):
         return what._replace(grad=False)
     if what.kind == "tuple" and what.items and gradients_off(inference, point):
-        return what._replace(items=tuple(_under_gradient_mode(inference, each, point) for each in what.items))
+        return what._replace(items=tuple(under_gradient_mode(inference, each, point) for each in what.items))
     return what

@@ -37,13 +37,7 @@ if TYPE_CHECKING:
 
 # Operations whose findings depend on rank or gradient; files without them are skipped.
 _RANK_DEPENDENT = (
-    "CrossEntropyLoss",
-    "NLLLoss",
-    "NLLLoss2d",
-    "cross_entropy",
-    "nll_loss",
-    "nll_loss2d",
-    "index_select",
+    *("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss", "nll_loss2d", "index_select"),
 )
 # Names of losses that are passed as arguments.
 _LOSS = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
