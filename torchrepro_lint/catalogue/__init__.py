@@ -8,6 +8,7 @@
 - ``argument_reader``, ``literal_value`` of ``conditions``: the argument binding of a call; the constant that an expression is
 - ``evaluate``, ``applicable_rows``, ``refuted``, ``Truth`` of ``conditions``: whether conditions and rows hold for a call
 - ``module_wrapper``, ``is_fluent`` of ``module_wrappers``: the calls that return a module they were given
+- ``tensor_operations``, ``TensorOperation`` of ``tensor_operations``: what torch's operations return, by their names
 - ``described_packages`` of ``catalogue``: the packages that tables know
 - ``loader_kinds``, ``loader_names``, ``dataset_model``, ``transform_models`` of ``loaders``: models of data loading
 - ``parse_errors``, ``explain``, ``Explanation`` of ``errors``: torch's determinism errors in a text, and what they mean

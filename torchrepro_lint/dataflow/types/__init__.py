@@ -2,7 +2,8 @@
 
 - `type_inference` of `inference`: the inference of a project; `of(path, expression)` is an `AbstractValue`
 - `AbstractValue`, `UNKNOWN`, `join`, `meet` of `lattice`: the lattice
-- `TensorFacts` of `tensors`: what is known of a tensor, as yes-or-no questions
-- `sparse_variables`, `sparse_carriers`, `makes_sparse`, `Variable` of `tensors`: the variables that may be sparse
+- `SHAPES` of `shapes`, `FUNCTIONS` of `tensor_functions`: the rules that the table of tensor operations names
+- `TensorFacts` of `tensor_facts`: what is known of a tensor, as yes-or-no questions
+- `sparse_variables`, `sparse_carriers`, `makes_sparse`, `Variable` of `tensor_facts`: the variables that may be sparse
 - `instance_of`, `annotated` of `annotations`: the types of instances and annotations
 """

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue, join_all, tensor
+from torchrepro_lint.dataflow.types.lattice import NONE, TEXT, UNKNOWN, AbstractValue, join_all, tensor
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -59,7 +59,7 @@ DTYPES = {
 
 _CLASSES: dict[str, AbstractValue] = {
     **{f"builtins.{word}": AbstractValue(word) for word in ("set", "frozenset", "list", "tuple", "dict", "int", "float", "bool", "bytes")},
-    "builtins.str": AbstractValue("str", contents=AbstractValue("str")),
+    "builtins.str": TEXT,
     "builtins.range": AbstractValue("iterator", contents=AbstractValue("int")),
     **{f"typing.{word}": AbstractValue("set") for word in ("Set", "MutableSet", "AbstractSet")},
     **{f"collections.abc.{word}": AbstractValue("set") for word in ("Set", "MutableSet")},
@@ -96,14 +96,19 @@ _CLASSES: dict[str, AbstractValue] = {
 _DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.")
 # Modules whose classes are abstract: many types fit them.
 _ABSTRACT = (
-    "typing",
-    "typing_extensions",
-    "collections.abc",
-    "numbers",
-    "os",
-    "numpy.typing",
-    "abc",
-    "torch.jit.annotations",
+    *(
+        "typing",
+        "typing_extensions",
+        "collections.abc",
+        "numbers",
+        "os",
+        "numpy.typing",
+        "abc",
+        "torch.jit.annotations",
+    ),
+)
+_CONSTANTS = frozenset(
+    f"{module}.{word}" for module in ("math", "numpy", "torch") for word in ("pi", "e", "inf", "nan")
 )
 
 
@@ -134,17 +139,7 @@ def library_value(name: str) -> AbstractValue:
     if name in ("builtins.int", "builtins.float", "builtins.bool"):
         exact, family = {"int": ("int64", "integer"), "float": ("", "floating"), "bool": ("bool", "bool")}[word]
         return AbstractValue("class", name=name, dtype=exact, family=family)
-    if name in (
-        "math.pi",
-        "math.e",
-        "math.inf",
-        "math.nan",
-        "numpy.pi",
-        "numpy.e",
-        "numpy.inf",
-        "numpy.nan",
-        "torch.pi",
-    ):
+    if name in _CONSTANTS:
         return AbstractValue("float")
     if not module or (word.isupper() and not module.startswith("torch")):
         return UNKNOWN  # a module, or a constant: ``logging.INFO``
@@ -195,20 +190,22 @@ def _roots(facts: SyntaxTree, word: str) -> tuple[str, ...]:
 
 
 # Kinds that a class inherits from a library base.
-_INHERITED_KINDS = (
-    "tensor",
-    "parameter",
-    "module",
-    "dataset",
-    "loader",
-    "path",
-    "dict",
-    "list",
-    "set",
-    "tuple",
-    "str",
-    "int",
-    "float",
+_INHERITED_KINDS = frozenset(
+    {
+        "tensor",
+        "parameter",
+        "module",
+        "dataset",
+        "loader",
+        "path",
+        "dict",
+        "list",
+        "set",
+        "tuple",
+        "str",
+        "int",
+        "float",
+    }
 )
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.bindings import literal_value
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all, meet, or_none
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, UNKNOWN, AbstractValue, join_all, meet, or_none
+from torchrepro_lint.dataflow.types.shapes import with_shape_of
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
@@ -48,9 +49,8 @@ def of_tensor(what: AbstractValue, word: str) -> AbstractValue:
         return what._replace(kind="tensor", grad=False)
     if word in ("T", "mT", "H", "mH"):
         sizes = what.sizes[::-1] if what.sizes is not None and len(what.sizes) == 2 else None
-        return what._replace(
-            kind="tensor", sizes=sizes, layout="strided" if what.layout == "contiguous" else what.layout
-        )
+        layout = "strided" if what.layout == "contiguous" else what.layout
+        return what._replace(kind="tensor", sizes=sizes, layout=layout)
     if word == "shape":
         return shape(what)
     if word in ("ndim", "itemsize", "nbytes"):
@@ -58,26 +58,19 @@ def of_tensor(what: AbstractValue, word: str) -> AbstractValue:
     if word == "grad":
         return what._replace(kind="tensor", grad=False, layout="")
     if word in ("real", "imag"):
-        return AbstractValue(
-            "tensor",
-            family="floating",
-            device=what.device,
-            min_ndim=what.min_ndim,
-            max_ndim=what.max_ndim,
-            sizes=what.sizes,
-        )
-    return _TENSOR.get(word, UNKNOWN)
+        return with_shape_of(AbstractValue("tensor", family="floating", device=what.device), what)
+    if word == "dtype":
+        return AbstractValue("dtype", dtype=what.dtype, family=what.family)
+    if word == "device":
+        return AbstractValue("device", device=what.device)
+    return AbstractValue("bool") if word in _FLAGS else UNKNOWN
 
 
 def shape(what: AbstractValue) -> AbstractValue:
     """The shape of a tensor, as a tuple of integers."""
-    if what.sizes is not None:
-        return AbstractValue(
-            "tuple", contents=AbstractValue("int"), items=tuple(AbstractValue("int", value=each) for each in what.sizes)
-        )
-    return AbstractValue(
-        "tuple", contents=AbstractValue("int"), items=None if what.ndim is None else (AbstractValue("int"),) * what.ndim
-    )
+    sizes = (None,) * what.ndim if what.sizes is None and what.ndim is not None else what.sizes
+    items = None if sizes is None else tuple(AbstractValue("int", value=each) for each in sizes)
+    return AbstractValue("tuple", contents=AbstractValue("int"), items=items)
 
 
 def of_array(what: AbstractValue, word: str) -> AbstractValue:
@@ -98,19 +91,12 @@ def of_dataframe(what: AbstractValue, word: str) -> AbstractValue:
     return _PANDAS.get(word, column)
 
 
-_TENSOR = {
-    "dtype": AbstractValue("dtype"),
-    "device": AbstractValue("device"),
-    **dict.fromkeys(
-        ("requires_grad", "is_cuda", "is_leaf", "is_sparse", "is_quantized", "is_nested"), AbstractValue("bool")
-    ),
-}
-_TEXT = AbstractValue("str", contents=AbstractValue("str"))
+_FLAGS = frozenset({"requires_grad", "is_cuda", "is_leaf", "is_sparse", "is_quantized", "is_nested"})
 PATH = {
     "parent": AbstractValue("path"),
-    **dict.fromkeys(("name", "stem", "suffix", "anchor", "root", "drive"), _TEXT),
-    "parts": AbstractValue("tuple", contents=_TEXT),
-    "suffixes": AbstractValue("list", contents=_TEXT),
+    **dict.fromkeys(("name", "stem", "suffix", "anchor", "root", "drive"), TEXT),
+    "parts": AbstractValue("tuple", contents=TEXT),
+    "suffixes": AbstractValue("list", contents=TEXT),
     "parents": AbstractValue("tuple", contents=AbstractValue("path")),
 }
 _PANDAS = {
@@ -203,7 +189,7 @@ def attribute_value(inference: TypeInference, what: AbstractValue, word: str, po
         case "":
             return of_unknown(what, word)
         case "instance" | "class" if word in ("value", "name") and what.value is not None:
-            return literal_value(what.value) if word == "value" else AbstractValue("str", contents=AbstractValue("str"))
+            return literal_value(what.value) if word == "value" else TEXT
         case "ndarray":
             return of_array(what, word)
         case "path":

@@ -181,6 +181,9 @@ def _has_no_gradient(what: AbstractValue) -> bool:
 
 
 _CONTAINERS = ("set", "frozenset", "list", "tuple", "dict", "str", "path")
+_OF_LIBRARIES = frozenset(
+    {"ndarray", "series", "dataframe", "dtype", "device", "iterator", "int", "float", "bool", "bytes"}
+)
 
 
 def call_value(inference: TypeInference, call: Call, point: ProgramPoint) -> AbstractValue:
@@ -233,18 +236,7 @@ def _of_method(
         return containers.method_value(
             receiver, word, [inference.infer(arg.value, point) for arg in call.args if not arg.star]
         )
-    if receiver.kind in (
-        "ndarray",
-        "series",
-        "dataframe",
-        "dtype",
-        "device",
-        "iterator",
-        "int",
-        "float",
-        "bool",
-        "bytes",
-    ):
+    if receiver.kind in _OF_LIBRARIES:
         return library_functions.method_value(receiver, word)
     if receiver.kind == "module" and word in library_functions.FLUENT:
         return receiver

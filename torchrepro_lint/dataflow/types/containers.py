@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.bindings import literal_value
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, UNKNOWN, AbstractValue, join_all, or_none
-from torchrepro_lint.dataflow.types.reshaping import open_shape, shifted
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, TEXT, UNKNOWN, AbstractValue, join_all, or_none
+from torchrepro_lint.dataflow.types.shapes import open_shape, shifted
 from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 _SETS = ("set", "frozenset")
-_TEXT = AbstractValue("str", contents=AbstractValue("str"))
 _INT = AbstractValue("int")
 # Longer displays are tables of data; their first items are representative.
 _MOST_ITEMS = 32
@@ -152,13 +151,11 @@ def _of_list(what: AbstractValue, word: str) -> AbstractValue:
 
 
 _OF_TEXT = {
-    **dict.fromkeys(
-        ("lower", "upper", "strip", "lstrip", "rstrip", "replace", "format", "join", "title", "capitalize", "zfill"),
-        _TEXT,
-    ),
-    **dict.fromkeys(("removeprefix", "removesuffix", "ljust", "rjust", "center", "translate", "casefold"), _TEXT),
-    **dict.fromkeys(("split", "rsplit", "splitlines"), AbstractValue("list", contents=_TEXT)),
-    **dict.fromkeys(("partition", "rpartition"), AbstractValue("tuple", contents=_TEXT, items=(_TEXT, _TEXT, _TEXT))),
+    **dict.fromkeys(("lower", "upper", "strip", "lstrip", "rstrip", "replace", "format", "join", "title"), TEXT),
+    **dict.fromkeys(("capitalize", "zfill", "removeprefix", "removesuffix", "ljust", "rjust", "center"), TEXT),
+    **dict.fromkeys(("translate", "casefold"), TEXT),
+    **dict.fromkeys(("split", "rsplit", "splitlines"), AbstractValue("list", contents=TEXT)),
+    **dict.fromkeys(("partition", "rpartition"), AbstractValue("tuple", contents=TEXT, items=(TEXT, TEXT, TEXT))),
     **dict.fromkeys(("find", "rfind", "index", "rindex", "count"), _INT),
     **dict.fromkeys(
         ("startswith", "endswith", "isdigit", "isalpha", "isnumeric", "islower", "isupper"), AbstractValue("bool")
@@ -167,23 +164,12 @@ _OF_TEXT = {
 }
 _PATHS = AbstractValue("iterator", contents=AbstractValue("path"))
 _OF_PATH = {
-    **dict.fromkeys(
-        (
-            "joinpath",
-            "resolve",
-            "absolute",
-            "expanduser",
-            "with_suffix",
-            "with_name",
-            "with_stem",
-            "relative_to",
-            "readlink",
-            "rename",
-            "replace",
-        ),
-        AbstractValue("path"),
-    ),
-    **dict.fromkeys(("as_posix", "as_uri", "read_text", "__str__"), _TEXT),
+    **{word: AbstractValue("path") for word in ("joinpath", "resolve", "absolute", "expanduser", "with_suffix")},
+    **{
+        word: AbstractValue("path")
+        for word in ("with_name", "with_stem", "relative_to", "readlink", "rename", "replace")
+    },
+    **dict.fromkeys(("as_posix", "as_uri", "read_text", "__str__"), TEXT),
     **dict.fromkeys(("iterdir", "glob", "rglob"), _PATHS),
     **dict.fromkeys(("exists", "is_file", "is_dir", "is_symlink", "is_absolute", "match"), AbstractValue("bool")),
     "read_bytes": AbstractValue("bytes"),
@@ -213,7 +199,7 @@ def subscript_value(
         return item(what, place) if isinstance(place, int) else what.element
     if what.kind == "dict":
         return what.element
-    return AbstractValue("str", contents=AbstractValue("str")) if what.kind == "str" else UNKNOWN
+    return TEXT if what.kind == "str" else UNKNOWN
 
 
 def item(what: AbstractValue, place: int) -> AbstractValue:

@@ -6,10 +6,11 @@ recursion as a fixpoint.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types import attributes, calls, containers, elementwise, transfer_functions, variables
+from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment, is_given, literal_value
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
@@ -128,30 +129,29 @@ class TypeInferenceEngine:
 
     def tensors_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses imply a tensor."""
-        flow = self.flows(point.path).flow_of(point.env)
-        if flow is None:
-            return frozenset()
-        if flow not in self._tensors_by_use:
-            self._tensors_by_use[flow] = tensors_by_use(self, point.path, flow)
-        return self._tensors_by_use[flow]
+        return self._by_use(self._tensors_by_use, point, lambda flow: tensors_by_use(self, point.path, flow))
 
     def sparse_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses imply a sparse tensor."""
-        flow = self.flows(point.path).flow_of(point.env)
-        if flow is None:
-            return frozenset()
-        if flow not in self._sparse_by_use:
-            self._sparse_by_use[flow] = sparse_by_use(flow)
-        return self._sparse_by_use[flow]
+        return self._by_use(self._sparse_by_use, point, sparse_by_use)
 
     def indices_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function that torch takes as indices."""
+        return self._by_use(self._indices_by_use, point, indices_by_use)
+
+    def _by_use(
+        self,
+        known: dict[BodyFlow, frozenset[Binding]],
+        point: ProgramPoint,
+        found: Callable[[BodyFlow], frozenset[Binding]],
+    ) -> frozenset[Binding]:
+        """What the uses in the function around a point imply."""
         flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
-        if flow not in self._indices_by_use:
-            self._indices_by_use[flow] = indices_by_use(flow)
-        return self._indices_by_use[flow]
+        if flow not in known:
+            known[flow] = found(flow)
+        return known[flow]
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         """What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call)."""
@@ -198,9 +198,8 @@ class TypeInferenceEngine:
             case Collection():
                 return containers.display_value(self, expression, point)
             case Operation():
-                return transfer_functions.operator_value(
-                    self, elementwise.operation_value(self, expression, point), point
-                )
+                found = operators.operation_value(self, expression, point)
+                return transfer_functions.under_gradient_mode(self, found, point)
             case Comprehension(kind=kind, elements=elements):
                 inside = point._replace(env=self.flows(point.path).inside(expression, point.env))
                 found = self.infer(elements[-1], inside)

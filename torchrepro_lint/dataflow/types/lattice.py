@@ -6,6 +6,7 @@ operands have in common (promotion of dtypes, the device, the gradient), and tor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.syntax.nodes import Call
@@ -87,6 +88,7 @@ UNKNOWN = AbstractValue()
 BOTTOM = AbstractValue("nothing")
 NONE = AbstractValue("none")
 LOADED = AbstractValue("loaded", grad=False)
+TEXT = AbstractValue("str", contents=AbstractValue("str"))
 
 
 def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
@@ -220,15 +222,16 @@ def tensor(
 
 
 _PROMOTION = ("bool", "integer", "floating", "complex")
-_OF_NUMBERS = {"bool": "bool", "int": "integer", "float": "floating"}
+# The dtype families of Python's numbers.
+NUMBERS = {"bool": "bool", "int": "integer", "float": "floating"}
 
 
 def dtype_family(what: AbstractValue) -> str:
     """The dtype family of a tensor, an array or a number; empty if unknown."""
-    return _OF_NUMBERS.get(what.kind, what.family)
+    return NUMBERS.get(what.kind, what.family)
 
 
-def promoted_dtype(operands: list[AbstractValue]) -> tuple[str, str]:
+def promoted_dtype(operands: Sequence[AbstractValue]) -> tuple[str, str]:
     """Type promotion: the dtype and family of a result; empty if unknown."""
     families = [dtype_family(each) for each in operands]
     if "" in families or not families:
@@ -241,7 +244,7 @@ def promoted_dtype(operands: list[AbstractValue]) -> tuple[str, str]:
     return (exact.pop() if alone else "", highest)
 
 
-def common_device(operands: list[AbstractValue]) -> str:
+def common_device(operands: Sequence[AbstractValue]) -> str:
     """The device of a result; a zero-dimensional CPU tensor combines with any device."""
     tensors = [each for each in operands if each.is_tensor or each.kind == ""]
     known = {each.device for each in tensors}
@@ -255,10 +258,10 @@ def common_device(operands: list[AbstractValue]) -> str:
     return ""
 
 
-def common_gradient(operands: list[AbstractValue]) -> bool | None:
+def common_gradient(operands: Sequence[AbstractValue]) -> bool | None:
     """False if no operand can need a gradient."""
-    needing = [each for each in operands if each.kind not in _OF_NUMBERS and each.kind not in ("none", "str")]
-    return False if all(each.grad is False for each in needing) else None
+    needing = [each for each in operands if each.kind not in NUMBERS and each.kind not in ("none", "str")]
+    return False if all(each.grad is False or each.integral for each in needing) else None
 
 
 def device_type(what: AbstractValue) -> str:
@@ -268,27 +271,3 @@ def device_type(what: AbstractValue) -> str:
     if what.kind == "int":
         return "cuda"
     return what.value.partition(":")[0] if isinstance(what.value, str) else ""
-
-
-# Methods that cast their receiver, and the attribute of torch that names the dtype.
-CASTS = {"long": "long", "int": "int", "short": "short", "char": "int8", "byte": "uint8", "bool": "bool"}
-FACTORIES = frozenset(
-    {
-        "randn",
-        "rand",
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "tensor",
-        "arange",
-        "linspace",
-        "eye",
-        "stack",
-        "randint",
-        "randperm",
-        "from_numpy",
-    }
-)
-
-FLOATS = frozenset({"float", "float16", "float32", "float64", "half", "double", "bfloat16", "cfloat", "complex64"})

@@ -8,7 +8,7 @@ from torchrepro_lint.catalogue.module_wrappers import module_wrapper, wrapped_mo
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import instance_of
 from torchrepro_lint.dataflow.types.context import device_at
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join_all
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, UNKNOWN, AbstractValue, join_all
 from torchrepro_lint.syntax.nodes import Call, Constant
 from torchrepro_lint.syntax.qualified_names import last_word, split_last
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
 
 
-_TEXT = AbstractValue("str", contents=AbstractValue("str"))
 _INT, _FLOAT, _BOOL = AbstractValue("int"), AbstractValue("float"), AbstractValue("bool")
-_TEXTS = AbstractValue("list", contents=_TEXT)
+_TEXTS = AbstractValue("list", contents=TEXT)
 
 
 def method_value(receiver: AbstractValue, word: str) -> AbstractValue:
@@ -34,36 +33,16 @@ def method_value(receiver: AbstractValue, word: str) -> AbstractValue:
                 return AbstractValue("ndarray")
             if word in ("tolist", "to_list"):
                 return AbstractValue("list")
-            return (
-                receiver
-                if word in ("copy", "dropna", "fillna", "reset_index", "astype", "sort_values", "head", "tail")
-                else UNKNOWN
-            )
+            return receiver if word in _FRAMES else UNKNOWN
         case "bytes":
-            return _TEXT if word in ("decode", "hex") else UNKNOWN
+            return TEXT if word in ("decode", "hex") else UNKNOWN
     return UNKNOWN
 
 
-def of_numpy(word: str) -> AbstractValue:
-    """The result of a numpy function."""
-    return AbstractValue("ndarray") if word in _ARRAY_FUNCTIONS else UNKNOWN
-
-
+_FRAMES = frozenset({"copy", "dropna", "fillna", "reset_index", "astype", "sort_values", "head", "tail"})
 _ARRAYS = frozenset(
-    {
-        "astype",
-        "copy",
-        "reshape",
-        "ravel",
-        "flatten",
-        "transpose",
-        "swapaxes",
-        "squeeze",
-        "repeat",
-        "clip",
-        "round",
-        "view",
-    }
+    {"astype", "copy", "reshape", "ravel", "flatten", "transpose", "swapaxes", "squeeze", "repeat", "clip"}
+    | {"round", "view"}
 )
 _ARRAY_FUNCTIONS = frozenset(
     {"array", "asarray", "ascontiguousarray", "zeros", "ones", "empty", "full", "arange", "linspace", "eye", "identity"}
@@ -83,33 +62,14 @@ _ARRAY_FUNCTIONS = frozenset(
     | {"column_stack", "argwhere", "bincount", "diff", "flip", "fliplr", "flipud", "roll", "rot90", "pad", "meshgrid_"}
 )
 RESULTS: dict[str, AbstractValue] = {
-    **dict.fromkeys(("os.listdir",), _TEXTS),
-    **dict.fromkeys(("glob.glob",), _TEXTS),
-    "glob.iglob": AbstractValue("iterator", contents=_TEXT),
-    **dict.fromkeys(
-        (
-            "os.path.join",
-            "os.path.basename",
-            "os.path.dirname",
-            "os.path.abspath",
-            "os.path.expanduser",
-            "os.getcwd",
-            "os.path.realpath",
-            "os.path.normpath",
-            "os.path.relpath",
-            "os.fspath",
-            "json.dumps",
-        ),
-        _TEXT,
-    ),
-    **dict.fromkeys(
-        ("os.path.splitext", "os.path.split"), AbstractValue("tuple", contents=_TEXT, items=(_TEXT, _TEXT))
-    ),
+    **dict.fromkeys(("os.listdir", "glob.glob"), _TEXTS),
+    "glob.iglob": AbstractValue("iterator", contents=TEXT),
+    **{f"os.path.{word}": TEXT for word in ("join", "basename", "dirname", "abspath", "expanduser", "realpath")},
+    **dict.fromkeys(("os.path.normpath", "os.path.relpath", "os.getcwd", "os.fspath", "json.dumps"), TEXT),
+    **dict.fromkeys(("os.path.splitext", "os.path.split"), AbstractValue("tuple", contents=TEXT, items=(TEXT, TEXT))),
     **dict.fromkeys(("os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.islink"), _BOOL),
-    "os.walk": AbstractValue("iterator", contents=AbstractValue("tuple", items=(_TEXT, _TEXTS, _TEXTS))),
-    "pathlib.Path.cwd": AbstractValue("path"),
-    "pathlib.Path.home": AbstractValue("path"),
-    **dict.fromkeys(("pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"), AbstractValue("path")),
+    "os.walk": AbstractValue("iterator", contents=AbstractValue("tuple", items=(TEXT, _TEXTS, _TEXTS))),
+    **{f"pathlib.{word}": AbstractValue("path") for word in ("Path", "PurePath", "PosixPath", "Path.cwd", "Path.home")},
     **dict.fromkeys(("time.time", "time.perf_counter", "time.monotonic", "random.random", "random.uniform"), _FLOAT),
     **dict.fromkeys(("random.randint", "random.randrange", "os.getpid", "os.cpu_count"), _INT),
     **dict.fromkeys(("os.path.getsize",), _INT),
@@ -133,11 +93,12 @@ FLUENT = frozenset(
         "apply",
     }
 )
+# Functions that return their argument, or a copy.
+_PASSING = frozenset(
+    {"copy.copy", "copy.deepcopy", *(f"tqdm.{word}" for word in ("tqdm", "auto.tqdm", "notebook.tqdm", "std.tqdm"))}
+)
 _COLLECTING = {
-    "set": "set",
-    "frozenset": "frozenset",
-    "list": "list",
-    "tuple": "tuple",
+    **{word: word for word in ("set", "frozenset", "list", "tuple")},
     "sorted": "list",
     "reversed": "iterator",
     "iter": "iterator",
@@ -147,7 +108,7 @@ _BUILTINS = {
     **dict.fromkeys(("isinstance", "callable", "hasattr", "any", "all", "issubclass", "bool"), _BOOL),
     **dict.fromkeys(("hash", "id", "ord", "int"), _INT),
     "float": _FLOAT,
-    **dict.fromkeys(("str", "repr", "chr", "input", "format", "ascii", "hex", "bin"), _TEXT),
+    **dict.fromkeys(("str", "repr", "chr", "input", "format", "ascii", "hex", "bin"), TEXT),
     **dict.fromkeys(("bytes", "bytearray"), AbstractValue("bytes")),
 }
 
@@ -163,17 +124,14 @@ def function_value(inference: TypeInference, name: str, call: Call, point: Progr
         return wrapped
     if module in ("builtins.set", "builtins.frozenset"):
         return _of_sets(inference, word, call, point, last_word(module))
-    if (
-        name in ("copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm")
-        and call.args
-    ):
+    if call.args and name in _PASSING:
         return inference.infer(call.args[0].value, point)
     if name == "numpy.random.default_rng":
         return _generator(name, call)
     if module == "math":
         return _INT if word in ("floor", "ceil", "gcd", "comb", "factorial", "isqrt", "trunc") else _FLOAT
     if module == "numpy":
-        return of_numpy(word)
+        return AbstractValue("ndarray") if word in _ARRAY_FUNCTIONS else UNKNOWN
     if module in ("numpy.linalg", "numpy.fft"):
         return UNKNOWN
     if module == "pandas":
@@ -269,13 +227,9 @@ def _computed(word: str, args: list[AbstractValue]) -> AbstractValue:
     if word == "abs":
         return first._replace(value=None) if first.kind in ("int", "float", "tensor", "ndarray") else UNKNOWN
     if word == "round":
-        return (
-            _INT
-            if len(args) == 1 and first.kind in ("int", "float")
-            else first._replace(value=None)
-            if first.kind == "float"
-            else UNKNOWN
-        )
+        if len(args) == 1 and first.kind in ("int", "float"):
+            return _INT
+        return _FLOAT if first.kind == "float" else UNKNOWN
     if word == "sum" and len(args) == 1 and first.element.kind in ("int", "float"):
         return AbstractValue(first.element.kind) if first.element.kind == "int" else UNKNOWN
     return UNKNOWN

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.nodes import Call, Expression
@@ -16,12 +15,15 @@ _BEHIND_STAR = object()
 
 
 class TorchArguments(NamedTuple):
-    """The arguments of a torch call; a method's ``receiver`` is the first argument."""
+    """The arguments of a torch call; a method's ``receiver`` is the first argument. ``operands`` are the values of those that
+    the result is computed from.
+    """
 
     inference: TypeInference
     call: Call
     point: ProgramPoint
     receiver: AbstractValue | None
+    operands: tuple[AbstractValue, ...] = ()
 
     @property
     def input(self) -> AbstractValue:
@@ -32,10 +34,7 @@ class TorchArguments(NamedTuple):
     @property
     def tensor(self) -> AbstractValue:
         """The first argument, taken to be a tensor."""
-        found = self.input
-        if found.kind == "loaded":
-            return AbstractValue("tensor", device=found.device, grad=False)
-        return found if found.is_tensor else AbstractValue("tensor") if found.kind else found._replace(kind="tensor")
+        return as_tensor(self.input)
 
     def value_of(self, position: int, keyword: str = "") -> AbstractValue | None:
         """The abstract value of an argument; None if it is left out, unknown if a star may pass it."""
@@ -74,8 +73,7 @@ class TorchArguments(NamedTuple):
             return None if first.items is None else tuple(map(_number, first.items))
         if self.has_stars:
             return None
-        rest = [self.value_of(at) for at in range(position, position + len(self.call.args))]
-        found = [each for each in rest if each is not None]
+        found = self._positional(position)
         return tuple(map(_number, found)) if all(each.kind == "int" for each in found) else None
 
     @property
@@ -88,33 +86,38 @@ class TorchArguments(NamedTuple):
         """Whether a star passes unknown arguments."""
         return any(arg.star for arg in self.call.args)
 
-    def operands(self) -> list[AbstractValue]:
-        """All positional arguments, the receiver first."""
-        plain = [self.inference.infer(arg.value, self.point) for arg in self.call.args if arg.keyword is None]
-        return plain if self.receiver is None else [self.receiver, *plain]
+    def rest(self, position: int) -> tuple[AbstractValue, ...]:
+        """The elements of a sequence, or all positional arguments from a position."""
+        first = self.value_of(position) or UNKNOWN
+        if first.kind in ("list", "tuple"):
+            return first.items or (first.element,)
+        if self.has_stars or not first.kind:
+            return (UNKNOWN,)
+        return self._positional(position)
+
+    def _positional(self, position: int) -> tuple[AbstractValue, ...]:
+        found = (self.value_of(at) for at in range(position, position + len(self.call.args)))
+        return tuple(each for each in found if each is not None)
 
     def _expression(self, position: int, keyword: str) -> Expression | object | None:
-        at = position - (self.receiver is not None)
+        at, behind = position - (self.receiver is not None), False
         for index, arg in enumerate(self.call.args):
             if arg.keyword is not None:
                 if arg.keyword == keyword or (keyword == "dim" and arg.keyword == "axis"):
                     return arg.value
             elif arg.star:
-                return (
-                    _BEHIND_STAR if arg.star == "*" and index <= at else _keyword_or(self.call, keyword, _BEHIND_STAR)
-                )
-            elif index == at:
+                behind = behind or arg.star == "**" or index <= at
+            elif index == at and not behind:
                 return arg.value
-        return None
-
-
-def _keyword_or(call: Call, keyword: str, otherwise: object) -> Expression | object:
-    return next((arg.value for arg in call.args if keyword and arg.keyword == keyword), otherwise)
+        return _BEHIND_STAR if behind else None
 
 
 def _number(what: AbstractValue) -> int | None:
     return what.value if isinstance(what.value, int) else None
 
 
-# A transfer function: the result of an operation from its arguments.
-TransferFunction: TypeAlias = Callable[[TorchArguments], AbstractValue]
+def as_tensor(what: AbstractValue) -> AbstractValue:
+    """A value, taken to be a tensor."""
+    if what.kind == "loaded":
+        return AbstractValue("tensor", device=what.device, grad=False)
+    return what if what.is_tensor else AbstractValue("tensor") if what.kind else what._replace(kind="tensor")

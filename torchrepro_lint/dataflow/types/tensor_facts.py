@@ -100,7 +100,7 @@ Variable: TypeAlias = tuple[str, tuple[str, ...]]
 
 # Attributes and methods that are only used on sparse tensors.
 _SPARSE_ONLY = frozenset(
-    [
+    {
         "coalesce",
         "is_coalesced",
         "sparse_dim",
@@ -109,18 +109,13 @@ _SPARSE_ONLY = frozenset(
         "ccol_indices",
         "col_indices",
         "row_indices",
-        "_indices",
-        "_values",
-        "_nnz",
-        "to_dense",
-        "is_sparse",
-        "is_sparse_csr",
-    ]
+    }
+    | {"_indices", "_values", "_nnz", "to_dense", "is_sparse", "is_sparse_csr"}
 )
 _SPARSE = lazy_pattern(r"(?i)sparse|(^|_)(coo|csr|csc)(_|$)")
 # The results of these are dense, or no tensors.
 _DENSE = frozenset(
-    [
+    {
         "to_dense",
         "mm",
         "spmm",
@@ -135,12 +130,8 @@ _DENSE = frozenset(
         "tolist",
         "values",
         "indices",
-        "_values",
-        "_indices",
-        "_nnz",
-        "nnz",
-        "len",
-    ]
+    }
+    | {"_values", "_indices", "_nnz", "nnz", "len"}
 )
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "if", "or", "and"})
 

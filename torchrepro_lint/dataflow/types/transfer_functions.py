@@ -1,414 +1,78 @@
-"""Transfer functions by name: tables from functions, methods and layers of torch to the rule that computes the result.
+"""Transfer functions: the result of a torch function, a method of a tensor or a layer, by its row in the table of tensor
+operations.
 
-There are tables for functions that are methods as well, for ``torch.nn.functional``, for factories, and for methods
-only; the functions behind them find the rule for a call.
+A row names a function for the shape (``SHAPES``), a rule for the dtype and one for the layout; what it cannot say is a
+function of ``tensor_functions``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types import elementwise, factories, multi_tensor, reductions, reshaping
-from torchrepro_lint.dataflow.types.context import gradients_off
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue
-from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, TransferFunction
-from torchrepro_lint.syntax.nodes import Call
-from torchrepro_lint.syntax.qualified_names import split_last
+from torchrepro_lint.catalogue.tensor_operations import TensorOperation, tensor_operations
+from torchrepro_lint.dataflow.types.annotations import DTYPES
+from torchrepro_lint.dataflow.types.containers import element
+from torchrepro_lint.dataflow.types.context import device_at, gradients_off
+from torchrepro_lint.dataflow.types.lattice import (
+    BOTTOM,
+    NUMBERS,
+    TEXT,
+    UNKNOWN,
+    AbstractValue,
+    common_device,
+    common_gradient,
+    device_type,
+    dtype_family,
+    promoted_dtype,
+)
+from torchrepro_lint.dataflow.types.shapes import SHAPES, with_shape_of
+from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, as_tensor
+from torchrepro_lint.dataflow.types.tensor_functions import FUNCTIONS, values_and_indices, with_dtype
+from torchrepro_lint.syntax.nodes import Arg, Call, Ref
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
 
 
-def for_words(rule: TransferFunction, *words: str) -> dict[str, TransferFunction]:
-    """One transfer function for several names."""
-    return dict.fromkeys(words, rule)
-
-
-# Functions of torch and methods of tensors.
-SHARED: dict[str, TransferFunction] = {
-    **for_words(
-        elementwise.keep, "abs", "absolute", "neg", "negative", "clone", "positive", "ceil", "floor", "round", "trunc"
-    ),
-    **for_words(
-        elementwise.keep, "frac", "sign", "sgn", "conj", "relu", "dropout", "alpha_dropout", "feature_dropout", "celu"
-    ),
-    **for_words(
-        elementwise.keep,
-        "resolve_conj",
-        "resolve_neg",
-        "pin_memory",
-        "share_memory_",
-        "nan_to_num",
-        "relu6",
-        "clamp_min",
-    ),
-    **for_words(
-        elementwise.keep,
-        "clamp_max",
-        "square",
-        "bitwise_not",
-        "zero_",
-        "fill_",
-        "normal_",
-        "uniform_",
-        "copy_",
-        "random_",
-    ),
-    **for_words(elementwise.keep, "retain_grad_", "hardshrink", "selu", "threshold", "rrelu", "prelu", "bernoulli"),
-    **for_words(elementwise.keep, "coalesce", "exponential_", "trunc_normal_", "renorm", "logical_not_"),
-    **for_words(
-        elementwise.to_floating,
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "tan",
-    ),
-    **for_words(
-        elementwise.to_floating,
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "sigmoid",
-        "erf",
-    ),
-    **for_words(
-        elementwise.to_floating,
-        "erfc",
-        "erfinv",
-        "lgamma",
-        "digamma",
-        "reciprocal",
-        "deg2rad",
-        "rad2deg",
-        "logit",
-        "sinc",
-    ),
-    **for_words(elementwise.to_floating, "i0", "arctan", "arcsin", "arccos", "expit"),
-    **for_words(
-        elementwise.to_boolean, "isnan", "isinf", "isfinite", "logical_not", "signbit", "isneginf", "isposinf", "isreal"
-    ),
-    **for_words(
-        elementwise.comparison, "eq", "ne", "lt", "le", "gt", "ge", "greater", "less", "logical_and", "logical_or"
-    ),
-    **for_words(elementwise.comparison, "logical_xor", "isclose", "not_equal", "greater_equal", "less_equal"),
-    **for_words(
-        elementwise.arithmetic_call,
-        "add",
-        "sub",
-        "subtract",
-        "mul",
-        "multiply",
-        "maximum",
-        "minimum",
-        "fmod",
-        "remainder",
-    ),
-    **for_words(
-        elementwise.arithmetic_call,
-        "floor_divide",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "rsub",
-        "fmax",
-        "fmin",
-        "pow",
-    ),
-    **for_words(elementwise.arithmetic_call, "hypot"),
-    **for_words(elementwise.quotient, "div", "divide", "true_divide"),
-    **for_words(elementwise.where, "where"),
-    **for_words(elementwise.detached, "detach", "detach_"),
-    **for_words(
-        elementwise.keep_shape, "flip", "fliplr", "flipud", "roll", "tril", "triu", "masked_fill", "index_fill"
-    ),
-    **for_words(
-        elementwise.keep_shape,
-        "softmax",
-        "log_softmax",
-        "cumprod",
-        "logcumsumexp",
-        "clamp",
-        "clip",
-        "lerp",
-        "addcmul",
-        "addcdiv",
-    ),
-    **for_words(reductions.sum_or_prod, "sum", "prod", "nansum"),
-    **for_words(reductions.mean, "mean", "nanmean", "logsumexp"),
-    **for_words(reductions.norm, "norm"),
-    **for_words(reductions.amax, "amax", "amin"),
-    **for_words(reductions.any_or_all, "any", "all"),
-    **for_words(reductions.argmax, "argmax", "argmin", "count_nonzero"),
-    **for_words(reductions.max_or_min, "max", "min", "median", "nanmedian"),
-    **for_words(reductions.kthvalue, "kthvalue"),
-    **for_words(reductions.sorted_values, "sort", "topk"),
-    **for_words(reductions.argsort, "argsort"),
-    **for_words(reductions.cumsum, "cumsum"),
-    **for_words(reductions.cummax, "cummax", "cummin"),
-    **for_words(reductions.histogram, "bincount"),
-    **for_words(reductions.tensor_of_dtype("floating", ndim=1), "histc"),
-    **for_words(reshaping.viewed, "view", "reshape"),
-    **for_words(reshaping.expanded, "expand", "broadcast_to"),
-    **for_words(reshaping.repeated, "repeat", "tile"),
-    **for_words(reshaping.flattened, "flatten"),
-    **for_words(reshaping.raveled, "ravel"),
-    **for_words(reshaping.unflattened, "unflatten"),
-    **for_words(reshaping.squeezed, "squeeze"),
-    **for_words(reshaping.unsqueezed, "unsqueeze"),
-    **for_words(reshaping.permuted, "permute"),
-    **for_words(reshaping.swapped, "transpose", "swapaxes", "swapdims"),
-    **for_words(reshaping.transposed, "t"),
-    **for_words(reshaping.keep_ndim, "rot90", "narrow", "movedim", "moveaxis", "diff", "index_select"),
-    **for_words(reshaping.split, "chunk", "split", "tensor_split", "split_with_sizes"),
-    **for_words(reshaping.unbind, "unbind"),
-    **for_words(reshaping.selected, "select", "diagonal"),
-    **for_words(reshaping.diagonal, "diag"),
-    **for_words(reshaping.embedded_diagonal, "diag_embed"),
-    **for_words(reshaping.gather, "gather"),
-    **for_words(reshaping.take, "take"),
-    **for_words(reshaping.masked, "masked_select"),
-    **for_words(reshaping.nonzero, "nonzero"),
-    **for_words(reshaping.unique, "unique", "unique_consecutive"),
-    **for_words(reshaping.interleaved, "repeat_interleave"),
-    **for_words(multi_tensor.concatenated, "cat", "concat", "concatenate"),
-    **for_words(multi_tensor.stacked, "stack"),
-    **for_words(multi_tensor.stacked_flat, "hstack", "vstack", "column_stack"),
-    **for_words(multi_tensor.multiplied, "matmul"),
-    **for_words(multi_tensor.product(2), "mm"),
-    **for_words(multi_tensor.product(3), "bmm"),
-    **for_words(multi_tensor.product(1), "mv"),
-    **for_words(multi_tensor.product(0), "dot", "vdot"),
-    **for_words(multi_tensor.added_product(2), "addmm"),
-    **for_words(multi_tensor.added_product(3), "baddbmm"),
-    **for_words(multi_tensor.outer, "outer", "ger"),
-    **for_words(multi_tensor.einsum, "einsum"),
-    **for_words(multi_tensor.meshgrid, "meshgrid"),
-    **for_words(
-        multi_tensor.scattered,
-        "scatter",
-        "scatter_add",
-        "scatter_reduce",
-        "index_add",
-        "index_copy",
-        "index_put",
-        "index_reduce",
-    ),
-    **for_words(
-        multi_tensor.scattered, "masked_scatter", "scatter_", "scatter_add_", "index_add_", "index_copy_", "index_put_"
-    ),
-    **for_words(multi_tensor.scattered, "masked_scatter_", "put_", "put", "scatter_reduce_", "index_reduce_"),
-    **for_words(
-        factories.zeros_like,
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "rand_like",
-        "randn_like",
-        "randint_like",
-    ),
-}
-
-
-# Functions of ``torch.nn.functional`` that torch does not have, or that differ from those of torch.
-FUNCTIONAL: dict[str, TransferFunction] = {
-    **for_words(
-        elementwise.keep,
-        "gelu",
-        "silu",
-        "mish",
-        "elu",
-        "leaky_relu",
-        "hardswish",
-        "hardtanh",
-        "hardsigmoid",
-        "softplus",
-    ),
-    **for_words(
-        elementwise.keep, "logsigmoid", "softsign", "tanhshrink", "softshrink", "dropout1d", "dropout2d", "dropout3d"
-    ),
-    **for_words(
-        elementwise.keep_shape,
-        "batch_norm",
-        "layer_norm",
-        "group_norm",
-        "instance_norm",
-        "local_response_norm",
-        "rms_norm",
-    ),
-    **for_words(elementwise.keep_shape, "normalize", "gumbel_softmax", "softmin"),
-    **for_words(multi_tensor.linear, "linear"),
-    **{f"conv{n}d": multi_tensor.convolved(n) for n in (1, 2, 3)},
-    **{f"conv_transpose{n}d": multi_tensor.convolved(n) for n in (1, 2, 3)},
-    **for_words(multi_tensor.embedding, "embedding"),
-    **for_words(multi_tensor.resized, "pad", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d"),
-    **for_words(multi_tensor.interpolated, "interpolate", "upsample"),
-    "upsample_bilinear": multi_tensor.interpolated_as("bilinear"),
-    "upsample_nearest": multi_tensor.interpolated_as("nearest"),
-    **{f"{stem}_pool{n}d": multi_tensor.pooled(n) for stem in ("avg", "adaptive_avg", "lp") for n in (1, 2, 3)},
-    **{f"{stem}_pool{n}d": multi_tensor.pooled_with_indices(n) for stem in ("max", "adaptive_max") for n in (1, 2, 3)},
-    **for_words(multi_tensor.sampled, "grid_sample"),
-    **for_words(multi_tensor.attended, "scaled_dot_product_attention"),
-    **for_words(
-        reductions.loss, "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div"
-    ),
-    **for_words(
-        reductions.loss, "binary_cross_entropy", "binary_cross_entropy_with_logits", "ctc_loss", "margin_ranking_loss"
-    ),
-    **for_words(reshaping.one_hot, "one_hot"),
-    **for_words(reshaping.columns, "unfold"),
-}
-
-FACTORIES: dict[str, TransferFunction] = {
-    **for_words(factories.sized, *(f"torch.{word}" for word in ("zeros", "ones", "empty", "rand", "randn"))),
-    "torch.full": factories.filled,
-    "torch.randint": factories.integers,
-    "torch.randperm": factories.permutation,
-    "torch.arange": factories.arange,
-    "torch.linspace": factories.linspace,
-    "torch.logspace": factories.linspace,
-    "torch.eye": factories.eye,
-    "torch.tensor": factories.tensor_of_data,
-    "torch.as_tensor": factories.as_tensor,
-    "torch.asarray": factories.as_tensor,
-    "torch.from_numpy": factories.from_array,
-    "torch.tril_indices": factories.indices,
-    "torch.triu_indices": factories.indices,
-    "torch.nn.Parameter": factories.parameter,
-    "torch.nn.parameter.Parameter": factories.parameter,
-    "torch.device": factories.device,
-    "torch.is_tensor": reductions.boolean,
-    **for_words(factories.loaded, "torch.load", "torch.hub.load_state_dict_from_url", "safetensors.torch.load_file"),
-    **for_words(factories.loaded, "torch.utils.model_zoo.load_url"),
-    **for_words(reductions.sparse_new, "torch.sparse_coo_tensor", "torch.sparse_csr_tensor"),
-    **for_words(reductions.quantized, "torch.quantize_per_tensor", "torch.quantize_per_channel"),
-    **for_words(reductions.nested, "torch.nested.nested_tensor", "torch.nested.as_nested_tensor"),
-    "torch.nn.utils.rnn.pad_sequence": multi_tensor.padded,
-    "torch.cartesian_prod": multi_tensor.cartesian_prod,
-    "torch.combinations": multi_tensor.combinations,
-    "torch.bucketize": reductions.argsort,
-    "torch.searchsorted": reductions.tensor_of_dtype("integer", "int64"),
-}
-
-
-# Methods that differ from the function of the same name, or are no functions.
-METHODS: dict[str, TransferFunction] = {
-    **{
-        word: elementwise.cast(word) for word in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool")
-    },
-    "byte": elementwise.cast("uint8"),
-    "char": elementwise.cast("int8"),
-    "to": elementwise.to,
-    "cpu": elementwise.to_device("cpu"),
-    "cuda": elementwise.to_device("cuda"),
-    "type_as": elementwise.like,
-    "type": elementwise.type_,
-    "contiguous": elementwise.contiguous,
-    "requires_grad_": elementwise.requires_grad_,
-    "view_as": reshaping.shaped_like,
-    "reshape_as": reshaping.shaped_like,
-    "expand_as": reshaping.shaped_like,
-    "unfold": reshaping.windowed,
-    "new_zeros": factories.new_zeros,
-    "new_ones": factories.new_zeros,
-    "new_empty": factories.new_zeros,
-    "new_full": reductions.new_full,
-    "new_tensor": factories.new_tensor,
-    "numpy": reductions.array,
-    "item": reductions.number,
-    "tolist": reductions.listed,
-    "size": reductions.size,
-    "stride": reductions.sequence,
-    **for_words(
-        reductions.integer, "dim", "ndimension", "numel", "nelement", "element_size", "get_device", "storage_offset"
-    ),
-    **for_words(
-        reductions.boolean, "is_contiguous", "is_floating_point", "is_complex", "equal", "allclose", "is_pinned"
-    ),
-    "to_sparse": reductions.sparse,
-    "to_sparse_csr": reductions.sparse,
-    "to_sparse_coo": reductions.sparse,
-    "to_dense": reductions.dense,
-    "masked_fill_": elementwise.keep,
-    "indices": reductions.sparse_indices,
-    "values": reductions.sparse_values,
-}
-
-# Methods that no array, data frame, container or module has.
-TENSOR_ONLY_METHODS = frozenset(
-    {"addmm", "baddbmm", "bmm", "chunk", "clamp_", "clamp_min", "contiguous", "detach", "detach_", "erf"}
-    | {"expand_as", "index_add", "index_add_", "index_copy", "index_copy_", "index_select", "log_softmax"}
-    | {"logsumexp", "masked_fill", "masked_fill_", "masked_scatter", "masked_select", "narrow", "new_empty"}
-    | {"new_full", "new_ones", "new_tensor", "new_zeros", "permute", "rsqrt", "scatter_", "scatter_add"}
-    | {"scatter_add_", "scatter_reduce", "sigmoid", "softmax", "type_as", "unbind", "unfold", "unsqueeze"}
-    | {"unsqueeze_", "view_as"}
-)
-
-
-_MODULES = ("torch", "torch.Tensor", "torch.special", "torch._C._VariableFunctions")
-_FUNCTIONAL = ("torch.nn.functional", "torch._C._nn")
-
-
 def method_value(
     inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
-) -> AbstractValue | None:
+) -> AbstractValue:
     """The result of a tensor method."""
     arguments = TorchArguments(inference, call, point, receiver)
     if arguments.has_bottom:
         return BOTTOM
-    rule = METHODS.get(word) or SHARED.get(word)
-    if rule is None and word.endswith("_") and not word.startswith("_"):
-        in_place = SHARED.get(word[:-1])
-        return (
-            _under_gradient_mode(inference, _in_place(receiver, in_place(arguments)), point)
-            if in_place
-            else receiver._replace(kind="tensor")
-        )
-    return UNKNOWN if rule is None else _under_gradient_mode(inference, rule(arguments), point)
+    row = tensor_operations().method(word)
+    if row is None and word.endswith("_") and not word.startswith("_"):
+        row = tensor_operations().names.get(word[:-1])
+        return receiver._replace(kind="tensor") if row is None else _in_place(receiver, row, _applied(row, arguments))
+    return UNKNOWN if row is None else _applied(row, arguments)
 
 
-def _in_place(receiver: AbstractValue, after: AbstractValue) -> AbstractValue:
-    """The receiver after an in-place method: dtype and device do not change."""
+def _in_place(receiver: AbstractValue, row: TensorOperation, after: AbstractValue) -> AbstractValue:
+    """The receiver after an in-place method: dtype and device do not change, nor does the shape by broadcasting."""
     if not after.is_tensor:
         return receiver._replace(kind="tensor")
-    return after._replace(dtype=receiver.dtype, family=receiver.family, device=receiver.device)
+    found = with_shape_of(after, receiver) if row.shape == "broadcast" else after
+    least = max(found.min_ndim, after.min_ndim)
+    return found._replace(min_ndim=least, dtype=receiver.dtype, family=receiver.family, device=receiver.device)
 
 
 def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
-    """The result of a torch function; None if the tables do not have it."""
-    module, word = split_last(name)
+    """The result of a torch function, or of a constructor such as ``nn.Parameter``; None if the table does not have it."""
     arguments = TorchArguments(inference, call, point, None)
     if arguments.has_bottom:
         return BOTTOM
-    if name in FACTORIES:
-        return FACTORIES[name](arguments)
-    if module in _FUNCTIONAL:
-        rule = FUNCTIONAL.get(word) or SHARED.get(word)
-        return _under_gradient_mode(inference, rule(arguments) if rule else UNKNOWN, point)
-    if module in _MODULES or (module == "torch.linalg" and word in ("norm", "vector_norm")):
-        rule = SHARED.get(word) or (METHODS.get(word) if module == "torch.Tensor" else None)
-        return _under_gradient_mode(inference, rule(arguments), point) if rule else None
-    return None
+    row = tensor_operations().function(name)
+    if row is None:
+        return UNKNOWN if name.startswith(("torch.nn.functional.", "torch._C._nn.")) else None
+    return _applied(row, arguments)
 
 
 def constructor_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue | None:
     """The result of a torch constructor that is more than an instance: ``nn.Parameter(data)``."""
-    return function_value(inference, name, call, point) if name in FACTORIES else None
+    return function_value(inference, name, call, point) if name in tensor_operations().functions else None
 
 
 _OF_DICT = frozenset({"items", "values", "keys", "get", "pop", "copy", "setdefault", "popitem", "update"})
@@ -416,46 +80,240 @@ _OF_DICT = frozenset({"items", "values", "keys", "get", "pop", "copy", "setdefau
 
 def method_of_loaded(
     inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
-) -> AbstractValue | None:
+) -> AbstractValue:
     """The result of a method of loaded data: of a dictionary, or of a tensor in it."""
+    if word in ("items", "values"):
+        pair = AbstractValue("tuple", items=(TEXT, receiver))
+        return AbstractValue("iterator", contents=pair if word == "items" else receiver)
     if word in _OF_DICT:
-        pair = AbstractValue("tuple", items=(AbstractValue("str", contents=AbstractValue("str")), receiver))
-        return (
-            AbstractValue("iterator", contents=pair if word == "items" else receiver)
-            if word in ("items", "values")
-            else receiver
-        )
-    return method_value(inference, AbstractValue("tensor", device=receiver.device, grad=False), word, call, point)
-
-
-def layer_value(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
-    """The result of calling a torch layer."""
-    if TorchArguments(inference, call, point, None).has_bottom:
-        return BOTTOM
-    return _under_gradient_mode(inference, multi_tensor.layer_call(inference, called, call, point), point)
+        return receiver
+    return method_value(inference, as_tensor(receiver), word, call, point)
 
 
 def method_of_unknown(
     inference: TypeInference, receiver: AbstractValue, word: str, call: Call, point: ProgramPoint
 ) -> AbstractValue:
     """The result of a method of an unknown value: a tensor if only tensors have it, else what holds if it is one."""
-    if word not in SHARED and word not in METHODS:
+    if tensor_operations().method(word) is None:
         return UNKNOWN
-    found = method_value(inference, receiver._replace(kind="tensor"), word, call, point) or UNKNOWN
-    if word in TENSOR_ONLY_METHODS or not found.is_tensor:
-        return found if word in TENSOR_ONLY_METHODS or found.kind == "nothing" else UNKNOWN
-    return found._replace(kind="")
+    found = method_value(inference, receiver._replace(kind="tensor"), word, call, point)
+    if word in tensor_operations().tensor_only or found.kind == "nothing":
+        return found
+    return found._replace(kind="") if found.is_tensor else UNKNOWN
 
 
-def operator_value(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
-    """The result of an operator, under the gradient mode in force."""
-    return _under_gradient_mode(inference, what, point)
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+# The constructor call of a layer that is not known.
+_ANYTHING = Ref(0, 0, (), (), 0)
+_ANY_CALL = Call(0, 0, _ANYTHING, (Arg(0, 0, None, "*", _ANYTHING), Arg(0, 0, None, "**", _ANYTHING)), 0)
 
 
-def _under_gradient_mode(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
+def layer_value(inference: TypeInference, layer: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
+    """The result of calling a torch layer."""
+    arguments = TorchArguments(inference, call, point, None)
+    return BOTTOM if arguments.has_bottom else _of_layer(inference, layer, arguments.input, point)
+
+
+def _of_layer(
+    inference: TypeInference, layer: AbstractValue, value: AbstractValue, point: ProgramPoint
+) -> AbstractValue:
+    """The result of a layer for a value; a ``Sequential`` calls its layers in turn."""
+    module, _, word = layer.name.rpartition(".")
+    path, call = layer.constructor_call or (point.path, _ANY_CALL)
+    if value.kind == "nothing" or not module.startswith("torch.nn"):
+        return value if value.kind == "nothing" else UNKNOWN
+    if word == "Sequential":
+        for arg in call.args:
+            inner = inference.infer(arg.value, inference.program_point(path, arg.start, point.calls_left))
+            if arg.star or arg.keyword or inner.kind != "module":
+                return UNKNOWN
+            value = _of_layer(inference, inner, value, point)
+        return value if call is not _ANY_CALL else UNKNOWN
+    learned = tensor_operations().learned.get(word)
+    row = learned or tensor_operations().layers.get(word)
+    if row is None:
+        return UNKNOWN
+    there = inference.program_point(path, call.start) if layer.constructor_call else point
+    found = _value(row, TorchArguments(inference, call, there, value))
+    return under_gradient_mode(inference, _of_parameters(found, value, learned=learned is not None), point)
+
+
+def _of_parameters(what: AbstractValue, value: AbstractValue, *, learned: bool) -> AbstractValue:
+    """The result of a layer, which may have been cast or moved since, and whose parameters may need a gradient."""
+    if what.kind == "tuple" and what.items:
+        return what._replace(items=tuple(_of_parameters(each, value, learned=learned) for each in what.items))
+    if not what.is_tensor or what.integral:
+        return what
+    grad = None if learned else what.grad
+    return what._replace(kind="tensor", dtype="", layout="", device=as_tensor(value).device, grad=grad)
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _applied(row: TensorOperation, arguments: TorchArguments) -> AbstractValue:
+    """The result of an operation, under the gradient mode in force."""
+    found = _value(row, arguments)
+    return found if row.grad == "asked" else under_gradient_mode(arguments.inference, found, arguments.point)
+
+
+def _value(row: TensorOperation, arguments: TorchArguments) -> AbstractValue:
+    arguments = arguments._replace(operands=_operands(row, arguments))
+    if row.function:
+        return FUNCTIONS[row.function](arguments, **row.parameters)
+    if row.result in _CONSTANTS:
+        return _CONSTANTS[row.result]
+    if row.result == "rank":
+        return AbstractValue("int", value=arguments.tensor.ndim)
+    what = as_tensor(arguments.operands[0])._replace(kind="tensor") if arguments.operands else AbstractValue("tensor")
+    found = SHAPES[row.shape](what, arguments, **row.parameters)._replace(optional=False)
+    found = _with_device(row, _with_dtype(row, found, arguments), arguments)
+    found = found._replace(layout=_layout(row.layout, what, arguments), grad=_gradient(row, found, arguments))
+    return _in_container(row, found, arguments)
+
+
+_CONSTANTS = {
+    "int": AbstractValue("int"),
+    "bool": AbstractValue("bool"),
+    "ints": AbstractValue("tuple", contents=AbstractValue("int")),
+}
+
+
+def _operands(row: TensorOperation, arguments: TorchArguments) -> tuple[AbstractValue, ...]:
+    """The operands of an operation, without those that the call leaves out."""
+    if row.listed >= 0:
+        sequence = arguments.value_of(row.listed, "tensors") or UNKNOWN
+        return sequence.items or (element(sequence),)
+    if row.variadic >= 0:
+        return arguments.rest(row.variadic)
+    found = (arguments.value_of(position, word) for word, position in row.operands)
+    return tuple(each for each in found if each is not None and each.kind != "none")
+
+
+def _in_container(row: TensorOperation, found: AbstractValue, arguments: TorchArguments) -> AbstractValue:
+    """The result in the container that the operation returns."""
+    if row.result == "values":
+        return values_and_indices(found)
+    if row.result == "parts":
+        return AbstractValue("tuple", contents=found)
+    if row.result == "indices":
+        asked = arguments.constant(row.indices, "return_indices", default=False)
+        pair = values_and_indices(found)._replace(name="") if asked is True else UNKNOWN
+        return found if asked is False else pair
+    return found
+
+
+def _with_dtype(row: TensorOperation, what: AbstractValue, arguments: TorchArguments) -> AbstractValue:
+    """The result with its dtype: the one that the call asks for, or by the rule of the row."""
+    asked = arguments.value_of(row.cast, "dtype")
+    if asked is not None and asked.kind not in ("none", "int"):
+        return with_dtype(what, asked.dtype, asked.family)
+    return with_dtype(what, *(DTYPES.get(row.dtype) or _dtype(row.dtype, what, arguments)))
+
+
+_FLOATING, _INT64 = ("", "floating"), ("int64", "integer")
+# What some rules make of the dtypes of a family.
+_BY_FAMILY = {
+    "floating": {"integer": _FLOATING, "bool": _FLOATING},
+    "sum": {"integer": _INT64, "bool": _INT64},
+    "not_bool": {"bool": _INT64},
+    "real": {"complex": _FLOATING},
+    "weights": {"": _FLOATING},
+    "loss": {"": _FLOATING, "complex": _FLOATING},
+    "contraction": {"integer": ("", "integer"), "bool": ("", "")},
+    "default": dict.fromkeys(("", "bool", "integer", "floating", "complex"), _FLOATING),
+}
+
+
+def _dtype(rule: str, what: AbstractValue, arguments: TorchArguments) -> tuple[str, str]:
+    """The dtype and the family of a result, by a rule of the table."""
+    known = (what.dtype, what.family)
+    match rule:
+        case "promoted" | "promoted_loss" | "promoted_contraction":
+            known = promoted_dtype(arguments.operands)
+        case "quotient":
+            known = promoted_dtype(arguments.operands)
+            rule = "floating" if arguments.constant(-1, "rounding_mode") is None else rule
+        case "bounded":  # no complex numbers
+            return promoted_dtype(arguments.operands) if what.family != "floating" else _bounded(arguments.operands)
+        case "truth":
+            return known if what.dtype == "uint8" else ("bool", "bool")
+        case "index":
+            return _INT64 if arguments.value_of(-1, "out_int32") is None else ("", "integer")
+        case "filled":
+            return _of_numbers([arguments.value_of(1, "fill_value") or UNKNOWN])
+        case "bounds":
+            given = [arguments.value_of(*each) for each in ((0, "start"), (1, "end"), (2, "step"), (-1, "end"))]
+            return _of_numbers([each for each in given if each is not None])
+        case "unknown":
+            return "", ""
+    return _BY_FAMILY.get(rule.removeprefix("promoted_"), {}).get(known[1], known)
+
+
+def _bounded(operands: Sequence[AbstractValue]) -> tuple[str, str]:
+    """The dtype of floating-point numbers that others bound."""
+    found = promoted_dtype(operands)
+    return found if found[1] else ("", "floating")
+
+
+def _of_numbers(numbers: Sequence[AbstractValue]) -> tuple[str, str]:
+    """The dtype of a tensor that is made of numbers."""
+    family = promoted_dtype([AbstractValue("tensor", family=dtype_family(each)) for each in numbers])[1]
+    return "int64" if family == "integer" else family if family == "bool" else "", family
+
+
+def _with_device(row: TensorOperation, what: AbstractValue, arguments: TorchArguments) -> AbstractValue:
+    """The result with its device: the one that the call asks for, that of the row, or that of the operands."""
+    asked = arguments.value_of(-1, "device")
+    if asked is not None and asked.kind != "none":
+        return what._replace(device=device_type(asked))
+    if row.device:
+        return what._replace(device=row.device.removeprefix("unknown"))
+    if not arguments.operands:
+        return what._replace(device=device_at(arguments.inference, arguments.point))
+    common = common_device(arguments.operands) if len(arguments.operands) > 1 else what.device
+    return what._replace(device=common if row.shape == "broadcast" else common or what.device)
+
+
+def _gradient(row: TensorOperation, what: AbstractValue, arguments: TorchArguments) -> bool | None:
+    """False if the result needs no gradient."""
+    if what.integral or row.grad == "none":
+        return False
+    if row.grad == "asked":
+        return False if arguments.constant(-1, "requires_grad", default=False) is False else None
+    return common_gradient(arguments.operands) if row.grad == "operands" else None
+
+
+_DENSE = ("contiguous", "strided")
+
+
+def _layout(rule: str, what: AbstractValue, arguments: TorchArguments) -> str:
+    """The layout of a result, by a rule of the table."""
+    match rule:
+        case "keep":
+            return what.layout
+        case "open":
+            return "" if what.layout == "contiguous" else what.layout
+        case "strided":
+            return "strided" if what.layout in _DENSE else what.layout
+        case "pointwise":
+            plain = all(each.layout == "contiguous" or each.kind in NUMBERS for each in arguments.operands)
+            return "contiguous" if plain else ""
+        case "copy":
+            return "contiguous" if not what.layout or what.layout in _DENSE else ""
+        case "like" | "contiguous":
+            asked = any(arg.keyword == "memory_format" for arg in arguments.call.args)
+            return "contiguous" if not asked and (rule == "contiguous" or what.layout == "contiguous") else ""
+        case "asked":
+            return "contiguous" if arguments.value_of(1, "memory_format") is None else ""
+    return "" if rule == "new" else rule
+
+
+def under_gradient_mode(inference: TypeInference, what: AbstractValue, point: ProgramPoint) -> AbstractValue:
     """The value, without gradient if it is computed under ``no_grad``."""
     if what.is_tensor and what.kind != "parameter" and what.grad is None and gradients_off(inference, point):
         return what._replace(grad=False)
     if what.kind == "tuple" and what.items and gradients_off(inference, point):
-        return what._replace(items=tuple(_under_gradient_mode(inference, each, point) for each in what.items))
+        return what._replace(items=tuple(under_gradient_mode(inference, each, point) for each in what.items))
     return what

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
-from torchrepro_lint.dataflow.types.transfer_functions import FUNCTIONAL, SHARED, TENSOR_ONLY_METHODS
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, last_word, split_last
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
@@ -22,38 +22,12 @@ if TYPE_CHECKING:
 
 # A test like these means that the value may have several types.
 _TESTS = frozenset({"isinstance", "hasattr", "getattr", "type", "callable", "is_tensor", "issubclass"})
-# Functions of torch that also take lists or numbers.
-_TAKE_LISTS = frozenset(
-    {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "column_stack", "meshgrid", "einsum", "pow"}
-)
 _ATTRIBUTES = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf", "is_sparse"})
 _WITH_DIM = frozenset(
     {"sum", "mean", "max", "min", "softmax", "argmax", "argmin", "std", "var", "cumsum", "squeeze", "norm", "topk"}
 )
-_LAYERS = (
-    "Conv",
-    "Linear",
-    "BatchNorm",
-    "LayerNorm",
-    "GroupNorm",
-    "Embedding",
-    "MaxPool",
-    "AvgPool",
-    "Dropout",
-    "ReLU",
-    "GELU",
-)
-_LAYERS_TOO = (
-    "SiLU",
-    "Sigmoid",
-    "Tanh",
-    "Softmax",
-    "AdaptiveAvgPool",
-    "InstanceNorm",
-    "Upsample",
-    "Flatten",
-    "PixelShuffle",
-)
+# Layers that also take other values: anything, or packed sequences.
+_OPEN_LAYERS = frozenset({"Identity", "LSTM", "GRU", "RNN"})
 
 
 def tensors_by_use(inference: TypeInference, path: str, flow: BodyFlow) -> frozenset[Binding]:
@@ -107,7 +81,9 @@ def _use_in_call(
 
 def _is_tensor_only(word: str, call: Call) -> bool:
     """Whether only a tensor has a method of this name."""
-    if word in TENSOR_ONLY_METHODS or (word in ("size", "dim", "ndimension") and (word != "size" or call.args)):
+    if word in tensor_operations().tensor_only or (
+        word in ("size", "dim", "ndimension") and (word != "size" or call.args)
+    ):
         return True
     return word in _WITH_DIM and any(arg.keyword == "dim" for arg in call.args)
 
@@ -123,10 +99,12 @@ def _takes_tensor(inference: TypeInference, call: Call, point: ProgramPoint) -> 
 def _refuses_others(name: str) -> bool:
     module, word = split_last(class_of(name))
     if is_instance(name):
-        return module.startswith("torch.nn") and word.startswith((*_LAYERS, *_LAYERS_TOO))
+        known = word in tensor_operations().layers or word in tensor_operations().learned
+        return known and module.startswith("torch.nn") and word not in _OPEN_LAYERS
     if module == "torch.nn.functional":
-        return word in FUNCTIONAL or word in SHARED
-    return module == "torch" and word in SHARED and word not in _TAKE_LISTS
+        return tensor_operations().function(name) is not None
+    row = tensor_operations().names.get(word) if module == "torch" else None
+    return row is not None and row.listed < 0 and row.variadic < 0 and word != "pow"  # of lists, or of a number
 
 
 def _bindings(expression: Expression, env: TypeEnvironment) -> set[Binding]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types import attributes, containers, elementwise
+from torchrepro_lint.dataflow.types import attributes, containers, operators
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of_project, library_value
 from torchrepro_lint.dataflow.types.bindings import ADDING, Binding, ProgramPoint
 from torchrepro_lint.dataflow.types.context import gradients_off
@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 
 # Operations whose findings depend on rank or gradient; files without them are skipped.
 _RANK_DEPENDENT = (
-    "CrossEntropyLoss",
-    "NLLLoss",
-    "NLLLoss2d",
-    "cross_entropy",
-    "nll_loss",
-    "nll_loss2d",
-    "index_select",
+    *("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss", "nll_loss2d", "index_select"),
 )
 # Names of losses that are passed as arguments.
 _LOSS = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
@@ -247,7 +241,7 @@ def _dependencies(binding: Binding) -> list[Binding]:
         return list(binding.predecessors[:1])
     found = list(binding.predecessors)
     if binding.value is not None and binding.env is not None:
-        for each in elementwise.references(binding.value):
+        for each in operators.references(binding.value):
             found += [binding.env[root] for root in each.roots if root in binding.env]
     return found
 
@@ -293,7 +287,7 @@ def _by_kind(
             return _after_insertion(inference, binding, before[0], inner)
         case "written":
             return _after_element_write(before[0], value)
-    return elementwise.augmented_value(binding.kind.removesuffix("="), before[0] if before else UNKNOWN, value)
+    return operators.augmented_value(binding.kind.removesuffix("="), before[0] if before else UNKNOWN, value)
 
 
 def _of_dtype(before: AbstractValue, tested: AbstractValue) -> AbstractValue:
@@ -425,7 +419,7 @@ def _flow_insensitive(inference: TypeInference, name: str, point: ProgramPoint) 
         elif how == "with":
             what = containers.entered(what)
         elif how != "=":
-            what = elementwise.augmented_value(how.removesuffix("="), found, what)
+            what = operators.augmented_value(how.removesuffix("="), found, what)
         found = join_all(found, what)
     param = inference.project.resolver.parameter(name)
     if param is not None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import described_packages
-from torchrepro_lint.dataflow.types.transfer_functions import METHODS, SHARED
+from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -60,7 +60,7 @@ _ANYTHING = _READING | _CHOOSING | {"torch.jit.load", "torch.hub.load"}
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # Packages that only rearrange, measure or describe tensors, and need no row in a table.
 _COMPUTING = frozenset({"einops", "opt_einsum", "torchmetrics", "jaxtyping", "tensordict", "PIL", "cv2"})
-# Methods of Python's own containers and texts; see ``METHODS`` for those of tensors.
+# Methods of Python's own containers and texts; those of tensors are in the table of tensor operations.
 _OF_CONTAINERS = frozenset(
     word for kind in (dict, list, tuple, set, str, int, float, bytes) for word in dir(kind) if word[0] != "_"
 )
@@ -169,7 +169,7 @@ def is_from_elsewhere(name: str) -> bool:
 
 def _is_of_values(word: str) -> bool:
     """Whether tensors, containers or texts have a method of this name."""
-    return word in METHODS or word in SHARED or word in _OF_CONTAINERS or word in _OF_TENSORS
+    return tensor_operations().method(word) is not None or word in _OF_CONTAINERS or word in _OF_TENSORS
 
 
 @lru_cache(maxsize=1 << 12)
