@@ -11,6 +11,7 @@ from page_examples import examples
 from torchrepro_lint.dataflow.taint import prefilter
 from torchrepro_lint.dataflow.taint.prefilter import NonSets, iteration_sites, may_be_set
 from torchrepro_lint.domain.project import Project
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import Expression
 
 _ROOT = Path(__file__).parents[3]
@@ -69,10 +70,14 @@ def _gone_along(project: Project) -> list[tuple[str, Expression]]:
     return [(path, each) for path in sorted(project.files) for each in iteration_sites(project.files[path])]
 
 
+def _non_sets(project: Project) -> NonSets:
+    return NonSets(project.resolver, MemoTable(project.resolver.modules.reads))
+
+
 def _check(project: Project) -> None:
     """Whatever is asked first."""
     asked = _gone_along(project)
-    known, again = NonSets(project.resolver), NonSets(project.resolver)
+    known, again = _non_sets(project), _non_sets(project)
     said = [known.is_never_set(*each) for each in asked]
     assert said == [again.is_never_set(*each) for each in reversed(asked)][::-1]
     assert said == [known.is_never_set(*each) for each in asked]
@@ -84,7 +89,7 @@ def test_a_set_is_found_by_each_way_and_a_list_is_none(files: dict[str, str]) ->
     for text, none in (("{1, 2}", False), ("[1, 2]", True)):
         project = project_of({path: each.replace("{}", text) for path, each in files.items()})
         _check(project)
-        known = NonSets(project.resolver)
+        known = _non_sets(project)
         assert all(known.is_never_set(*each) for each in _gone_along(project)) is none
 
 
@@ -104,9 +109,9 @@ def test_no_set_of_the_pages_is_said_to_be_none(page: Path) -> None:
 @pytest.mark.parametrize("most", ["_MOST_VALUES", "_MOST_STEPS"])
 def test_what_has_too_many_values_may_be_anything(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     project = project_of({"a.py": "".join(f"y = [{number}]\n" for number in range(9)) + "for x in y: f(x)\n"})
-    assert all(NonSets(project.resolver).is_never_set(*each) for each in _gone_along(project))
+    assert all(_non_sets(project).is_never_set(*each) for each in _gone_along(project))
     monkeypatch.setattr(prefilter, most, 8)
-    assert not any(NonSets(project.resolver).is_never_set(*each) for each in _gone_along(project))
+    assert not any(_non_sets(project).is_never_set(*each) for each in _gone_along(project))
 
 
 def test_no_more_is_looked_at_in_vain_than_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +119,7 @@ def test_no_more_is_looked_at_in_vain_than_so_much(monkeypatch: pytest.MonkeyPat
     project = project_of({"a.py": text})
     first, second = sorted(_gone_along(project), key=lambda each: each[1].start)
     monkeypatch.setattr(prefilter, "_MOST_STEPS", 1)
-    known = NonSets(project.resolver)
+    known = _non_sets(project)
     assert not known.is_never_set(*first)
     assert not known.is_never_set(*second)
-    assert NonSets(project.resolver).is_never_set(*second)
+    assert _non_sets(project).is_never_set(*second)

@@ -39,7 +39,7 @@ class TaintAnalysis:
         self.project = project
         self.names = project.resolver
         self.uses = project.uses
-        self.non_sets = NonSets(project)
+        self.non_sets = NonSets(self.names, project.database.never_sets)
         self.set_tables = SetTables(project)
         self.methods = MethodTaint(self)
         self.arguments = ArgumentTaint(self)

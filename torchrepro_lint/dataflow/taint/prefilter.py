@@ -47,7 +47,6 @@ from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_ide
 if TYPE_CHECKING:
     from torchrepro_lint.query.memo_tables import MemoTable
     from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference", "WeakSet"})
@@ -244,10 +243,10 @@ _UNNAMED = -1
 class NonSets:
     """Expressions that are provably no sets, by exploring all that they may stand for."""
 
-    def __init__(self, project: ProgramIndex) -> None:
-        self._names = project.resolver
+    def __init__(self, names: Names, known: MemoTable[_Key, bool]) -> None:
+        self._names = names
         # Whether a value is known to be no set, or that it may be one.
-        self._known: MemoTable[_Key, bool] = project.database.never_sets
+        self._known = known
         # The budget of steps that end in a set: only proofs are remembered step by step.
         self._steps_left = _MOST_STEPS
 

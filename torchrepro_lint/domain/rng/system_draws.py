@@ -42,13 +42,17 @@ _PARTS = frozenset({"int", "hex", "bytes", "time_low", "node"})
 _ARRAYS = lazy_pattern(
     r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
 )
+_SEEDERS = lazy_pattern(r"(.*\.)?(manual_)?seed(_all|_everything)?|.*\.set_seed|.*\.(default_rng|RandomState|PRNGKey)")
 _MOST_USES = 40
 
 
 def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
-    """What a number of the operating system decides, in words such as ``is an index``; empty where that is not seen."""
+    """What a number of the operating system decides, in words such as ``is an index``; empty where that is not seen, and for a number
+    that becomes a seed: TRL105 and TRL107 are about those.
+    """
     left: list[tuple[str, Expression]] = [(path, drawn)]
     seen: set[int] = set()
+    first = ""
     if _chooses_data(project, path, drawn):
         return "is data"
     while left and len(seen) < _MOST_USES:
@@ -57,11 +61,12 @@ def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
         if here is None or id(value) in seen:
             continue
         seen.add(id(value))
+        if isinstance(here.parent, Call) and any(map(_SEEDERS.fullmatch, project.names(file, here.parent.func))):
+            return ""
         said, further = _data_step(project, file, value, here)
-        if said:
-            return said
+        first = first or said
         left += further
-    return ""
+    return first
 
 
 def _chooses_data(project: ValueFlow, path: str, drawn: Call) -> bool:
