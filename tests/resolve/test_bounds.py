@@ -11,7 +11,6 @@ from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.dataflow import uses
 from torchrepro_lint.dataflow.types import inference
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.engine import partition
@@ -36,7 +35,7 @@ BOUNDS = {
     (symbols, "_MAX_BODIES"): 1,
     (program_index, "_MAX_FILES"): 1,
     (class_hierarchy, "_MAX_CLASSES"): 1,
-    (uses, "_MOST_FILES"): 1,
+    (program_index, "_MAX_USE_DEF"): 1,
     (inference, "_MOST_FILES"): 0,
     (memo_tables, "_MAX_INTERNED"): 1,
 }

@@ -1,7 +1,8 @@
-"""Findings as queries: what a group of rules finds in a file is a memoised answer with its dependencies.
+"""Findings as queries: in a project under edit, what a group of rules finds in a file is a memoised answer with its dependencies.
 
 The rules of a group ask for about as much of the project. So an edit runs again what asks for the whole project in many files, and
-what asks for a file and its programs in few.
+what asks for a file and its programs in few. A single run remembers nothing: in a new process, most of what the groups asked before
+would have to be computed again.
 """
 
 from __future__ import annotations

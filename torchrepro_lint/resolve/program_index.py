@@ -128,7 +128,7 @@ def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
 # needed again.
 _MAX_FILES = 64
 # A thousand use-def indexes take as much memory as the syntax trees.
-_MAX_USE_DEF = 32
+_MAX_USE_DEF = 16
 
 
 class Table(Protocol):
