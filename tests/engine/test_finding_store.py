@@ -150,3 +150,33 @@ def test_a_damaged_entry_is_checked_again(
     Path(folder, "broken.py").write_text("y = (\n")
     monkeypatch.setattr(FindingStore, "_read", lambda *_: {"one/nets.py": ["Unknown", 1]})
     assert _ran(lint, checked)[1] == ALL
+
+
+_LOADER = (
+    "import torch\nfrom torch.utils.data import DataLoader\n\n"
+    "for x in DataLoader(list(range(9)), batch_size=2, shuffle=True):\n    print(x)\n"
+)
+
+
+def test_a_folder_of_another_component_may_hide_a_library(project: Maker, lint: Lint, checked: set[str]) -> None:
+    """Whether ``torch/`` in the project is the library depends on which of its folders there are."""
+    folder = project({"pyproject.toml": "", "torch/vision/a.py": "X = 1\n", "app/train.py": _LOADER})
+    before, _ = _ran(lint, checked)
+    Path(folder, "torch/utils").mkdir()
+    Path(folder, "torch/utils/b.py").write_text("Y = 1\n")
+    assert _ran(lint, checked)[0] != before
+
+
+def test_a_text_that_names_a_class_may_lead_elsewhere(project: Maker, lint: Lint, checked: set[str]) -> None:
+    files = {
+        "pyproject.toml": "",
+        "lib/tool.py": "",
+        "lib/pkg/model.py": "import torch\n\n\ndef build():\n    return torch.randn(3)\n",
+        "lib/app/train.py": "import pydoc\nimport torch\n\ntorch.save(pydoc.locate('pkg.model.build')(), 'x.pt')\n",
+    }
+    folder = project(files)
+    before, _ = _ran(lint, checked)
+    Path(folder, "pkg/sub").mkdir(parents=True)
+    Path(folder, "pkg/sub/other.py").write_text("Y = 1\n")
+    assert "TRL101" in before.out
+    assert _ran(lint, checked)[0] != before

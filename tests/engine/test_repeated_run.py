@@ -259,3 +259,12 @@ def test_the_comparison_of_programs_hides_no_dependency(watched: Watched) -> Non
     assert "alone.py:3 TRL101" in first
     assert "alone.py:4 TRL101" in watched.outcome(**{"sub/alone": f"\n{script}"})
     assert "alone.py:4 TRL101" not in watched.outcome(**{"sub/later": "import alone\n"})
+
+
+def test_an_answer_by_identity_depends_on_the_file_of_its_node(watched: Watched) -> None:
+    """Or it would outlive the node, and be given for another one at the same address."""
+    watched.outcome(plain="import numpy as np\n\n\ndef f():\n    for x in np.arange(3):\n        print(x)\n")
+    databases = [each for linked in watched.run._known.values() for each in linked._links._known.values()]
+    found = [(key, bits) for each in databases for key, _, bits in each.never_sets.entries()]
+    assert any(isinstance(key, int) for key, _ in found)
+    assert all(bits for _, bits in found)

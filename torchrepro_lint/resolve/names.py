@@ -358,6 +358,7 @@ class Names(ObjectSources):
         return ()
 
     def _find_configured(self, path: str, call: Call) -> Iterator[Value]:
+        self.modules.reads.record_read(path)  # the key is an identity in this file
         yield from self._built(path, call)
         if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
             yield from self._made(path, call, nested=True)

@@ -229,6 +229,10 @@ _OWN = frozenset(
 )
 
 
+# Calls that find a module or class by a text, which may come from any file.
+_FINDING_BY_TEXT = frozenset({"locate", "get_class", "get_method", "get_object", "instantiate"})
+
+
 class ModuleTree:
     """The modules of a project by path.
 
@@ -259,18 +263,38 @@ class ModuleTree:
         self._nearer: dict[str, tuple[str, ...]] = {}
 
     def key_of(self, files: Mapping[str, SyntaxTree]) -> tuple[object, ...]:
-        """A key of some files, which is equal for trees in which their imports and the configurations resolve to the same, and torch
-        is used or is not. The files must have all that they may import.
+        """A key of some files, which is equal for trees in which their imports and what they name by strings resolve to the same, and
+        torch is used or is not. The files must have all that they may import, and what their strings and configurations may name.
         """
         around = {each for path in files for each in (self.folder(path), *parent_folders(self.folder(path)))}
-        imports = [(path, *self._resolution(path, name)) for path in files for name in files[path].summary.imports]
+        imports = [(path, *self._steps(path, name)) for path in files for name in files[path].summary.imports]
         scripts, commands = sorted(self._script_folders & around), sorted(self._command_folders & around)
-        return self.source_roots, scripts, commands, self.uses_torch, tuple(sorted(files)), self.configurations, imports
+        own = (
+            self.source_roots,
+            scripts,
+            commands,
+            self.uses_torch,
+            tuple(sorted(files)),
+            self.configurations,
+            imports,
+        )
+        finding = any(not _FINDING_BY_TEXT.isdisjoint(each.summary.calls) for each in files.values())
+        words = {text.partition(".")[0] for each in self.configurations for _, text in each.texts if "." in text}
+        named = [each for each in sorted(self.stems.items()) if finding or not words.isdisjoint(each[0].split("/"))]
+        return *own, named, finding and self.search_key
 
-    def _resolution(self, path: str, name: str) -> tuple[str | None, str | None]:
-        """The folder in which an import finds its first word, and the file that it names."""
-        parts = [part for part in name.split(".") if part]
-        return None if name.startswith(".") or not parts else self.home_for(path, parts), self.module(path, name)
+    def _steps(self, path: str, name: str) -> tuple[object, ...]:
+        """What decides where an import leads: the folder in which it begins, what is there at each step, and the file found."""
+        dots = len(name) - len(name.lstrip("."))
+        parts = [part for part in name[dots:].split(".") if part]
+        place = self.above(path, dots) if dots else self.home_for(path, parts) if parts else None
+        found: list[str | None] = [place, self.module(path, name) if parts or dots else None]
+        for part in parts if place is not None else ():
+            place = join_path(place or "", part)
+            found.append(self.stems.get(place))
+            if found[-1] is None:
+                break
+        return tuple(found)
 
     @property
     def search_key(self) -> tuple[object, ...]:

@@ -280,6 +280,7 @@ class NonSets:
         while left:
             file, value, to = left.pop()
             key = _key(file, value)
+            self._names.modules.reads.record_read(file)  # the key may be an identity in this file
             if key is not None:
                 if key in reached_from or (known := self._known.get(key)):
                     continue
