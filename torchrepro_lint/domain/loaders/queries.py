@@ -52,7 +52,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, known_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -91,7 +91,7 @@ class Loader(NamedTuple):
     @property
     def shuffles(self) -> bool:
         """Whether its order may be random."""
-        given = next((arg.value for arg in self.site.call.args if arg.keyword == "shuffle"), None)
+        given = known_argument(self.site.call, None, "shuffle")
         tested = any(implies_falsy(each, given) for each in self.site.guards)
         return not tested and may_shuffle(self.value_sources, self.kind, self.arguments)
 
