@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import split_last
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, bound_argument, known_argument
 
 ArgumentReader: TypeAlias = Callable[[str], Expression | None]
 
@@ -28,8 +29,6 @@ class _Unknown:
 UNKNOWN_VALUE = _Unknown()
 LiteralValue: TypeAlias = str | bytes | int | float | complex | bool | tuple["LiteralValue", ...] | _Unknown | None
 _LITERAL_TYPES = (str, bytes, int, float, complex, type(None))
-# Stands for an argument of which nothing is known.
-UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
 
 
 def argument_reader(spelling: Signature, call: Call) -> ArgumentReader:
@@ -37,15 +36,14 @@ def argument_reader(spelling: Signature, call: Call) -> ArgumentReader:
 
     A parameter that ``*`` or ``**`` may pass is ``UNKNOWN_ARGUMENT``.
     """
-    given = {arg.keyword: arg.value for arg in call.args if arg.keyword is not None}
-    positional = [arg for arg in call.args if arg.keyword is None and arg.star != "**"]
-    stars = [index for index, arg in enumerate(positional) if arg.star]
-    plain = positional[: stars[0]] if stars else positional
-    given.update(zip(spelling.parameters, (arg.value for arg in plain), strict=False))
-    by_star = set(spelling.parameters[len(plain) :]) if stars else set()
-    if any(arg.star == "**" for arg in call.args):
-        by_star |= {*spelling.parameters[len(plain) :], *spelling.keywords}
-    return lambda name: given.get(name, UNKNOWN_ARGUMENT if name in by_star else None)
+    words = spelling.parameters
+
+    def read(name: str) -> Expression | None:
+        if name in words:
+            return bound_argument(call, words.index(name), name)
+        return bound_argument(call, None, name) if name in spelling.keywords else known_argument(call, None, name)
+
+    return read
 
 
 def is_unknown_argument(value: Expression | None) -> bool:

@@ -6,7 +6,6 @@ such calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from torchrepro_lint.catalogue.rows import NameIndex, Signature, Table, read_sig
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.syntax.nodes import Call, Expression
 from torchrepro_lint.syntax.qualified_names import passes_call, simple_name, without_calls
+from torchrepro_lint.syntax.visitor import known_argument
 
 # Methods that return the object they are called on, whatever its class.
 FLUENT_METHODS = frozenset(
@@ -70,21 +70,16 @@ def wrapped_module(wrapper: ModuleWrapper, call: Call) -> Expression | None:
     """The module that a call gets and returns as its whole result; None where the result is a tuple."""
     if wrapper.result == "tuple" or (wrapper.result == "arguments" and _returned(wrapper, call) > 1):
         return None
-    return next(_modules(wrapper, call), None)
+    return _module(wrapper, call)
 
 
 def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Expression | None:
     """The argument that is returned at an index of a call's result, if the result is unpacked."""
     if wrapper.result == "tuple":
-        return next(_modules(wrapper, call), None) if index == 0 else None
-    if wrapper.result == "module" or any(arg.star for arg in call.args):
+        return _module(wrapper, call) if index == 0 else None
+    if wrapper.result == "module" or index < 0 or any(arg.star for arg in call.args):
         return None
-    plain = [arg.value for arg in call.args if arg.keyword is None]
-    if 0 <= index < len(plain):
-        return plain[index]
-    words = wrapper.signature.parameters
-    named = (arg.value for arg in call.args if 0 <= index < len(words) and arg.keyword == words[index])
-    return next(named, None)
+    return known_argument(call, index, *wrapper.signature.parameters[index : index + 1])
 
 
 def _returned(wrapper: ModuleWrapper, call: Call) -> int:
@@ -93,10 +88,8 @@ def _returned(wrapper: ModuleWrapper, call: Call) -> int:
     return sum(1 + (arg.star != "") for arg in call.args if arg.keyword is None or arg.keyword in words)
 
 
-def _modules(wrapper: ModuleWrapper, call: Call) -> Iterator[Expression]:
+def _module(wrapper: ModuleWrapper, call: Call) -> Expression | None:
     """The argument for the module, by keyword or by position."""
     words = wrapper.signature.parameters
     index = words.index(wrapper.module) if wrapper.module in words else 0
-    yield from (arg.value for arg in call.args if arg.keyword is not None and arg.keyword == wrapper.module)
-    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    yield from plain[index : index + 1]
+    return known_argument(call, index, wrapper.module)

@@ -24,7 +24,14 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance
-from torchrepro_lint.syntax.visitor import expressions, is_none, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions,
+    is_none,
+    known_argument,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.repetition import runs_often
@@ -165,10 +172,8 @@ def _of_class(context: Context, site: CallSite, name: str) -> Iterator[TaskStart
 
 def _functions(context: Context, call: Call, by_method: bool) -> tuple[str, ...]:
     """The functions of the project that the tasks run."""
-    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    named = [arg.value for arg in call.args if arg.keyword in _FUNCTIONS]
-    given = named or (plain[:1] if by_method else plain[1:2])
-    found = (name for value in given for name in context.project.names(context.path, value))
+    given = known_argument(call, 0 if by_method else 1, *_FUNCTIONS)
+    found = context.project.names(context.path, given) if given is not None else ()
     return tuple(each for name in found if in_project(name) for each in _bodies(context, name))
 
 

@@ -10,9 +10,9 @@ from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
 from torchrepro_lint.source.text import NoFix
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, span
+from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 from torchrepro_lint.syntax.qualified_names import last_word
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.flag_effects import FlagWrite
@@ -64,13 +64,12 @@ def _call_findings(text: str, write: FlagWrite, call: Call) -> Iterator[Finding]
     from torchrepro_lint.checks.fixes.switches import fix_switch
 
     given = write.setting.expression
-    words = {arg.keyword for arg in call.args}
     if given is None:
-        given = next((arg.value for arg in call.args if arg.keyword == "benchmark"), None)
+        given = known_argument(call, None, "benchmark")
     if given is None:
         return
     also = ""
-    if "torch.backends.cudnn.flags" in write.names and "enabled" not in words and len(_positional(call)) < 1:
+    if "torch.backends.cudnn.flags" in write.names and known_argument(call, 0, "enabled") is None:
         also = "; without enabled=True it also turns cuDNN off inside the block"
     if write.names == ("builtins.setattr",):
         message = f"setattr(cudnn, 'benchmark', True) {_CAUSE}; set it to False"
@@ -79,7 +78,3 @@ def _call_findings(text: str, write: FlagWrite, call: Call) -> Iterator[Finding]
         function = f"cudnn.{function}" if function in ("flags", "set_flags") else function
         message = f"{function}(benchmark=True) {_CAUSE}; pass benchmark=False{also}"
     yield Finding(_CODE, span(call), message, fix_switch(text, write, given, "False"))
-
-
-def _positional(call: Call) -> list[Expression]:
-    return [arg.value for arg in call.args if arg.keyword is None and not arg.star]

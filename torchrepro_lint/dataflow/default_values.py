@@ -41,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import blocks, expressions, known_argument, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -243,10 +243,10 @@ class DefaultValues:
         """The value of a default that stands in a declaration."""
         value = closure.value
         if isinstance(value, Call) and not _FIELDS.isdisjoint(self._project.names(closure.path, value.func)):
-            given = next((arg.value for arg in value.args if arg.keyword == "default"), None)
+            given = known_argument(value, None, "default")
             return None if given is None else self._declared(closure._replace(value=given), text)
         if isinstance(value, Call) and not _TYPER.isdisjoint(self._project.names(closure.path, value.func)):
-            first = next((arg.value for arg in value.args if arg.keyword in (None, "default")), None)
+            first = known_argument(value, 0, "default")
             is_literal = isinstance(first, Constant) and isinstance(first.value, int | str | float | None)
             return self._declared(closure._replace(value=first), text) if first is not None and is_literal else None
         known = self.of(closure)

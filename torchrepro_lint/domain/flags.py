@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
-    UNKNOWN_ARGUMENT,
     UNKNOWN_VALUE,
     ArgumentReader,
     LiteralValue,
@@ -35,6 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, without_calls
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

@@ -41,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     unbound_method,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -193,10 +193,7 @@ class Project(LoaderQueries):
         for word in self._seeding_parameters(name):
             for function in self.resolver.functions(name):
                 position = [param.name for param in function.params].index(word) - bool(function.owner)
-                plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-                keyword = next((arg.value for arg in call.args if arg.keyword == word), None)
-                given = keyword or (plain[position] if 0 <= position < len(plain) else None)
-                if given is not None:
+                if (given := known_argument(call, position, word)) is not None:
                     yield simple_name(name), given
 
     def _seeding_parameters(self, name: str) -> tuple[str, ...]:

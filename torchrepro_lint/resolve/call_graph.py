@@ -31,7 +31,13 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, Symbol, in_project, path_of, simple_name, super_call
-from torchrepro_lint.syntax.visitor import callee_identifier, is_classmethod, takes_receiver
+from torchrepro_lint.syntax.visitor import (
+    callee_identifier,
+    is_classmethod,
+    known_argument,
+    passing_argument,
+    takes_receiver,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.query.fixpoint import TablingSolver
@@ -429,29 +435,20 @@ class CallGraph:
 
 def _bind_argument(path: str, call: Call, param: Param, index: int) -> Iterator[tuple[str, Expression | None]]:
     """The argument of a call for a parameter, by its name or position; see ``CallGraph.passed``."""
-    keyword = next((arg for arg in call.args if arg.keyword == param.name), None)
-    plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
-    if keyword is not None:
-        yield path, keyword.value
-    elif param.kind != "kw" and 0 <= index < len(plain):
-        yield path, plain[index].value
-    elif not any(arg.star for arg in call.args):
-        yield path, None
+    arg = passing_argument(call, None if param.kind == "kw" else index, param.name)
+    if arg is None or not arg.star:
+        yield path, None if arg is None else arg.value
 
 
 def _launched_function(call: Call, word: str) -> Expression | None:
     """``train`` of ``Process(target=train, args=(...))`` and of ``mp.spawn(train, args=(...))``."""
-    named = next((arg.value for arg in call.args if arg.keyword in ("target", "fn")), None)
-    first = next((arg.value for arg in call.args[:1] if arg.keyword is None and not arg.star), None)
-    return named if named is not None or not _LAUNCHERS[word] else first
+    return known_argument(call, 0 if _LAUNCHERS[word] else None, "target", "fn")
 
 
 def _launched_argument(call: Call, param: Param, index: int) -> Expression | None:
     """The argument that a launched function gets for a parameter; ``spawn`` passes the rank before the others."""
     index -= _LAUNCHERS[callee_identifier(call.func)]
-    args = next((arg.value for arg in call.args if arg.keyword == "args"), None)
-    if args is None and _LAUNCHERS[callee_identifier(call.func)] and len(call.args) > 1:
-        args = call.args[1].value if call.args[1].keyword is None and not call.args[1].star else None
+    args = known_argument(call, 1 if _LAUNCHERS[callee_identifier(call.func)] else None, "args")
     items = args.items if isinstance(args, Collection) and args.kind != "dict" else ()
     return items[index] if param.kind != "kw" and 0 <= index < len(items) else None
 

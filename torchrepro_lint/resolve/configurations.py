@@ -35,7 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import ConfiguredNames
@@ -245,7 +245,7 @@ class Configurations:
             if word in _LOADERS and any(_is_loader(name) for name in self._names.names(path, value.func)):
                 yield from self._read(path, value.args[0].value)
             elif word == "compose" and "hydra.compose" in self._names.names(path, value.func):
-                given = next((arg.value for arg in value.args if arg.keyword in (None, "config_name")), None)
+                given = known_argument(value, 0, "config_name")
                 words = self._literals(path, given) if given is not None else ()
                 yield from (each for each in self._files if _stem(each) in map(_stem, words))
 

@@ -25,6 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import Symbol, Value, enclosing_function, in_project, path_of, simple_name
+from torchrepro_lint.syntax.visitor import known_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import NameResolution
@@ -204,9 +205,5 @@ def passed_for_field(names: NameResolution, owner: Symbol, word: str) -> Iterato
         return
     index = words.index(word)
     for path, call in names.call_graph.constructor_calls(owner):
-        keyword = next((arg.value for arg in call.args if arg.keyword == word), None)
-        plain = [arg.value for arg in call.args[: index + 1] if arg.keyword is None]
-        if keyword is not None:
-            yield path, keyword
-        elif index < len(plain) and not any(arg.star for arg in call.args[: index + 1]):
-            yield path, plain[index]
+        if (given := known_argument(call, index, word)) is not None:
+            yield path, given

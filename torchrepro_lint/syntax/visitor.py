@@ -1,17 +1,18 @@
 """Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the names that they have.
 
-Also here: what a signature consists of.
+Also here: what a signature consists of, and which argument of a call binds to a parameter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from sys import intern
 from types import ModuleType
 from typing import Any, TypeVar
 
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Attribute,
     Call,
@@ -220,6 +221,34 @@ _PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
 def is_none(value: Expression) -> bool:
     """Whether an expression is the literal None."""
     return isinstance(value, Constant) and value.value is None
+
+
+# Stands for an argument of which nothing is known.
+UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
+
+
+def passing_argument(call: Call, position: int | None, *keywords: str) -> Arg | None:
+    """Argument binding of one parameter: the argument that passes it, by keyword or at a position; None if it is left out.
+
+    A starred argument where that may pass it: ``*`` any position from its own on, ``**`` any parameter that nothing else passes.
+    """
+    named = next((arg for arg in call.args if arg.keyword in keywords), None)
+    if named is None and position is not None and position >= 0:
+        first = list(islice((arg for arg in call.args if arg.keyword is None), position + 1))
+        named = next((arg for arg in first if arg.star), first[-1] if len(first) > position else None)
+    return named or next((arg for arg in call.args if arg.star == "**"), None)
+
+
+def bound_argument(call: Call, position: int | None, *keywords: str) -> Expression | None:
+    """What a call passes for a parameter; ``UNKNOWN_ARGUMENT`` if a star may pass it, None if it is left out."""
+    arg = passing_argument(call, position, *keywords)
+    return None if arg is None else UNKNOWN_ARGUMENT if arg.star else arg.value
+
+
+def known_argument(call: Call, position: int | None, *keywords: str) -> Expression | None:
+    """What a call passes for a parameter; None if it is left out or a star may pass it."""
+    arg = passing_argument(call, position, *keywords)
+    return None if arg is None or arg.star else arg.value
 
 
 def bound_arguments(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:

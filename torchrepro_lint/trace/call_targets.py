@@ -31,6 +31,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_call,
 )
+from torchrepro_lint.syntax.visitor import passing_argument
 from torchrepro_lint.trace.events import CallFrame, DeferredCall, EventKey, EventTargets, Target, TraceMemoTables
 from torchrepro_lint.trace.library_models import (
     LibraryCall,
@@ -397,13 +398,13 @@ _TRANSFORM_NAME = lazy_pattern(
 def runs_in_worker(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:
     """Whether the callables that a call gets run where samples are fetched: in a loader's workers, as far as is known."""
     if kind := next((loader_kinds()[name] for name in found if name in loader_names()), None):
-        given = {arg.keyword: arg.value for arg in call.args}
-        positional = (arg.value for arg in call.args if arg.keyword is None and not arg.star)
-        named: dict[str | None, Expression] = dict(zip(kind.parameters, positional, strict=False))
-        workers = {**named, **given}.get("num_workers")
-        if workers is None:
-            return any(arg.star == "**" for arg in call.args)
-        return any(not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers))
+        words = kind.parameters
+        workers = passing_argument(call, words.index("num_workers") if "num_workers" in words else None, "num_workers")
+        if workers is None or workers.star:
+            return workers is not None
+        return any(
+            not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers.value)
+        )
     if any(arg.keyword and _TRANSFORM_NAME.fullmatch(arg.keyword) for arg in call.args) or _adds_transforms(call):
         return True
     return any(

@@ -47,7 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import FrameworkModel
@@ -202,10 +202,9 @@ def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
     """The dataset arguments of a call that makes a loader."""
     for name in names.names(path, made.func):
         if (kind := loader_kinds().get(name)) is not None and kind.dataset:
-            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else -1
-            plain = [arg.value for arg in made.args if arg.keyword is None and not arg.star]
-            yield from plain[place : place + 1] if place >= 0 else ()
-            yield from (arg.value for arg in made.args if arg.keyword == kind.dataset)
+            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
+            if (given := known_argument(made, place, kind.dataset)) is not None:
+                yield given
 
 
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.

@@ -54,7 +54,7 @@ from torchrepro_lint.syntax.qualified_names import (
     qualname_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, subexpressions
 from torchrepro_lint.trace.repetition import function_runs_often
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
     if caller_may_pass_generator(project, path, call):
         return NoFix("callers may pass a generator through **, so they choose the seed")
     loader = _enclosing_loader(project, path, call)
-    shared = next((arg.value for arg in loader.args if arg.keyword == KEYWORD), None)
+    shared = known_argument(loader, None, KEYWORD)
     if isinstance(shared, Ref) and not shared.path and loader is not call:
         return (_pass_generator(project, path, call, last_identifier(shared)),)
     if word := visible_generator(project, path, position, comprehension_names(position, call.start)):

@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.summary import Option
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, known_argument, statements, subexpressions
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
@@ -193,7 +193,7 @@ def option_expressions(project: Project, path: str, option: Option, text: str, *
     """An option as an integer expression in ``path``: one that may be None and is not ``given``, or that is text, is
     converted.
     """
-    kind = next((arg.value for arg in option.call.args if arg.keyword == "type"), None)
+    kind = known_argument(option.call, None, "type")
     names = project.names(option.path, kind) if kind is not None else ()
     default = option.default.value if option.default else 0
     if isinstance(default, (str, bool, bytes)) or (kind is not None and "builtins.str" in names):

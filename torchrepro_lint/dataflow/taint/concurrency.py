@@ -38,7 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.analysis import TaintFlow
@@ -319,11 +319,11 @@ def _passed_by_launches(project: TaintFlow, function: str, position: int) -> Ite
 def _arguments(call: Call) -> Iterator[Expression]:
     """The arguments with which a launch calls its function."""
     word = last_identifier(call.func)
-    packed = next((arg.value for arg in call.args if arg.keyword == "args"), None)
+    packed = known_argument(call, 1 if word == "apply_async" else None, "args")
     plain = [arg.value for arg in call.args if arg.keyword is None]
     if word == "submit":
         yield from plain[1:]
-    elif isinstance(packed := packed or (plain[1] if word == "apply_async" and len(plain) > 1 else None), Collection):
+    elif isinstance(packed, Collection):
         yield from (item for item in packed.items if item is not None)
 
 

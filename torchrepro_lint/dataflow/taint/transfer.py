@@ -28,7 +28,14 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, operands_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions,
+    known_argument,
+    last_identifier,
+    operands_of,
+    statements,
+    subexpressions,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.uses import DefUse
@@ -275,7 +282,7 @@ def sort_key(names: Names, path: str, call: Call) -> str:
     """What the key of a sort makes of its order: ``clock`` (times of files), ``size`` (of files or names: equal ones stay as they
     were), ``address`` (``id``), ``hash``; empty for any other.
     """
-    given = next((arg.value for arg in call.args if arg.keyword == "key"), None)
+    given = known_argument(call, None, "key")
     if given is None:
         return ""
     for name in names.names(path, given):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
-from torchrepro_lint.syntax.nodes import Call, Expression
+from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.visitor import passing_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
-
-_BEHIND_STAR = object()
 
 
 class TorchArguments(NamedTuple):
@@ -40,10 +39,11 @@ class TorchArguments(NamedTuple):
         """The abstract value of an argument; None if it is left out, unknown if a star may pass it."""
         if position == 0 and self.receiver is not None:
             return self.receiver
-        found = self._expression(position, keyword)
-        if found is _BEHIND_STAR:
-            return UNKNOWN
-        return None if found is None else self.inference.infer(found, self.point)  # type: ignore[arg-type]  # no other object
+        words = (keyword, "axis") if keyword == "dim" else (keyword,)
+        found = passing_argument(self.call, position - (self.receiver is not None), *words)
+        if found is None:
+            return None
+        return UNKNOWN if found.star else self.inference.infer(found.value, self.point)
 
     def constant(self, position: int, keyword: str = "", default: object = None) -> object:
         """The constant value of an argument; ``default`` if it is left out, ``...`` if it is unknown."""
@@ -98,18 +98,6 @@ class TorchArguments(NamedTuple):
     def _positional(self, position: int) -> tuple[AbstractValue, ...]:
         found = (self.value_of(at) for at in range(position, position + len(self.call.args)))
         return tuple(each for each in found if each is not None)
-
-    def _expression(self, position: int, keyword: str) -> Expression | object | None:
-        at, behind = position - (self.receiver is not None), False
-        for index, arg in enumerate(self.call.args):
-            if arg.keyword is not None:
-                if arg.keyword == keyword or (keyword == "dim" and arg.keyword == "axis"):
-                    return arg.value
-            elif arg.star:
-                behind = behind or arg.star == "**" or index <= at
-            elif index == at and not behind:
-                return arg.value
-        return _BEHIND_STAR if behind else None
 
 
 def _number(what: AbstractValue) -> int | None:

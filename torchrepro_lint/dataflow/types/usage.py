@@ -13,7 +13,7 @@ from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, last_word, split_last
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -162,12 +162,10 @@ def _integral_operands(value: Expression | None, env: TypeEnvironment | None) ->
 def _index_argument(call: Call) -> Expression | None:
     """The index argument of a call."""
     word = last_identifier(call.func)
-    if word not in _INDEXED or any(arg.star for arg in call.args):
+    if word not in _INDEXED:
         return None
-    named = next((arg.value for arg in call.args if arg.keyword in ("index", "repeats")), None)
-    plain = [arg.value for arg in call.args if arg.keyword is None]
     at = _INDEXED[word] - (not (isinstance(call.func, Ref) and call.func.roots == ("torch",)))
-    return named if named is not None else plain[at] if at < len(plain) else None
+    return known_argument(call, at, "index", "repeats")
 
 
 # Methods that raise on a dense tensor.

@@ -28,7 +28,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_module, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, passing_argument, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -192,14 +192,8 @@ def _joined_arguments(
 
 def argument_for(call: Call, function: Function, param: Param, position: int) -> Expression | None:
     """The argument of a call for a parameter, or the default; None if it cannot be determined."""
-    if any(arg.star for arg in call.args):
-        return None
-    keyword = next((arg.value for arg in call.args if arg.keyword == param.name), None)
-    plain = [arg.value for arg in call.args if arg.keyword is None]
-    at = position - bool(function.owner)
-    if keyword is None and param.kind != "kw" and 0 <= at < len(plain):
-        return plain[at]
-    return keyword or param.default
+    arg = passing_argument(call, None if param.kind == "kw" else position - bool(function.owner), param.name)
+    return param.default if arg is None else None if arg.star else arg.value
 
 
 # Longer chains of assignments are solved from the first one on, which avoids deep recursion.

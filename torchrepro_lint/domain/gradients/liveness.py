@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.qualified_names import (
     locals_prefix,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, known_argument, statements, subexpressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -243,7 +243,7 @@ _RETURNS_MODULE = frozenset({"to", "cuda", "cpu", "eval"})
 
 def call_without_gradient(project: ProgramIndex, site: CallSite) -> bool:
     """Whether no gradient can flow at a call: in no-grad mode, in a function so decorated, or from a detached input."""
-    return in_no_grad_mode(project, site) or _is_detached(_input_argument(site.call))
+    return in_no_grad_mode(project, site) or _is_detached(known_argument(site.call, 0, "input"))
 
 
 def used_without_gradient(project: ProgramEffects, path: str, made: CallSite) -> bool:
@@ -311,13 +311,6 @@ def no_gradient_callers(project: ProgramIndex) -> NoGradientCallers:
         project.revision_cache["callers"] = NoGradientCallers(project)
     callers: NoGradientCallers = project.revision_cache["callers"]
     return callers
-
-
-def _input_argument(call: Call) -> Expression | None:
-    """The input tensor of a call. A method's receiver has no value here; its attributes are tested instead."""
-    if call.args and not call.args[0].star and call.args[0].keyword in (None, "input"):
-        return call.args[0].value
-    return None
 
 
 def _is_detached(expression: Expression | None) -> bool:

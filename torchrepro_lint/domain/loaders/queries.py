@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.catalogue.conditions import UNKNOWN_ARGUMENT, Truth, argument_reader, evaluate
+from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import DatasetModel, LoaderKind, dataset_model, loader_kinds, loader_names
 from torchrepro_lint.catalogue.rows import Signature
 from torchrepro_lint.dataflow.arguments import (
@@ -52,6 +52,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_brackets,
 )
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, known_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -90,7 +91,7 @@ class Loader(NamedTuple):
     @property
     def shuffles(self) -> bool:
         """Whether its order may be random."""
-        given = next((arg.value for arg in self.site.call.args if arg.keyword == "shuffle"), None)
+        given = known_argument(self.site.call, None, "shuffle")
         tested = any(implies_falsy(each, given) for each in self.site.guards)
         return not tested and may_shuffle(self.value_sources, self.kind, self.arguments)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     NO_SUBJECTS,
-    UNKNOWN_ARGUMENT,
     ArgumentReader,
     Subjects,
     Truth,
@@ -51,7 +50,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     without_elements,
 )
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow, Signature

@@ -28,7 +28,15 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import qualifier_of, simple_name, split_local
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    expressions,
+    known_argument,
+    last_identifier,
+    operands_of,
+    statements,
+    subexpressions,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Scalar, Signature
@@ -157,9 +165,7 @@ def _is_on_cpu(what: AbstractValue) -> bool:
 
 def module_subjects(tensors: TensorFacts, call: Call) -> dict[str, Scalar | Interval]:
     """The condition variables that the arguments of a module's call decide: its input and, for a loss, the target."""
-    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    named = {arg.keyword: arg.value for arg in call.args if arg.keyword is not None}
-    source, target = (plain[0] if plain else named.get("input")), (plain[1] if len(plain) > 1 else named.get("target"))
+    source, target = known_argument(call, 0, "input"), known_argument(call, 1, "target")
     known = {} if source is None else input_subjects(tensors.value(source))
     return {**({} if target is None else _target_subjects(tensors.value(target))), **known}
 
