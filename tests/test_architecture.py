@@ -124,6 +124,20 @@ def test_only_one_module_takes_names_apart() -> None:
     assert all(any(map(takes_name_apart, ast.walk(ast.parse(each)))) for each in written)
 
 
+def test_the_limits_of_the_analysis_are_in_one_module() -> None:
+    limit = re.compile(r"_?(MAX|MOST|DEEPEST|FEW)(_[A-Z_]+)?")
+    layers = ("resolve", "dataflow", "trace", "domain", "checks")
+    apart = [
+        f"{name}: {word}"
+        for name, path in modules().items()
+        if name.startswith(tuple(f"torchrepro_lint.{layer}." for layer in layers))
+        for word in defined(path)
+        if limit.fullmatch(word) and word != "MAX_AUTOTUNE"
+    ]
+    assert apart == []
+    assert sum(word.startswith("MAX_") for word in defined(PACKAGE / "query" / "limits.py")) > 70
+
+
 def takes_name_apart(node: ast.AST) -> bool:
     """Whether a node asks by the characters of a qualified name what it is, or puts one together."""
     match node:

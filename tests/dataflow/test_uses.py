@@ -14,7 +14,7 @@ from torchrepro_lint.syntax.nodes import Attribute
 
 
 def test_the_spots_of_few_files_are_kept_and_made_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_index, "_MAX_USE_DEF", 1)
+    monkeypatch.setattr(program_index, "_CACHED_USE_DEF", 1)
     texts = {f"{word}.py": f"{word} = {word}({word})\n" for word in "abc"}
     found = project_of(texts).taint.uses
     first = found.spots("a.py")

@@ -32,11 +32,11 @@ _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
 # What holds no more than so much: by module and name.
 BOUNDS = {
-    (symbols, "_MAX_BODIES"): 1,
-    (program_index, "_MAX_FILES"): 1,
-    (class_hierarchy, "_MAX_CLASSES"): 1,
-    (program_index, "_MAX_USE_DEF"): 1,
-    (inference, "_MOST_FILES"): 0,
+    (symbols, "_CACHED_BODIES"): 1,
+    (program_index, "_CACHED_FILES"): 1,
+    (class_hierarchy, "_CACHED_CLASSES"): 1,
+    (program_index, "_CACHED_USE_DEF"): 1,
+    (inference, "_CACHED_FILES"): 0,
     (memo_tables, "_MAX_INTERNED"): 1,
 }
 
@@ -76,7 +76,7 @@ def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.
 
 
 def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_index, "_MAX_FILES", 5)
+    monkeypatch.setattr(program_index, "_CACHED_FILES", 5)
     checker, files = _tree(everything)
     project = Partition(checker, files).of("whole.py")
     for path in files:
@@ -98,7 +98,7 @@ def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
 
 
 def test_what_values_are_is_forgotten_between_files(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "_MOST_FILES", 5)
+    monkeypatch.setattr(inference, "_CACHED_FILES", 5)
     checker, files = _tree(everything)
     known = type_inference(Partition(checker, files).of("whole.py"))
     for number, path in enumerate(files, 1):

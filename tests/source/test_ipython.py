@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torchrepro_lint.source.ipython import is_indented, neutralised
+from torchrepro_lint.source.notebooks import is_indented, neutralised
 
 UNKNOWN = "\u01c3"
 COMMANDS = [

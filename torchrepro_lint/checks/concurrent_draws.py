@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.control_flow import control_flow_position
@@ -61,8 +62,6 @@ _PROCESS_CLASSES = frozenset({"multiprocessing.Process", "torch.multiprocessing.
 _FUNCTIONS = frozenset({"target", "func", "fn", "function"})
 _WORKERS = frozenset({"max_workers", "processes"})
 
-# A call of a method of what may be anything has more names.
-_MOST_NAMES = 4
 # Calls that choose how processes start, and the choices that copy nothing.
 _METHOD_SETTERS = frozenset({"get_context", "set_start_method"})
 _FRESH = frozenset({"spawn", "forkserver"})
@@ -232,7 +231,7 @@ def _first_draw(context: Context, start: TaskStart) -> tuple[Family, Draw] | Non
 def _is_certain(draw: Draw) -> bool:
     """Whether the callee is known, and runs in the task itself, not in a loader's workers."""
     event = draw.trace_event
-    return event.mode != "worker" and not event.assumed and len(event.names) <= _MOST_NAMES
+    return event.mode != "worker" and not event.assumed and len(event.names) <= limits.MAX_CERTAIN_NAMES
 
 
 def _only_waits(context: Context, draw: Draw) -> bool:

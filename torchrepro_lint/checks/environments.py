@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.checks.environment_draws import is_environment, may_draw
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeders import families_of_call
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 _CODE = "TRL108"
 # Prefilter: a file with a finding calls one of these, or names it as a value.
 _WORDS = frozenset({"reset", "sample"})
-_MOST_WRAPPERS = 40
 _METHODS = frozenset({"reset", "seed"})
 _CALLED = _WORDS | _METHODS
 # Attributes and functions that look at a value's form alone, and functions that only convert it.
@@ -222,7 +222,7 @@ def _is_made_with_seed(context: Context, made: Iterable[tuple[str, Expression]])
     callee.
     """
     queue, seen = list(made), set[int]()
-    while queue and len(seen) < _MOST_WRAPPERS:
+    while queue and len(seen) < limits.MAX_ENVIRONMENT_WRAPPERS:
         path, call = queue.pop()
         if id(call) in seen or not isinstance(call, Call):
             continue

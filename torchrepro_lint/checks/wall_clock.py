@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
@@ -49,7 +50,6 @@ _CLOCK_WORDS = frozenset(
 _COMPARISONS = frozenset({"<", ">", "<=", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "if", "or"})
 _NUMBERS = frozenset(f"builtins.{word}" for word in ("int", "float", "round", "abs", "min", "max"))
-_DEEPEST = 4
 _LEAVING = frozenset({"break", "continue", "return"})
 _EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 # What a loop calls that waits for input, output or another process: its limit of time is a time-out.
@@ -145,7 +145,9 @@ class _Body:
 
     # --- the clock ---------------------------------------------------------------------------------------------------
 
-    def comparison(self, path: str, test: Expression, depth: int = _DEEPEST) -> tuple[str, Expression] | None:
+    def comparison(
+        self, path: str, test: Expression, depth: int = limits.MAX_CLOCK_DEPTH
+    ) -> tuple[str, Expression] | None:
         """The first comparison with the clock in a test, with its file."""
         match test:
             case Operation(op="and" | "or" | "not", operands=operands):
@@ -201,7 +203,7 @@ class _Body:
 
     def _works(self, statement: Statement) -> Iterator[Work]:
         match statement:
-            case Assign(op="+=", value=value) if value is not None and self._is_result(value, _DEEPEST):
+            case Assign(op="+=", value=value) if value is not None and self._is_result(value, limits.MAX_CLOCK_DEPTH):
                 yield _FILLS
         for expression in expressions(statement):
             for each in subexpressions(expression):
@@ -213,7 +215,7 @@ class _Body:
         word, receiver = method_and_receiver(call.func)
         if is_backward(call, names) or (word == "step" and _is_stepped(receiver)):
             yield _TRAINS
-        elif word in _APPENDING and call.args and self._is_result(call.args[-1].value, _DEEPEST):
+        elif word in _APPENDING and call.args and self._is_result(call.args[-1].value, limits.MAX_CLOCK_DEPTH):
             yield _FILLS
         for name in names:
             if in_project(name) and self.project.resolver.functions(name):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.queries import group_by_call
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.syntax.visitor import subexpressions
@@ -79,7 +80,7 @@ def _count_source(
     project: ValueFlow, loader: Loader, there: ExpressionPosition | None, count: Closure, depth: int
 ) -> str:
     """The function that counts processors, in a value or behind a variable in it, for a loader at ``there``."""
-    for each in subexpressions(count.value) if depth < 6 else ():
+    for each in subexpressions(count.value) if depth < limits.MAX_COUNT_DEPTH else ():
         if isinstance(each, Call):
             for name in project.names(count.path, each.func):
                 if name in _PROCESSOR_COUNTS and not _is_in_other_branch(project, there, count.path, each):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import ArgumentReader, argument_reader, is_unknown_argument
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 
 
-# If there are more calls than this, their arguments stay unknown.
-_MOST_CALLS = 100
 _POSITIONAL = ("", "/")
 
 
@@ -56,7 +55,11 @@ def with_forwarded_arguments(project: ProgramIndex, site: CallSite) -> list[Call
         return []
     called = path + constructed_class(owners[0].name)  # a constructor is called by its class
     calls = [each.call for _, each in project.sites_of(called)]
-    if not calls or len(calls) > _MOST_CALLS or any(arg.star == "*" for call in calls for arg in call.args):
+    if (
+        not calls
+        or len(calls) > limits.MAX_ALTERNATIVE_CALLS
+        or any(arg.star == "*" for call in calls for arg in call.args)
+    ):
         return []
     return list(dict.fromkeys(_with_arguments_of(site.call, owners[0], call) for call in calls))
 
@@ -107,12 +110,6 @@ def _other_uses(function: Function, variable: str) -> Iterator[Ref]:
     )
 
 
-# Alternatives multiply over variables; beyond these counts an argument stays unknown.
-_MOST_VARIABLES = 3
-_MOST_VALUES = 12
-_DEPTH = 4
-
-
 def alternative_arguments(
     project: ValueFlow, path: str, spelling: Signature, site: CallSite, subjects: Collection[str]
 ) -> Iterator[ArgumentReader]:
@@ -122,7 +119,7 @@ def alternative_arguments(
         read = _without(own, argument_reader(spelling, call))
         words = [word for word in (*spelling.parameters, *spelling.keywords) if word in subjects]
         found = {word: values for word in words if (values := _alternative_values(project, path, site, read(word)))}
-        if not found or len(found) > _MOST_VARIABLES:
+        if not found or len(found) > limits.MAX_ALTERNATIVE_VARIABLES:
             yield read
             continue
         for chosen in product(*found.values()):
@@ -175,7 +172,7 @@ def _alternative_values(project: ValueFlow, path: str, site: CallSite, value: Ex
     default = (_literal(project, path, default) or default) if default is not None else None
     if default is not None and not all(isinstance(each, Constant | Display) for each in found):
         found.append(default)
-    return list(dict.fromkeys(found))[:_MOST_VALUES]
+    return list(dict.fromkeys(found))[: limits.MAX_ALTERNATIVE_VALUES]
 
 
 def _leaves(project: ValueFlow, path: str, value: Expression, depth: int = 0) -> Iterator[Expression]:
@@ -183,7 +180,9 @@ def _leaves(project: ValueFlow, path: str, value: Expression, depth: int = 0) ->
     resolver = project.resolver
     for file, each in project.values(path, value):
         match each:
-            case Operation(op="if", operands=(_, *branches)) | Operation(op="or", operands=branches) if depth < _DEPTH:
+            case Operation(op="if", operands=(_, *branches)) | Operation(op="or", operands=branches) if (
+                depth < limits.MAX_ALTERNATIVE_DEPTH
+            ):
                 for branch in branches:
                     yield from _leaves(project, file, branch, depth + 1)
             case Constant() | Display():

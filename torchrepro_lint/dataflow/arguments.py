@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.environment import (
     join_arguments,
     override,
 )
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.registries import dataclass_fields
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Ref
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
 
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "builtins.dict", "collections.OrderedDict"})
-_MOST_DEPTH = 8
 
 
 def dictionary_entries(sources: ValueSources, passed: Closure, depth: int = 0) -> BoundArguments:
     """The entries of a dictionary by key; not ``complete`` if it may hold more, or if the search reaches its limit."""
-    if depth > _MOST_DEPTH or not sources.dictionaries.spend():
+    if depth > limits.MAX_DICTIONARY_DEPTH or not sources.dictionaries.spend():
         return UNKNOWN_ARGUMENTS
     try:
         return _entries(sources, passed, depth)
@@ -255,9 +255,6 @@ def argument_constants(sources: ValueSources, passed: BoundArguments, word: str)
     return known if len(known) == len(found) else None
 
 
-_MOST_BASES = 8
-
-
 def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedObject:
     """The object of class ``owner`` that a call constructs, bound through the constructors of the class and its bases."""
     environment = Environment({}, {}, owner)
@@ -265,7 +262,7 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
     queue = [(call, name) for name in sources.project.resolver.methods(owner, "__init__")]
     if not any(in_project(name) for _, name in queue):
         environment = _of_dataclass(sources, call, environment)
-    for _ in range(_MOST_BASES):
+    for _ in range(limits.MAX_CONSTRUCTORS):
         if not queue:
             break
         each, name = queue.pop(0)

@@ -20,6 +20,7 @@ from torchrepro_lint.dataflow.constants import (
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.place_values import PlaceRun, all_statements, contains, leaves
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -51,7 +52,6 @@ _ARITHMETIC = frozenset({"+", "-", "*", "%", "//", "^", "&", "|", "**", "<<", ">
 _CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "builtins.str", "builtins.round"})
 _FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
 _TYPER = frozenset({"typer.Option", "typer.Argument"})
-_DEEPEST = 12
 # One object, since answers are kept by its identity.
 _NO_ARGUMENTS = Environment()
 
@@ -84,7 +84,7 @@ class DefaultValues:
 
     def of(self, closure: Closure) -> DefaultValue | None:
         """The value of an expression without options; None if it is unknown."""
-        if isinstance(closure.value, Constant) or self._depth >= _DEEPEST:
+        if isinstance(closure.value, Constant) or self._depth >= limits.MAX_DEFAULT_DEPTH:
             return DefaultValue(closure.value.value) if isinstance(closure.value, Constant) else None
         value = closure.value
         what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
@@ -270,7 +270,7 @@ class DefaultValues:
     def _of_name(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         start = self._of_parameter(closure, path, root, ref)
         home, body = self._home(path, root)
-        if body is None or len(self._assigned(path, root)) > _DEEPEST:
+        if body is None or len(self._assigned(path, root)) > limits.MAX_DEFAULT_DEPTH:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
         offset = ref.start if inside and not self._is_nested(path, home, ref) else -1

@@ -17,6 +17,7 @@ from torchrepro_lint.dataflow.environment import (
     Environment,
     ReachingDefinition,
 )
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import preceding_statements
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -200,13 +201,11 @@ def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | Syntax
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
-# Nested lists are read to this depth.
-_DEEPEST = 10
 
 
 def list_items(sources: ValueSources, closure: Closure, depth: int = 0) -> BoundArguments:
     """The items of a list or tuple, appended ones included, as excess arguments."""
-    if depth > _DEEPEST:
+    if depth > limits.MAX_LIST_DEPTH:
         return UNKNOWN_ARGUMENTS
     match closure.value:
         case Ref():

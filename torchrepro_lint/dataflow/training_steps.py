@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -65,8 +66,6 @@ _GENERATORS = (
     "numpy.random.RandomState()",
     "numpy.random.Generator()",
 )
-# Functions of the project are followed through so many calls.
-_DEEPEST = 4
 
 
 class CallEffects:
@@ -84,7 +83,7 @@ class CallEffects:
         body makes for itself is its own matter.
         """
         own, called = self._one(path, call, is_outside)
-        return own.union(*(self._reached(each, _DEEPEST) for each in called))
+        return own.union(*(self._reached(each, limits.MAX_TRAINING_STEP_CALLS) for each in called))
 
     def has_optimizer(self, path: str, calls: Iterable[Call]) -> bool:
         """Whether some of a file's calls is the step of an optimizer."""

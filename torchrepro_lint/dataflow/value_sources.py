@@ -23,6 +23,7 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.dataflow.feasibility import evaluate_test, infeasible_ranges, runs_always
 from torchrepro_lint.dataflow.reaching_definitions import appended_items, is_list, list_items, reaching_definitions
 from torchrepro_lint.dataflow.uses import DefUse
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import Budget
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
@@ -44,12 +45,6 @@ from torchrepro_lint.syntax.qualified_names import in_project, is_instance, loca
 from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements, takes_receiver
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
-# Limits of nested questions and of steps; what is left then stands for itself.
-_DEEPEST = 10
-_MOST_STEPS = 1000
-# So many dictionaries are read for one question: a dictionary that a loop fills from others reaches itself on ever more
-# paths.
-_MOST_DICTIONARIES = 500
 
 
 # The infeasible ranges by environment; the environment is stored with them, which keeps its identity alive.
@@ -74,7 +69,7 @@ class ValueSourceAnalysis:
         self._nesting = 0
         self._steps = 0
         # The budget of dictionaries for the current question.
-        self.dictionaries = Budget(_MOST_DICTIONARIES)
+        self.dictionaries = Budget(limits.MAX_SOURCE_DICTIONARIES)
 
     def assignments(self, path: str) -> Assignments:
         """The definitions of the variables of a file."""
@@ -134,7 +129,7 @@ class ValueSourceAnalysis:
         """The object of a class of the project that a call constructs."""
         return construct(self, call, owner)
 
-    def of(self, closure: Closure, steps: int = _MOST_STEPS) -> tuple[Closure, ...]:
+    def of(self, closure: Closure, steps: int = limits.MAX_SOURCE_STEPS) -> tuple[Closure, ...]:
         """The value sources of an expression; the expression itself if it has no other.
 
         On a cycle, or after ``steps`` steps, what is reached stands for itself.
@@ -147,7 +142,7 @@ class ValueSourceAnalysis:
         if key not in self._known:
             # The question is stored with its answer, which keeps its identity alive.
             self._known[key] = (closure, (closure,))
-            if self._nesting < _DEEPEST and self._steps > 0:
+            if self._nesting < limits.MAX_SOURCE_DEPTH and self._steps > 0:
                 self._nesting += 1
                 self.dictionaries.begin()
                 try:

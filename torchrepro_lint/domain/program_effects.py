@@ -99,7 +99,7 @@ class Database(TraceTables):
         self.seeding: MemoTable[tuple[str, frozenset[str]], tuple[str, ...]] = MemoTable(reads)
         self.programs: MemoTable[tuple[Entry, ...], tuple[Program, ...]] = MemoTable(reads)
         self.callee_effects: CalleeEffectTable = MemoTable(reads)
-        self.own_effects: MemoTable[str, RngEffects] = MemoTable(reads, _MOST_OWN_EFFECTS)
+        self.own_effects: MemoTable[str, RngEffects] = MemoTable(reads, _CACHED_OWN_EFFECTS)
         self.worker_traces: MemoTable[tuple[str, ...], WorkerTrace] = MemoTable(reads)
         # The summary of each program of such entry points, which outlives the program's trace.
         self.reached: MemoTable[tuple[Entry, ...], tuple[ProgramSummary, ...]] = MemoTable(reads)
@@ -153,7 +153,7 @@ def _contains_accelerator_call(_start: int, trace_events: Sequence[TraceEvent]) 
 
 
 # The effects of so many single functions are held: each may be as long as a program.
-_MOST_OWN_EFFECTS = 32
+_CACHED_OWN_EFFECTS = 32
 # Before a path: the programs that run any code of the file.
 _IN = "in "
 _REACHING = "reaching"

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -195,7 +196,7 @@ _TESTING = frozenset({"is", "is not", "not"})
 class FirstUses:
     """The first uses of uninitialised values in one file."""
 
-    def __init__(self, project: ValueFlow, path: str, depth: int = 3) -> None:
+    def __init__(self, project: ValueFlow, path: str, depth: int = limits.MAX_FILLING_CALLS) -> None:
         self._project = project
         self._depth = depth
         self._path = path

@@ -142,7 +142,7 @@ def parse_decoded(source: Source, parser: str = "auto") -> ParsedFile:
 
 def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
     """Whether a statement or a string seems to span cells of a notebook, which is an error in its first cell."""
-    from torchrepro_lint.source.ipython import leaves_string_open
+    from torchrepro_lint.source.notebooks import leaves_string_open
 
     ends = [cell.end for cell in source.cells[:-1]]
     return any(bisect_left(ends, each.start) < bisect_left(ends, each.end) for each in facts.body) or any(
@@ -153,7 +153,7 @@ def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
 def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
     """The error of the first cell that does not parse by itself: the parser of the whole reports an open bracket too late."""
     from torchrepro_lint.source.decoding import INDENT_HEADER
-    from torchrepro_lint.source.ipython import is_indented
+    from torchrepro_lint.source.notebooks import is_indented
     from torchrepro_lint.syntax.parse import ParseError, parse_module
 
     for cell in source.cells:

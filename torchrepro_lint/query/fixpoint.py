@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import (
     Compute,
     CutoffAnswer,
@@ -26,12 +27,6 @@ _Value = TypeVar("_Value")
 
 # A depth below which no question is open.
 _NO_CYCLE = 1 << 60
-
-
-# A cycle of more queries is solved for all of them at once.
-_MOST_APART = 200
-# After so many rounds without an end the answers of a large cycle would grow for ever.
-_MOST_ROUNDS = 10
 
 
 class TablingSolver:
@@ -245,7 +240,7 @@ class TablingSolver:
         found = {each: self._provisional[each][0] for each in others} | {key: answer}
         if not any(found.values()):
             return found
-        if len(others) <= _MOST_APART:
+        if len(others) <= limits.MAX_QUERIES_SOLVED_APART:
             return {}
         equations = {each: self._provisional[each][1] for each in others} | {key: compute}
         self._forget(mark)
@@ -264,7 +259,7 @@ class TablingSolver:
         """
         outer, self._assumed = self._assumed, {**self._assumed, **{each: (start[each], depth) for each in start}}
         try:
-            for _ in range(_MOST_ROUNDS):
+            for _ in range(limits.MAX_FIXPOINT_ROUNDS):
                 changed = False
                 for key, compute in equations.items():
                     found = _distinct(compute())
@@ -288,9 +283,6 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 _Answer = TypeVar("_Answer")
-
-# After so many changes an answer is widened.
-_WIDENING_DELAY = 2
 
 
 class FixpointSolver(Generic[_Answer]):
@@ -378,7 +370,7 @@ class FixpointSolver(Generic[_Answer]):
         assumed = self._assumed.get(key, self._bottom)
         return (
             self._widen(assumed, found)
-            if self._change_counts.get(key, 0) > _WIDENING_DELAY
+            if self._change_counts.get(key, 0) > limits.MAX_CHANGES_BEFORE_WIDENING
             else self._join(assumed, found)
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.search_path import path_values
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
@@ -81,9 +82,6 @@ _SAME = frozenset(
     | {"Config", "edict", "AttrDict", "structured", "DotMap", "unsafe_merge", "resolve", "masked_copy", "Bunch"}
 )
 _READERS = frozenset({"open", "read_text", "read_bytes", "read"})
-# A configuration is followed through at most this many steps.
-_MAX_STEPS = 60
-_MAX_DEFAULTS = 8
 
 _Keys = tuple[str, ...]
 
@@ -187,7 +185,7 @@ class Configurations:
         while queue:
             file, value, keys = queue.pop()
             key = (file, (value.roots, value.path) if isinstance(value, Ref) else id(value), keys)
-            if key in seen or len(seen) > _MAX_STEPS:
+            if key in seen or len(seen) > limits.MAX_CONFIGURATION_STEPS:
                 continue
             seen.add(key)
             self._names.modules.reads.record_read(file)
@@ -266,7 +264,7 @@ class Configurations:
                 inner = func._replace(path=tuple(words))
             case Call(func=Attribute(value=holder, name=last)) if last in _READERS:
                 inner = holder
-        if depth > _MAX_DEFAULTS:
+        if depth > limits.MAX_CONFIGURATION_DEPTH:
             return
         if inner is not None:
             yield from self._sources(path, inner, depth + 1)
@@ -312,7 +310,7 @@ class Configurations:
 
     def _composed(self, path: str, top: str, package: _Keys, depth: int) -> Iterator[tuple[_Keys, str]]:
         known = self._files.get(path)
-        for keys, text in known.texts if known is not None and depth <= _MAX_DEFAULTS else ():
+        for keys, text in known.texts if known is not None and depth <= limits.MAX_CONFIGURATION_DEPTH else ():
             if keys[0] != "defaults":
                 yield (*package, *keys), text
             elif len(keys) in (2, 3) and text not in ("_self_", "null"):

@@ -60,7 +60,7 @@ _DYNAMIC_IMPORTS = frozenset(
     {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
 )
 # The most programs whose loadable files are kept.
-_MAX_PROGRAMS = 8
+_CACHED_PROGRAMS = 8
 
 
 class ImportResolver:
@@ -86,7 +86,7 @@ class ImportResolver:
         self._stars: MemoTable[str, tuple[tuple[str, str | None], ...]] = MemoTable(self.reads)
         self._offers: MemoTable[str, dict[str, list[int]]] = MemoTable(self.reads)
         self._behind: MemoTable[str, frozenset[str]] = MemoTable(self.reads)
-        self._may_load: MemoTable[str, frozenset[str]] = MemoTable(self.reads, _MAX_PROGRAMS)
+        self._may_load: MemoTable[str, frozenset[str]] = MemoTable(self.reads, _CACHED_PROGRAMS)
         self._run_by: MemoTable[tuple[str, tuple[str, ...]], tuple[str, ...]] = MemoTable(self.reads)
         self._memo = TablingSolver(self.reads)
 

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.imports import torch_modules
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
@@ -58,12 +59,6 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
-# A variable with more values may be anything.
-_MAX_VALUES = 100
-# ``getattr`` on modules with more names in total stands for nothing.
-_MAX_NAMES = 100
-# Early cutoff gives up after this many rounds.
-_MAX_ROUNDS = 10
 # Expressions without a name.
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
@@ -111,7 +106,7 @@ class Names(ObjectSources):
 
     def _reconsidered(self, changed: int) -> int | None:
         """The changed bits, with those of early-cutoff results that came out different; None where that does not converge."""
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(limits.MAX_CUTOFF_ROUNDS):
             more = self._memo.revalidate()
             if not more:
                 return changed
@@ -237,7 +232,7 @@ class Names(ObjectSources):
         parameter, assigned = self._definitions.parameter(name), self._definitions.assigned(name)
         if parameter:
             yield from self._parameter(path, *parameter)
-        for how, value in (assigned or ()) if len(assigned or ()) <= _MAX_VALUES else ():
+        for how, value in (assigned or ()) if len(assigned or ()) <= limits.MAX_ASSIGNMENTS else ():
             if how in ("=", "with"):
                 yield from self.names(path, value)
             elif how == "[]":
@@ -432,7 +427,7 @@ class Names(ObjectSources):
             return owners
         passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
         modules = sorted(filter(is_module, passed))
-        few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= _MAX_NAMES
+        few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= limits.MAX_LOOKED_UP_NAMES
         return tuple(modules) if few else ()
 
     def _looked_up(self, path: str, owners: tuple[Value, ...], key: Expression) -> Iterator[Value]:

@@ -17,6 +17,7 @@ from torchrepro_lint.catalogue.module_wrappers import (
     module_wrapper,
     wrapped_module,
 )
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import attribute_unpacking_index
@@ -66,10 +67,6 @@ ANY_GLOBAL = ("builtins.globals()[]",)
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
-# An object is followed through at most this many expressions; what is left then is unknown.
-_MAX_STEPS = 60
-# What may be of more classes than this may be anything: a transform of a library that is handed any other.
-_MAX_NAMES = 32
 
 
 def is_abstract(name: Value) -> bool:
@@ -119,13 +116,13 @@ class ObjectSources(Values):
             if key in seen or isinstance(value, Constant):
                 continue  # no constant can be called
             seen.add(key)
-            if len(seen) > _MAX_STEPS:
+            if len(seen) > limits.MAX_OBJECT_STEPS:
                 return found | {_UNKNOWN}
             self.modules.reads.record_read(path)
             behind = self._sources(path, value)
             queue += reversed(behind)
             found.update(() if behind else self._stands_for(path, value))
-            if len(found) > _MAX_NAMES:
+            if len(found) > limits.MAX_OBJECT_CLASSES:
                 return {_UNKNOWN}
         return found
 
@@ -144,7 +141,7 @@ class ObjectSources(Values):
         """The names that a chain of attributes of objects may stand for."""
         known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
         found = {name for each in known for name in self.follow(each, words)}
-        if len(found) > _MAX_NAMES:
+        if len(found) > limits.MAX_OBJECT_CLASSES:
             return (_UNKNOWN,)
         return tuple(sorted(found | ({_UNKNOWN} if _UNKNOWN in owners else set())))
 

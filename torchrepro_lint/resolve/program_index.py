@@ -126,9 +126,9 @@ def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
 
 # The calls of all files take a quarter of the memory of their facts. A run needs most of them once; after an edit they are
 # needed again.
-_MAX_FILES = 64
+_CACHED_FILES = 64
 # A thousand use-def indexes take as much memory as the syntax trees.
-_MAX_USE_DEF = 16
+_CACHED_USE_DEF = 16
 
 
 class Table(Protocol):
@@ -160,7 +160,7 @@ class IndexTables:
     ) -> None:
         self.names = Names(ImportResolver(files, tree, incremental=incremental, early_cutoff=early_cutoff), torch)
         reads = self.names.modules.reads
-        most = None if early_cutoff else _MAX_FILES
+        most = None if early_cutoff else _CACHED_FILES
         self.sites: MemoTable[str, tuple[CallSite, ...]] = MemoTable(reads, most)
         self.called: MemoTable[str, tuple[UnresolvedCall, ...]] = MemoTable(reads, most)
         self.calls: MemoTable[str, FileCalls] = MemoTable(reads)
@@ -168,7 +168,7 @@ class IndexTables:
         self.changed = 0
         self.all_calls = CallSiteIndex()
         # The use-def index of each file that was asked for last.
-        self.use_def: MemoTable[str, UseDefIndex] = MemoTable(reads, _MAX_USE_DEF)
+        self.use_def: MemoTable[str, UseDefIndex] = MemoTable(reads, _CACHED_USE_DEF)
         # Whether what an expression may stand for is never a set.
         self.never_sets: MemoTable[Any, bool] = MemoTable(reads)
         # Results of queries about one file, by the query's name and the file.

@@ -9,6 +9,7 @@ import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -30,9 +31,6 @@ _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))
 # Functions that return the path that they get.
 _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
-# A path is followed through at most this many variables and calls, and this many levels up.
-_MAX_STEPS = 20
-_MAX_LEVELS = 20
 
 
 def path_entries(files: Mapping[str, SyntaxTree]) -> tuple[str, ...]:
@@ -106,7 +104,7 @@ class _Paths:
 
     def _written(self, expression: Expression) -> Expression:
         """The value of an expression: of a module variable that is assigned once, its assignment."""
-        for _ in range(_MAX_STEPS):
+        for _ in range(limits.MAX_PATH_STEPS):
             match expression:
                 case Ref(roots=(root,), path=()) if is_own(root):
                     values = tuple(self._variables.get(root, ()))
@@ -126,7 +124,7 @@ class _Paths:
         if isinstance(written, Ref) and not written.path and written.roots[0].endswith("__file__"):
             return self._path
         inner, rest = _taken(written)
-        if inner is None or depth > _MAX_STEPS:
+        if inner is None or depth > limits.MAX_PATH_STEPS:
             return None
         found = self._from_file(inner, depth + 1)
         for step in rest if found is not None else ():
@@ -137,7 +135,7 @@ class _Paths:
         """A folder so many levels above another, below it by a name, or with a text behind it."""
         match step:
             case int(levels):
-                for _ in range(min(levels, _MAX_LEVELS)):
+                for _ in range(min(levels, limits.MAX_PATH_LEVELS)):
                     folder = posixpath.dirname(_normal(folder))
                 return folder
             case str(text):

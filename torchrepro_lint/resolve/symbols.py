@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import NamedTuple
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable, with_tuples
 from torchrepro_lint.resolve.imports import ImportResolver
@@ -204,7 +205,7 @@ def _table(facts: SyntaxTree) -> _Table:
 
 
 # The events of all bodies of a project take a sixth of the memory of its trees, so only the most recently used are kept.
-_MAX_BODIES = 5_000
+_CACHED_BODIES = 5_000
 
 
 class EventCache:
@@ -214,7 +215,7 @@ class EventCache:
         self._definitions = definitions
         self._imported = StaticContext(False, torch, properties)
         self._started = StaticContext(True, torch, properties)
-        most = None if definitions.reads.early_cutoff else _MAX_BODIES
+        most = None if definitions.reads.early_cutoff else _CACHED_BODIES
         # By the identity of a body, which lives as long as its tree.
         self._known: LruTable[tuple[int, bool], tuple[Event, ...]] = LruTable(most)
         self._mutations: dict[str, MutationSites] = {}
@@ -268,9 +269,7 @@ class EventCache:
 
 
 # The most classes whose instance attributes are kept.
-_MAX_CLASSES = 1_000
-# The most bases of a class that are followed, nearest first.
-_MAX_ANCESTORS = 200
+_CACHED_CLASSES = 1_000
 
 
 class ClassHierarchy(ABC):
@@ -281,7 +280,7 @@ class ClassHierarchy(ABC):
         self._torch = torch
         self._definitions = Definitions(modules.files, modules.reads)
         self._attributes: LruTable[str, dict[str, list[tuple[str, str, Expression]]]] = LruTable(
-            None if modules.reads.early_cutoff else _MAX_CLASSES
+            None if modules.reads.early_cutoff else _CACHED_CLASSES
         )
         self._memo = TablingSolver(modules.reads)
         # Ancestries that do not depend on a broken cycle.
@@ -394,7 +393,7 @@ class ClassHierarchy(ABC):
             return (name,)
         order: dict[str, None] = {}
         queue = deque([name])
-        while queue and len(order) < _MAX_ANCESTORS:
+        while queue and len(order) < limits.MAX_ANCESTORS:
             current = queue.popleft()
             if current in order:
                 continue

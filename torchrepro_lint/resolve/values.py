@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import product
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.cli_options import Options
@@ -46,11 +47,8 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 
-# A value is followed through at most this many variables and calls; what is left then stands for itself.
-_MAX_STEPS = 100
 # Methods that split a dotted name, and how often a text is followed through one.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
-_MAX_SPLITS = 3
 
 
 _NAMESPACES = frozenset({"globals", "vars"})
@@ -119,9 +117,9 @@ class Values(ClassHierarchy):
                 if key in seen:
                     continue
                 seen.add(key)
-                if len(seen) < _MAX_STEPS:
+                if len(seen) < limits.MAX_NAME_STEPS:
                     found = [pair for root in value.roots for pair in self._values_of(file, root, value.path)]
-            elif calls and isinstance(value, Call) and id(value) not in seen and len(seen) < _MAX_STEPS:
+            elif calls and isinstance(value, Call) and id(value) not in seen and len(seen) < limits.MAX_NAME_STEPS:
                 seen.add(id(value))
                 found = list(self._returned_values(file, value))
             if found:
@@ -325,7 +323,12 @@ class Values(ClassHierarchy):
             found.update(each.value for each in literals if isinstance(each.value, str))
             found.update(self._configured_texts(file, value))
             found.update(self._split_texts(file, value, depth))
-            if isinstance(value, Operation) and value.op in ("f", "+") and len(value.operands) < 6 and depth < 2:
+            if (
+                isinstance(value, Operation)
+                and value.op in ("f", "+")
+                and len(value.operands) < limits.MAX_TEXT_PARTS
+                and depth < limits.MAX_TEXT_DEPTH
+            ):
                 parts = [sorted(self._find_texts(file, operand, depth + 1)) for operand in value.operands]
                 found.update("".join(each) for each in product(*parts))
         return found
@@ -357,7 +360,9 @@ class Values(ClassHierarchy):
         """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``."""
         match value:
             case Ref(roots=(root,), path=()):
-                for how, made in self._definitions.assigned(path + root) or () if depth < _MAX_SPLITS else ():
+                for how, made in (
+                    self._definitions.assigned(path + root) or () if depth < limits.MAX_TEXT_SPLITS else ()
+                ):
                     if how == "[]" and isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
                         yield from self._pieces(path, made, self._place(path, root, made) == 0, depth)
             case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
@@ -368,7 +373,7 @@ class Values(ClassHierarchy):
                 yield from self._of_parts(path, parts, True, depth)
 
     def _of_parts(self, path: str, parts: Expression, first: bool, depth: int) -> Iterator[str]:
-        for file, made in self.values(path, parts) if depth < _MAX_SPLITS else ():
+        for file, made in self.values(path, parts) if depth < limits.MAX_TEXT_SPLITS else ():
             if isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
                 yield from self._pieces(file, made, first, depth)
 

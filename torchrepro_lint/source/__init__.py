@@ -5,9 +5,9 @@
 - ``apply_edits``, ``merge``, ``join_insertions``, ``map_offset``, ``changed_files`` of ``text``: how edits combine
 - ``Message``, ``Reference``, ``with_paths`` of ``text``: texts for people that know which lines of files they name
 - ``read_notebook``, ``fit_to_cells``, ``notebook_with_edits``, ``Notebook`` of ``decoding``: a notebook as one program
-- ``read_cells``, ``replace_sources``, ``NotebookError`` of ``notebook_json``: code cells in a notebook's JSON
+- ``read_cells``, ``replace_sources``, ``NotebookError`` of ``notebooks``: code cells in a notebook's JSON
 - ``parse``, ``literal`` of ``text``: Python's own parser, without its warnings
-- ``neutralised`` of ``ipython``: IPython syntax made harmless
+- ``neutralised`` of ``notebooks``: IPython syntax made harmless
 - ``suppressions``, ``joined_rows``, ``noqa_edit`` of ``suppressions``: ``# noqa`` and ``# torchrepro: ignore`` comments
 - ``read_program``, ``read_settings``, ``read_manifest``, ``read_requirements``, ``read_gitignore``, ``read_named_file``,
   ``read_bounded``, ``TooLarge`` of ``files``: bounded reading

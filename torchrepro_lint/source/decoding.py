@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from torchrepro_lint.source.notebook_json import RawCell, read_cells
+from torchrepro_lint.source.notebooks import RawCell, read_cells
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Span, apply_edits
 
 # Python above a cell that is indented as a whole, which IPython allows.
@@ -70,7 +70,7 @@ def fit_to_cells(notebook: Notebook, fix: Fix) -> Fix | None:
 
 
 def _join(sources: Iterable[tuple[int, str, tuple[int, ...]]], databricks: bool) -> Notebook:
-    from torchrepro_lint.source.ipython import is_indented, neutralised  # most runs read no notebook
+    from torchrepro_lint.source.notebooks import is_indented, neutralised  # most runs read no notebook
 
     cells: list[Cell] = []
     parts: list[tuple[str, str]] = []
@@ -121,7 +121,7 @@ def _fit(notebook: Notebook, edit: Edit) -> Edit | None:
 
 def _may_open(notebook: Notebook, cell: Cell) -> bool:
     """Whether a statement may be written at the very beginning of a cell: not before a magic of the whole cell."""
-    from torchrepro_lint.source.ipython import is_indented
+    from torchrepro_lint.source.notebooks import is_indented
 
     return not notebook.text[cell.start : cell.end].lstrip().startswith("%%") and not is_indented(
         notebook.program[cell.start : cell.end]
@@ -201,14 +201,14 @@ def encode(source: Source, data: bytes) -> bytes:
             raise
         except UnicodeError as error:
             raise UnicodeEncodeError(source.encoding, source.text, 0, len(source.text), str(error)) from None
-    from torchrepro_lint.source.notebook_json import replace_sources
+    from torchrepro_lint.source.notebooks import replace_sources
 
     texts = {cell.number: source.text[cell.start : cell.end] for cell in source.cells}
     return source.bom + replace_sources(data[len(source.bom) :].decode(), texts).encode()
 
 
 def _notebook(raw: str, bom: bytes) -> Source | SourceProblem:
-    from torchrepro_lint.source.notebook_json import NotebookError
+    from torchrepro_lint.source.notebooks import NotebookError
 
     try:
         notebook = read_notebook(raw)

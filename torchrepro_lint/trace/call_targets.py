@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
@@ -55,10 +56,6 @@ class Frame(NamedTuple):
     mode: str
     loaded: frozenset[int]
     receiver: str
-
-
-# Class methods of a base are run for each of its subclasses where it has at most this many.
-MAX_SUBCLASSES = 20
 
 
 class CallTargets:
@@ -155,7 +152,7 @@ class CallTargets:
         """Whether a class shares the class methods of its bases with few others: those of a model zoo would be run hundreds of times."""
         bases = [*filter(in_project, self._names.ancestry(owner)[1:])]
         return bool(self._names.classes(owner)) and all(
-            len(self._names.subclasses(each)) <= MAX_SUBCLASSES for each in bases
+            len(self._names.subclasses(each)) <= limits.MAX_SUBCLASSES for each in bases
         )
 
     def _is_of_base(self, frame: Frame, called: Expression) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passes_self
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.events import CallEdge, TraceEvent
 
 
-# A function with more contexts, at the end of a longer call path, or on a cycle gets the context of the whole trace.
-_MAX_CONTEXTS = 8
-_MAX_CONTEXT_DEPTH = 24
-
-
 class CallingContexts:
     """The calling contexts of the functions of one trace, which begins with ``starts`` in ``scope``."""
 
@@ -53,7 +49,7 @@ class CallingContexts:
     def scopes(self, function: str) -> tuple[Environment, ...]:
         """The environments of a function, one for each feasible call path; that of the whole trace where there are too many."""
         if function not in self._known:
-            if self._depth > _MAX_CONTEXT_DEPTH:
+            if self._depth > limits.MAX_CONTEXT_DEPTH:
                 return (self.scope,)
             self._depth += 1
             try:
@@ -91,7 +87,7 @@ class CallingContexts:
         for each in entries:
             ways = (scope for scope in self.scopes(each.caller) if self._runs(each.caller, each.event, scope))
             found += (self._entered(each, scope) for scope in ways)
-            if len(found) > _MAX_CONTEXTS:
+            if len(found) > limits.MAX_CONTEXTS:
                 return (self.scope,)
         return tuple(found) if entries else (self.scope,)
 
@@ -122,10 +118,6 @@ def passes_own_arguments(project: ProgramIndex, name: str, function: Function, p
         return name in names
     own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
     return own or (word in ("__call__", "forward") and any(map(is_instance, names)))
-
-
-# Objects that functions construct are followed to this depth.
-_MAX_OBJECT_DEPTH = 10
 
 
 class CallEdgeContexts:
@@ -207,7 +199,7 @@ class CallEdgeContexts:
             elif (
                 is_partial(self._project.value_sources, each)
                 and isinstance(each.value, Call)
-                and depth < _MAX_OBJECT_DEPTH
+                and depth < limits.MAX_OBJECT_DEPTH
             ):
                 inner = self._classes(each._replace(value=each.value.args[0].value), depth + 1)
             if not inner:
@@ -225,7 +217,7 @@ class CallEdgeContexts:
         word = simple_name(method)
         for part in involved_values(used.value, word):
             for each in self._project.value_sources.of(used._replace(value=part)):
-                if not isinstance(each.value, Call) or depth > _MAX_OBJECT_DEPTH:
+                if not isinstance(each.value, Call) or depth > limits.MAX_OBJECT_DEPTH:
                     continue
                 classes = [name for name in self._names(each, each.value.func) if self._project.resolver.classes(name)]
                 fitting = [name for name in classes if method in self._project.resolver.methods(name, word)]
@@ -264,7 +256,7 @@ class CallEdgeContexts:
             if passed and method in self._run_by_calling(used.path, part):
                 yield given
                 continue
-            for each in self._project.value_sources.of(given) if depth <= _MAX_OBJECT_DEPTH else ():
+            for each in self._project.value_sources.of(given) if depth <= limits.MAX_OBJECT_DEPTH else ():
                 if isinstance(each.value, Call) and each.value is not used.value and not self._makes(each):
                     yield from self._arguments_with(each, method, depth + 1)
 

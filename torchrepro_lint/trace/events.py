@@ -202,9 +202,9 @@ def prefix_and_rest(
 
 
 # The most resolved events that are interned.
-_MAX_RESOLVED_EVENTS = 1 << 17
+_CACHED_EVENTS = 1 << 17
 # The most targets that are kept of methods that run on objects of subclasses.
-_MAX_INHERITED = 5_000
+_CACHED_INHERITED = 5_000
 
 
 class EventTargets(FrozenRecord, frozen=True):
@@ -257,7 +257,7 @@ class TraceMemoTables:
         self.outcomes: MemoTable[EventKey, EventTargets] = MemoTable(reads)
         # The targets of methods that run on an object of a subclass, by that class.
         self.inherited_targets: MemoTable[tuple[EventKey, str], EventTargets] = MemoTable(
-            reads, None if reads.early_cutoff else _MAX_INHERITED
+            reads, None if reads.early_cutoff else _CACHED_INHERITED
         )
         # The functions that an event of a kind on a name enters, by the classes of its receivers; each with the class of its object,
         # and whether its entry is deferred until its result is used.
@@ -268,7 +268,7 @@ class TraceMemoTables:
         self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[int]] = MemoTable(reads)
 
         # By the identity of their events, which they hold.
-        self._resolved: LruTable[int, ResolvedEvent] = LruTable(_MAX_RESOLVED_EVENTS)
+        self._resolved: LruTable[int, ResolvedEvent] = LruTable(_CACHED_EVENTS)
 
         # What an import of a module does.
         self.fragments: MemoTable[Target, TraceFragment] = MemoTable(reads)

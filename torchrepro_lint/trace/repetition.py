@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
@@ -22,8 +23,6 @@ _REPEATED_FUNCTION = lazy_pattern(
     r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
     r"(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|\w*epoch\w*|next_\w+|get_batch\w*)|<lambda>"
 )
-# The callers of callers are followed to this depth.
-_MAX_CALLER_DEPTH = 5
 # Callees that call the function that they are given for each item, row or job.
 _MAPS = lazy_pattern(
     r"(?i)\w*map\w*|imap\w*|starmap\w*|submit|apply\w*|filter|filterfalse|delayed|transform|agg|aggregate|pipe|"
@@ -36,12 +35,12 @@ _CALLED_FOR_EACH = lazy_pattern(r"(?i)(\w*_)?(transforms?|collate_fn|key|default
 def runs_often(project: ValueFlow, path: str, call: Call) -> bool:
     """Whether a call may run more than once."""
     level = control_flow_position(project.files[path], call.start)
-    return level is None or _repeats(project, path, level, call, _MAX_CALLER_DEPTH)
+    return level is None or _repeats(project, path, level, call, limits.MAX_CALLER_DEPTH)
 
 
 def function_runs_often(project: ValueFlow, path: str, level: ControlFlowPosition) -> bool:
     """Whether the function around a control-flow position may run more than once; loops inside it do not count."""
-    return _is_repeated(project, path, level, _MAX_CALLER_DEPTH)
+    return _is_repeated(project, path, level, limits.MAX_CALLER_DEPTH)
 
 
 def _repeats(project: ValueFlow, path: str, level: ControlFlowPosition, call: Call, depth: int) -> bool:

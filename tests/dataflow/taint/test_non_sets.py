@@ -8,9 +8,9 @@ import pytest
 
 from one_file import project_of
 from page_examples import examples
-from torchrepro_lint.dataflow.taint import prefilter
 from torchrepro_lint.dataflow.taint.prefilter import NonSets, iteration_sites, may_be_set
 from torchrepro_lint.domain.project import Project
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import Expression
 
@@ -106,11 +106,11 @@ def test_no_set_of_the_pages_is_said_to_be_none(page: Path) -> None:
         _check(project_of({path: text for path, text in example.files.items() if path.endswith(".py")}))
 
 
-@pytest.mark.parametrize("most", ["_MOST_VALUES", "_MOST_STEPS"])
+@pytest.mark.parametrize("most", ["MAX_NON_SET_VALUES", "MAX_NON_SET_STEPS"])
 def test_what_has_too_many_values_may_be_anything(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     project = project_of({"a.py": "".join(f"y = [{number}]\n" for number in range(9)) + "for x in y: f(x)\n"})
     assert all(_non_sets(project).is_never_set(*each) for each in _gone_along(project))
-    monkeypatch.setattr(prefilter, most, 8)
+    monkeypatch.setattr(limits, most, 8)
     assert not any(_non_sets(project).is_never_set(*each) for each in _gone_along(project))
 
 
@@ -118,7 +118,7 @@ def test_no_more_is_looked_at_in_vain_than_so_much(monkeypatch: pytest.MonkeyPat
     text = "y = {1}\nz = [2]\nfor x in y: f(x)\nfor x in z: f(x)\n"
     project = project_of({"a.py": text})
     first, second = sorted(_gone_along(project), key=lambda each: each[1].start)
-    monkeypatch.setattr(prefilter, "_MOST_STEPS", 1)
+    monkeypatch.setattr(limits, "MAX_NON_SET_STEPS", 1)
     known = _non_sets(project)
     assert not known.is_never_set(*first)
     assert not known.is_never_set(*second)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.taint.numeric_sets import declared_types
 from torchrepro_lint.dataflow.types.bindings import ADDING, EXTENDING, OTHER_MUTATORS
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -56,7 +57,6 @@ _COPYING = frozenset(
 _READERS = lazy_pattern(
     r"builtins\.(?!setattr)\w+|dict\.fromkeys|(copy|itertools|json|numpy|os|random|shutil|torch|tqdm)\..+"
 )
-_MOST_VARIABLES = 60
 
 
 def is_followed(project: Project, path: str, expression: Expression) -> bool:
@@ -121,7 +121,7 @@ class _Search:
         mutable = self._inference.of(path, ref).kind in _MUTABLE
         if not in_project(root):  # of a library, or of another file
             return not mutable
-        if len(self._seen) > _MOST_VARIABLES:
+        if len(self._seen) > limits.MAX_ESCAPE_VARIABLES:
             return False
         param = project.resolver.parameter(path + root)
         assigned = project.resolver.assigned(path + root)

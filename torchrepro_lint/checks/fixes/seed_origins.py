@@ -15,6 +15,7 @@ from torchrepro_lint.checks.fixes.program_seed import variables_bound
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -41,8 +42,6 @@ from torchrepro_lint.trace.contexts import passes_own_arguments
 from torchrepro_lint.trace.events import CallFrame, is_conditional
 
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "^", "//"})
-# Steps from a seeding call to its origin: parameters and variables that only hand the seed on.
-_MOST_STEPS = 8
 
 # What an expression denotes: allocation sites (``file`` and offset), and the names of classes and modules.
 _Identity: TypeAlias = "frozenset[tuple[str, str | int]]"
@@ -83,7 +82,7 @@ def _find_origins(project: Project, effects: RngEffects, families: Sequence[str]
             if value is not None:
                 event = seed.trace_event
                 given = SeedOrigin(event.path, value, event.call_path, value, is_conditional(event), seed.order)
-                yield given._replace(source=_behind(project, given, _MOST_STEPS).value)
+                yield given._replace(source=_behind(project, given, limits.MAX_SEED_STEPS).value)
 
 
 def constant_of(origin: SeedOrigin) -> int | None:
@@ -155,7 +154,7 @@ class SeedScope:
         self._inside = position.function.name if position.function else ""
         self._denoted: list[tuple[str, _Identity]] | None = None
 
-    def written(self, origin: SeedOrigin, steps: int = _MOST_STEPS) -> str | None:
+    def written(self, origin: SeedOrigin, steps: int = limits.MAX_SEED_STEPS) -> str | None:
         """How a seed is written here; None where a part of it is out of scope."""
         if steps == 0:
             return None

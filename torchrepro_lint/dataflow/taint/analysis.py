@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.taint.set_tables import SetTables
 from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Ref
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, split_last
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 
 _STEP = frozenset({"step"})
-# A value is followed through so many places and nested containers; after that no sink is reported.
-_MOST_VALUES = 600
-_DEEPEST = 4
 
 
 class TaintAnalysis:
@@ -64,7 +62,11 @@ class TaintAnalysis:
                 continue
             call_path = tuple(id(call) for _, _, call in tainted.call_path or ())
             key = (tainted.path, id(tainted.node), tainted.taint, tainted.attributes, call_path, tainted.receiver_class)
-            if key in seen or len(seen) > _MOST_VALUES or nesting_depth(tainted.taint) > _DEEPEST:
+            if (
+                key in seen
+                or len(seen) > limits.MAX_TAINTED_VALUES
+                or nesting_depth(tainted.taint) > limits.MAX_TAINT_NESTING
+            ):
                 continue
             seen.add(key)
             queue += (_with_call_path(tainted, step) for step in consequences(transfer(self, tainted)))

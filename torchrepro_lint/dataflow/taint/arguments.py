@@ -31,6 +31,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
     sort_key,
 )
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -163,8 +164,6 @@ def _leaves(body: tuple[Statement, ...]) -> bool:
 _SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
 # Calls that give numbers, or rows that stand for them.
 _NUMBERING = frozenset({"range", "count", "arange", "eye", "identity", "linspace"})
-# The call path of a tainted value is limited to so many calls.
-_MOST_CALLS = 3
 
 
 class ArgumentTaint:
@@ -364,7 +363,7 @@ class ArgumentTaint:
             for function in self._analysis.names.functions(target):
                 word = _parameter(function, call, tainted.node)
                 if word is not None and function.body:
-                    call_path = (*(tainted.call_path or ())[-_MOST_CALLS:], (target, tainted.path, call))
+                    call_path = (*(tainted.call_path or ())[-limits.MAX_TAINT_CALLS :], (target, tainted.path, call))
                     taint = mapping_to(tainted.taint) if word.startswith("**") else tainted.taint
                     taint = container_of(taint) if word.startswith("*") and not word.startswith("**") else taint
                     for file, ref, words in self._analysis.uses.of_parameter(path, function, word.lstrip("*")):

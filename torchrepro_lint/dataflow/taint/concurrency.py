@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
 from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -63,8 +64,6 @@ _QUEUES = lazy_pattern(
 _PUTTING = frozenset({"put", "put_nowait"})
 _TAKING = frozenset({"get", "get_nowait", "iter"})
 _GROWING = frozenset({"append", "extend", "appendleft", "insert"})
-# A function that a worker calls is looked into to this depth, and so are arguments that one launch passes on.
-_MOST_CALLS = 2
 
 
 class Launch(NamedTuple):
@@ -223,7 +222,7 @@ def _has_one_worker(project: TaintFlow, path: str, call: Call) -> bool:
 def _starts_of(project: TaintFlow, function: str, depth: int = 0) -> Iterator[Launch]:
     """The launches of a function, and of those that call it."""
     yield from (each for each in launches(project) if each.function == function)
-    if depth < _MOST_CALLS:
+    if depth < limits.MAX_WORKER_CALLS:
         for path, call in project.uses.of_result(function):
             spot = project.uses.spots(path).of(call)
             if spot is not None and not is_module(spot.function) and path + spot.function != function:
@@ -299,7 +298,7 @@ def _creations(project: TaintFlow, path: str, queue: Expression, depth: int = 0)
     for file, value in project.resolver.values_through_calls(path, queue):
         if isinstance(value, Call) and last_identifier(value.func).endswith("Queue"):
             yield file, value.start
-    if isinstance(queue, Ref) and not queue.path and depth < _MOST_CALLS:
+    if isinstance(queue, Ref) and not queue.path and depth < limits.MAX_WORKER_CALLS:
         for root in queue.roots:
             parameter = project.resolver.parameter(path + root)
             if parameter is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -43,8 +44,6 @@ _ADDING = ("add", "append")
 # Methods of a set that give a subset.
 _SELECTING = ("intersection", "difference", "copy")
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
-_MOST = 60
-_MOST_CALLS = 3
 # Arrays of whole numbers, whatever they are made of.
 _INDICES = lazy_pattern(
     r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
@@ -112,7 +111,7 @@ class _ElementSearch:
 
     def _of_variable(self, roots: tuple[str, ...], places: _ElementPath) -> bool:
         """Whether all definitions of a function's variables, and all that is added to them, have numbers at ``places``."""
-        if not all(map(is_local, roots)) or len(self._seen) > _MOST:
+        if not all(map(is_local, roots)) or len(self._seen) > limits.MAX_NUMERIC_VARIABLES:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
         if any(_is_given_unseen(self._project, self._path + root) for root in roots if root not in known):
@@ -202,7 +201,7 @@ class _ElementSearch:
         """Whether functions of the project return numbers at that path."""
         resolver = self._project.resolver
         returned = [(name, each) for name in names for each in resolver.return_expressions(name)]
-        if not returned or self._hops > _MOST_CALLS:
+        if not returned or self._hops > limits.MAX_NUMERIC_CALLS:
             return False
         looks = {name: _ElementSearch(self._project, path_of(name), self._hops + 1) for name, _ in returned}
         return all(looks[name].at(each, places) for name, each in returned)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference", "WeakSet"})
-# Longer displays are tables of data; their first items are representative.
-MOST_ITEMS = 32
 _ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet", "WeakSet"})
 
 
@@ -69,7 +68,7 @@ def makes_set(value: Expression) -> bool:
         case Comprehension(elements=elements):
             return makes_set(elements[-1])
         case Collection(items=items):
-            return any(makes_set(each) for each in items[:MOST_ITEMS] if each is not None)
+            return any(makes_set(each) for each in items[: limits.MAX_DISPLAY_ITEMS] if each is not None)
     return False
 
 
@@ -147,7 +146,6 @@ IDENTITY_CALLS = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", 
 # Methods that iterate their receiver, and calls that iterate their arguments.
 PART_METHODS = frozenset({"items", "values"})
 ITERATING_CALLS = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "sorted"})
-_MOST_SEEN = 80
 
 
 def may_be_set(names: Names, path: str, expression: Expression) -> bool:
@@ -167,7 +165,7 @@ class _SetSearch:
         if _is_annotated(self.names, path, expression):
             return True
         for file, value in self.names.values_through_calls(path, expression):
-            if len(self.seen) > _MOST_SEEN:
+            if len(self.seen) > limits.MAX_SET_VALUES:
                 break
             if self._is_written(file, value):
                 return True
@@ -184,7 +182,7 @@ class _SetSearch:
         """The iterables whose elements a variable takes, each once."""
         if isinstance(value, Ref) and not value.path:
             for root in value.roots:
-                if (path, root) not in self.iterated and len(self.iterated) < _MOST_SEEN:
+                if (path, root) not in self.iterated and len(self.iterated) < limits.MAX_SET_VALUES:
                     self.iterated.add((path, root))
                     yield from (each for how, each in self.names.assigned(f"{path}{root}") if how == "[]")
 
@@ -207,7 +205,9 @@ class _SetSearch:
             case Subscript(value=inner) | Attribute(value=inner):
                 return self.may_be(path, inner)
             case Collection(kind="list" | "tuple", items=items):
-                return any(isinstance(each, Ref) and self.may_be(path, each) for each in items[:MOST_ITEMS])
+                return any(
+                    isinstance(each, Ref) and self.may_be(path, each) for each in items[: limits.MAX_DISPLAY_ITEMS]
+                )
         if _is_annotated(names, path, value):
             return True
         return any(self.may_be(file, each) for file, each in member_returns(names, path, value))
@@ -233,9 +233,6 @@ def _is_annotated(names: Names, path: str, value: Expression) -> bool:
 
 
 _Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | int"
-# Something with more values may be anything; and a budget of steps, for one question and for all that end in a set.
-_MOST_VALUES = 1000
-_MOST_STEPS = 100_000
 # Stands for a value without a key.
 _UNNAMED = -1
 
@@ -248,7 +245,7 @@ class NonSets:
         # Whether a value is known to be no set, or that it may be one.
         self._known = known
         # The budget of steps that end in a set: only proofs are remembered step by step.
-        self._steps_left = _MOST_STEPS
+        self._steps_left = limits.MAX_NON_SET_STEPS
 
     def is_never_set(self, path: str, expression: Expression) -> bool:
         """Whether nothing that an expression may stand for is written like a set; false if the budget is spent."""
@@ -290,7 +287,11 @@ class NonSets:
                 to = key
             found = list(self._sources_of(file, value))
             steps += len(found)
-            if len(found) > _MOST_VALUES or steps > _MOST_STEPS or any(makes_set(each) for _, each in found):
+            if (
+                len(found) > limits.MAX_NON_SET_VALUES
+                or steps > limits.MAX_NON_SET_STEPS
+                or any(makes_set(each) for _, each in found)
+            ):
                 return to or _UNNAMED, steps
             left += [(at, each, to) for at, each in found]
         return None, steps
@@ -318,7 +319,7 @@ class NonSets:
             case Subscript(value=inner) | Attribute(value=inner):
                 yield path, inner
             case Collection(kind="list" | "tuple", items=items):
-                yield from ((path, each) for each in items[:MOST_ITEMS] if isinstance(each, Ref))
+                yield from ((path, each) for each in items[: limits.MAX_DISPLAY_ITEMS] if isinstance(each, Ref))
 
     def _of_variable(self, name: str) -> Iterator[tuple[str, Expression]]:
         path = path_of(name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.taint.arguments import receiver_of
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Operation, Ref, Subscript
@@ -123,19 +124,17 @@ def _ends(project: TaintFlow, path: str, value: Expression, depth: int = 0) -> I
     match value:
         case Constant(value=str(text)):
             yield text
-        case Operation(op="f" | "+" | "/" | "%", operands=(*_, last)) if depth < _DEEPEST_PATH:
+        case Operation(op="f" | "+" | "/" | "%", operands=(*_, last)) if depth < limits.MAX_FILE_NAME_DEPTH:
             yield from _ends(project, path, last, depth + 1)
-        case Call(args=(*_, last)) if depth < _DEEPEST_PATH:
+        case Call(args=(*_, last)) if depth < limits.MAX_FILE_NAME_DEPTH:
             yield from _ends(project, path, last.value, depth + 1)
-        case Ref() if depth < _DEEPEST_PATH:
+        case Ref() if depth < limits.MAX_FILE_NAME_DEPTH:
             for file, each in project.resolver.values(path, value):
                 if each is not value:
                     yield from _ends(project, file, each, depth + 1)
             if (default := project.resolver.default(path, value)) is not None:
                 yield from _ends(project, path, default, depth + 1)
 
-
-_DEEPEST_PATH = 4
 
 # Longer names are not repeated in a message.
 _LONGEST_NAME = 40

@@ -22,6 +22,7 @@ from torchrepro_lint.dataflow.taint.sinks import decisive_sink
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -114,8 +115,6 @@ _NAME_MAKERS = frozenset({"uuid.uuid1", "uuid.uuid4", "secrets.token_hex", "secr
 _FILE_MAKERS = frozenset({"tempfile.mkstemp", "tempfile.NamedTemporaryFile", "tempfile.mkdtemp"})
 _FILE_MAKING = frozenset(map(simple_name, _FILE_MAKERS))
 _MAKING_MODULES = frozenset({"uuid", "secrets", "tempfile"})
-# A name is followed through so many variables and calls.
-_DEEPEST_NAME = 6
 
 
 class FreshSort(NamedTuple):
@@ -201,7 +200,7 @@ def _key_of(place: Expression) -> object:
 
 def _maker(project: ValueFlow, path: str, name: Expression, depth: int = 0) -> str:
     """The call that makes anew in each run what a name begins with; empty if it begins otherwise."""
-    if depth > _DEEPEST_NAME:
+    if depth > limits.MAX_FRESH_NAME_DEPTH:
         return ""
     for file, inner in _beginnings(project, path, name):
         match inner:

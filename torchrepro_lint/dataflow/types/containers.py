@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.types.bindings import literal_value
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, TEXT, UNKNOWN, AbstractValue, join_all, or_none
 from torchrepro_lint.dataflow.types.shapes import open_shape, shifted
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
 
 if TYPE_CHECKING:
@@ -17,22 +18,20 @@ if TYPE_CHECKING:
 
 _SETS = ("set", "frozenset")
 _INT = AbstractValue("int")
-# Longer displays are tables of data; their first items are representative.
-_MOST_ITEMS = 32
 
 
 def display_value(inference: TypeInference, collection: Collection, point: ProgramPoint) -> AbstractValue:
     """A tuple, list, set or dict display."""
     if collection.kind == "dict":
         values = [item for item in collection.items[1::2] if item is not None]
-        found = [inference.infer(each, point) for each in values[:_MOST_ITEMS]]
+        found = [inference.infer(each, point) for each in values[: limits.MAX_DISPLAY_ITEMS]]
         merged = [
             mapped(what) if key is None else what for key, what in zip(collection.items[::2], found, strict=False)
         ]
         return AbstractValue("dict", contents=join_all(*merged, *_beyond(values)))
     items = [
         element(inference.infer(each, point)) if _is_starred(each) else inference.infer(each, point)
-        for each in collection.items[:_MOST_ITEMS]
+        for each in collection.items[: limits.MAX_DISPLAY_ITEMS]
         if each is not None
     ]
     if any(each.kind == "nothing" for each in items):
@@ -45,7 +44,7 @@ def display_value(inference: TypeInference, collection: Collection, point: Progr
 
 def _beyond(items: Sequence[Expression | None]) -> Iterator[AbstractValue]:
     """What is known of the items of a display that are not evaluated, for those that differ from the first ones."""
-    rest = items[_MOST_ITEMS:]
+    rest = items[limits.MAX_DISPLAY_ITEMS :]
     if not all(isinstance(each, Constant) for each in rest):
         yield NONE  # they may be anything
     kinds = {type(each.value): each for each in rest if isinstance(each, Constant)}

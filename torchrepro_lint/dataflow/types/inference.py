@@ -16,6 +16,7 @@ from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeE
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import has_deep_stack
 from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.syntax.nodes import (
@@ -34,12 +35,8 @@ from torchrepro_lint.syntax.nodes import (
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
 
-# A value is followed through so many calls, to callers and callees.
-_MOST_CALLS = 3
 # The flows and answers of so many files are kept: those of a thousand take an eighth of the memory of the syntax trees.
-_MOST_FILES = 100
-# Expressions nested deeper stay unknown.
-_DEEPEST = 60
+_CACHED_FILES = 100
 
 
 class TypeInferenceEngine:
@@ -53,7 +50,7 @@ class TypeInferenceEngine:
         """Drop the caches if they are large; to be called between two files. All are dropped together, since answers are
         cached by the identity of others.
         """
-        if len(self._flows) > _MOST_FILES:
+        if len(self._flows) > _CACHED_FILES:
             self._forget()
 
     def _forget(self) -> None:
@@ -117,7 +114,7 @@ class TypeInferenceEngine:
                 found.append(each)
         return found
 
-    def program_point(self, path: str, offset: int, calls_left: int = _MOST_CALLS) -> ProgramPoint:
+    def program_point(self, path: str, offset: int, calls_left: int = limits.MAX_TYPE_CALLS) -> ProgramPoint:
         """The program point at an offset, from which so many calls are followed."""
         return ProgramPoint(path, self.flows(path).environment_at(offset), calls_left)
 
@@ -172,7 +169,7 @@ class TypeInferenceEngine:
 
     def infer(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
         """The abstract value of an expression at a program point; for the modules of type inference."""
-        if self._depth > _DEEPEST:
+        if self._depth > limits.MAX_TYPE_DEPTH:
             return UNKNOWN
         self._depth += 1
         try:

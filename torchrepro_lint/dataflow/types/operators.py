@@ -9,6 +9,7 @@ from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.bindings import assume
 from torchrepro_lint.dataflow.types.lattice import NUMBERS, TEXT, UNKNOWN, AbstractValue, join_all, not_none
 from torchrepro_lint.dataflow.types.tensor_functions import matmul, pointwise
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import operands_of
 
@@ -158,7 +159,9 @@ def _appended(left: AbstractValue, right: AbstractValue) -> AbstractValue:
 
 def _repeated(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     what, count = (left, right.value) if right.kind == "int" else (right, left.value)
-    items = what.items * count if what.items and isinstance(count, int) and 0 <= count < 100 else None
+    items = (
+        what.items * count if what.items and isinstance(count, int) and 0 <= count < limits.MAX_REPEATED_ITEMS else None
+    )
     return AbstractValue(what.kind, contents=what.contents, items=items)
 
 

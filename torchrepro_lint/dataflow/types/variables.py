@@ -24,6 +24,7 @@ from torchrepro_lint.dataflow.types.lattice import (
     not_none,
     or_none,
 )
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_module, path_of
@@ -42,8 +43,6 @@ _RANK_DEPENDENT = (
 )
 # Names of losses that are passed as arguments.
 _LOSS = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
-# With more calls than this, a parameter stays unknown.
-_MOST_CALLS = 20
 
 
 def indirect_calls(project: ValueFlow, name: str, function: Function) -> list[tuple[str, Call]]:
@@ -59,7 +58,7 @@ def indirect_calls(project: ValueFlow, name: str, function: Function) -> list[tu
         found = _of_object(project, name)
     else:
         return []
-    return [(path, call) for path, call in islice(found, _MOST_CALLS + 1)]
+    return [(path, call) for path, call in islice(found, limits.MAX_TYPED_CALLS + 1)]
 
 
 def known_from_indirect(function: Function, passed: AbstractValue) -> AbstractValue:
@@ -141,10 +140,10 @@ def _from_callers(
 ) -> AbstractValue:
     """The join of all calls' arguments for a parameter; unknown if not all calls are known."""
     callers = inference.project.resolver.call_graph
-    calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
-    if not 0 < len(calls) <= _MOST_CALLS or callers.has_unknown_callers(name, function):
+    calls = list(islice(callers.of(name, function), limits.MAX_TYPED_CALLS + 1))
+    if not 0 < len(calls) <= limits.MAX_TYPED_CALLS or callers.has_unknown_callers(name, function):
         calls = indirect_calls(inference.project, name, function)
-        if not 0 < len(calls) <= _MOST_CALLS:
+        if not 0 < len(calls) <= limits.MAX_TYPED_CALLS:
             return UNKNOWN
         return known_from_indirect(function, _joined_arguments(inference, point, calls, function, param, position))
     return _joined_arguments(inference, point, calls, function, param, position)
@@ -155,9 +154,9 @@ def _rest_from_callers(
 ) -> AbstractValue:
     """The join of what all calls pass for ``*values``; unknown if not all calls are known."""
     callers = inference.project.resolver.call_graph
-    calls = list(islice(callers.of(name, function), _MOST_CALLS + 1))
+    calls = list(islice(callers.of(name, function), limits.MAX_TYPED_CALLS + 1))
     unknown = any(arg.star for _, call in calls for arg in call.args)
-    if not 0 < len(calls) <= _MOST_CALLS or unknown or callers.has_unknown_callers(name, function):
+    if not 0 < len(calls) <= limits.MAX_TYPED_CALLS or unknown or callers.has_unknown_callers(name, function):
         return UNKNOWN
     passed = (
         inference.infer(arg.value, inference.program_point(path, arg.value.start, point.calls_left - 1))
@@ -196,14 +195,10 @@ def argument_for(call: Call, function: Function, param: Param, position: int) ->
     return param.default if arg is None else None if arg.star else arg.value
 
 
-# Longer chains of assignments are solved from the first one on, which avoids deep recursion.
-_MOST_NESTING = 40
-
-
 def variable_value(inference: TypeInference, binding: Binding, point: ProgramPoint) -> AbstractValue:
     """The type of a variable by one of its bindings; ``point`` has the file and the calls left."""
     solver = inference.solver
-    if solver.nesting > _MOST_NESTING:
+    if solver.nesting > limits.MAX_TYPED_ASSIGNMENTS:
         _solve_dependencies(inference, binding, point)
     found = solver.solve((binding, point.calls_left), lambda: _variable_value(inference, binding, point))
     if not found.kind and binding in inference.tensors_by_use(point):

@@ -15,6 +15,7 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.builder import Trace
 
 _SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
-_MOST_FUNCTIONS = 20
 
 
 def is_frozen(project: Project, run: Trace, function: str, made: Expression | None) -> bool:
@@ -168,7 +168,7 @@ class _ModuleTracker:
         if function in self._functions:
             return
         self._functions.append(function)
-        if len(self._functions) > _MOST_FUNCTIONS:
+        if len(self._functions) > limits.MAX_FROZEN_FUNCTIONS:
             self.escapes = True
             return
         path, _, own = split_name(function)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -67,7 +68,6 @@ _VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Vari
 # Functions of torch that compute tensors from tensors without side effects.
 _FUNCTION = lazy_pattern(r"torch\.(nn\.functional\.)?[a-z]\w*(?<!_)")
 _NOT_TENSOR_FUNCTIONS = frozenset({"save", "compile", "manual_seed"})
-_MOST_EXPRESSIONS = 200
 
 
 def is_gradient_dead(project: Project, path: str, made: Expression) -> bool:
@@ -94,7 +94,7 @@ class _GradientLiveness:
             return True
         self._seen.add(key)
         position = self._uses.spots(path).of(node)
-        if position is None or position.written or len(self._seen) > _MOST_EXPRESSIONS:
+        if position is None or position.written or len(self._seen) > limits.MAX_DEAD_EXPRESSIONS:
             return False
         if position.parent is None:
             return self._in_statement(path, position)
@@ -173,10 +173,6 @@ def _stops_gradient(word: str) -> bool:
     return _STOPPING.fullmatch(word) is not None
 
 
-# A method name that more classes share does not identify its class.
-_MOST_METHODS = 8
-
-
 class NoGradientCallers:
     """The callers of each function, and whether all of them run it without gradient.
 
@@ -233,7 +229,7 @@ class NoGradientCallers:
 
     def _is_telling(self, word: str) -> bool:
         """Whether few classes share this method name, so that a call on an unknown receiver is likely one of them."""
-        return self._project.all_calls.methods[word] <= _MOST_METHODS
+        return self._project.all_calls.methods[word] <= limits.MAX_SHARED_METHODS
 
 
 _DETACHING = frozenset({"detach", "detach_", "data"})

@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.environment import (
     context_insensitive_key,
 )
 from torchrepro_lint.domain.rng.effects import called_variable
+from torchrepro_lint.query import limits
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import event_key
@@ -70,12 +71,9 @@ _RECORDS = lazy_pattern(
 )
 # A method of a transform's result: ``Compose()().clone``.
 _METHOD_OF_RESULT = lazy_pattern(r"(\(\)\(\)|(^|\.)[a-z_]\w*\(\))\.\w+$")
-_MOST_NESTED = 16
 # Kinds of events with effects that the trace may not show.
 _USES = frozenset({"call", "index", "iterate"})
 _DISPLAYS = (Collection, Comprehension, Constant)
-# The limit of steps for what is indexed or iterated, which is nearly always an array.
-_FEW_SOURCES = 40
 
 
 class CallableEffects:
@@ -96,7 +94,7 @@ class CallableEffects:
 
     def draws(self, given: Closure) -> GeneratorSet:
         """The generators that a call of a callable draws from."""
-        if self._depth > _MOST_NESTED:
+        if self._depth > limits.MAX_CALLABLE_NESTING:
             self._summaries.mark_provisional()
             return ANY_GENERATOR
         self._depth += 1
@@ -328,7 +326,7 @@ class CallableEffects:
 
     def _of_dataset(self, holder: Closure) -> GeneratorSet | None:
         found: GeneratorSet | None = None
-        for each in self._value_sources.of(holder, _FEW_SOURCES):
+        for each in self._value_sources.of(holder, limits.MAX_INDEXED_STEPS):
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
                 if any(self._is_dataset(name) for name in names):
@@ -340,7 +338,7 @@ class CallableEffects:
         if trace_event.event.kind == "call" or trace_event.event.value is None:
             return False
         for each in self._value_sources.of(
-            Closure(trace_event.path, trace_event.event.value, environment), _FEW_SOURCES
+            Closure(trace_event.path, trace_event.event.value, environment), limits.MAX_INDEXED_STEPS
         ):
             names = self._project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
             if not isinstance(each.value, _DISPLAYS) and not (names and not any(map(in_project, names))):

@@ -32,6 +32,7 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     GeneratorSet,
 )
 from torchrepro_lint.domain.program_effects import ProgramEffects
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.call_sites import paths_constructing
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -58,10 +59,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import CallSite
-
-
-# With more callers, a function is analysed once, with unknown arguments.
-_MOST_CALLERS = 24
 
 
 class Loader(NamedTuple):
@@ -188,7 +185,7 @@ def loader_kind(name: str) -> LoaderKind | None:
 def calling_contexts(project: ValueFlow, site: CallSite) -> list[Environment]:
     """The argument environments of the function around a call, one for each caller; an empty one if no caller is known."""
     found = list(project.environments_of(site.function))
-    return found if 0 < len(found) <= _MOST_CALLERS else [Environment()]
+    return found if 0 < len(found) <= limits.MAX_LOADER_CALLERS else [Environment()]
 
 
 def forwards_star_arguments(project: ValueFlow, path: str, call: Call) -> bool:
@@ -219,7 +216,6 @@ _ABSTRACT_BASES = (
     "torchvision.datasets.vision.VisionDataset",
 )
 _SEQUENCES = frozenset(f"builtins.{word}" for word in ("list", "tuple", "range", "zip", "enumerate", "sorted", "dict"))
-_MOST_NESTED = 12
 
 
 class FetchEffects:
@@ -256,7 +252,7 @@ class FetchEffects:
 
     def draws(self, given: Closure, depth: int = 0) -> GeneratorSet:
         """The generators that fetching a sample of a dataset draws from."""
-        if depth > _MOST_NESTED:
+        if depth > limits.MAX_DATASET_NESTING:
             return ANY_GENERATOR
         return NO_GENERATORS.union(*(self._of_value(each, depth) for each in self._value_sources.of(given)))
 
@@ -290,7 +286,7 @@ class FetchEffects:
     def _of_part(self, whole: Closure, depth: int) -> GeneratorSet:
         """A part that draws as its whole does: of a split, of a dataset of graphs that is indexed by many."""
         found: set[str] = set()
-        for each in self._value_sources.of(whole) if depth <= _MOST_NESTED else ():
+        for each in self._value_sources.of(whole) if depth <= limits.MAX_DATASET_NESTING else ():
             if isinstance(each.value, Subscript):
                 found |= self._of_part(each._replace(value=each.value.value), depth + 1)
                 continue

@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.callable_effects import unseeded_draws
 from torchrepro_lint.domain.loaders.queries import loader_kind
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -169,7 +170,6 @@ _PURE = frozenset(
     f"builtins.{word}" for word in ("int", "abs", "min", "max", "round", "str", "len", "float", "getattr", "pow")
 )
 _SETTINGS = frozenset({"os.getenv", "os.environ.get", "numpy.uint32", "numpy.int64", "numpy.int32", "numpy.uint64"})
-_MOST_NESTED = 12
 
 
 class WorkerSeed(NamedTuple):
@@ -276,7 +276,7 @@ class _SeedProvenance:
         value, outer = seed.value, call.value
         if seed.path == call.path and outer.start < value.start and value.end <= outer.end:
             return True
-        return depth < _MOST_NESTED and any(
+        return depth < limits.MAX_WORKER_SEED_DEPTH and any(
             behind.value is not each and self._comes_from(behind, call, depth + 1)
             for each in subexpressions(value)
             if isinstance(each, Ref)
@@ -316,7 +316,7 @@ class _SeedProvenance:
 
     def _is_worker_independent(self, seed: Closure, depth: int) -> bool:
         """Whether a value is known to be the same in all workers."""
-        if depth > _MOST_NESTED:
+        if depth > limits.MAX_WORKER_SEED_DEPTH:
             return False
         match seed.value:
             case Constant(value=value):

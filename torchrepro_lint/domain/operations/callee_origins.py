@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.definitions import loop_unpacking_index
 from torchrepro_lint.syntax.nodes import (
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
     from torchrepro_lint.resolve.symbols import Parameter
 
-# A callee is followed through at most this many expressions; a variable with more assignments may be anything.
-MAX_ORIGINS = 200
-MAX_ASSIGNMENTS = 100
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
 REASONS = {
     "argument": "no value that is passed for {} is known",
@@ -129,8 +127,8 @@ class CalleeOrigins:
             if key in seen:
                 continue
             seen.add(key)
-            if len(seen) > MAX_ORIGINS:
-                return Origins(Reason("limit", f"{MAX_ORIGINS} expressions"))
+            if len(seen) > limits.MAX_CALLEE_ORIGINS:
+                return Origins(Reason("limit", f"{limits.MAX_CALLEE_ORIGINS} expressions"))
             found = self._step(one)
             if isinstance(found, Reason):
                 return Origins(found)
@@ -226,8 +224,8 @@ class CalleeOrigins:
                 return given
             found += given
         assigned = self._names.assigned(name)
-        if len(assigned) > MAX_ASSIGNMENTS:
-            return Reason("limit", f"{MAX_ASSIGNMENTS} assignments")
+        if len(assigned) > limits.MAX_ASSIGNMENTS:
+            return Reason("limit", f"{limits.MAX_ASSIGNMENTS} assignments")
         for how, value in assigned:
             if how == "[]" and isinstance(value, Call) and (parts := self._of_loop(file, name, value)) is not None:
                 found += (_Origin(file, each, one.depth + 1, one.held) for each in parts)

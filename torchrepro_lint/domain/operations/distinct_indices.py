@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import receiver
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -52,7 +53,6 @@ _PLACES = frozenset({"nonzero", "where", "argwhere"})
 _RANKED = frozenset({"topk", "sort", "msort"})
 # Functions of torchvision that choose among boxes.
 _CHOOSING = frozenset({"nms", "batched_nms", "remove_small_boxes"})
-_MOST_NESTED = 8
 
 
 def name_each_once(project: Project, path: str, indices: Sequence[Expression]) -> bool:
@@ -79,7 +79,7 @@ def _is_of_one_mask(project: Project, path: str, indices: Sequence[Expression]) 
     )
 
 
-def has_distinct_indices(project: Project, path: str, index: Expression, depth: int = _MOST_NESTED) -> bool:
+def has_distinct_indices(project: Project, path: str, index: Expression, depth: int = limits.MAX_INDEX_DEPTH) -> bool:
     """Must-be-distinct analysis: whether no value that an index tensor may have names an element twice."""
     if not depth:
         return False

@@ -14,6 +14,7 @@ from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program, ProgramEffects
     from torchrepro_lint.trace.events import TraceEvent
 
-# A slice visits at most this many expressions; where it has more, the rest is a gap.
-_MAX_STEPS = 20_000
 # The functions of an object that a trainer of a framework trains, which return the loss.
 _STEPS = frozenset({"training_step", "forward", "compute_loss", "loss", "train_step"})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not", "not"})
@@ -181,7 +180,7 @@ class _LossSlice:
                 self._calls += self._seen[key] < self._root  # what is behind it is known from another backward pass
             else:
                 self._seen[key] = self._root
-                if len(self._seen) < _MAX_STEPS:
+                if len(self._seen) < limits.MAX_SLICE_EXPRESSIONS:
                     self._visit(path, value, loss)
                 else:
                     self._is_cut_off = True

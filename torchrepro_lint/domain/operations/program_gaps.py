@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
 from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, UnknownCalls, is_from_elsewhere
+from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
@@ -21,7 +22,6 @@ from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, 
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, qualname_of, top_package
 from torchrepro_lint.syntax.visitor import is_classmethod
 from torchrepro_lint.trace.call_paths import place_of
-from torchrepro_lint.trace.call_targets import MAX_SUBCLASSES
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program, ProgramEffects
@@ -171,7 +171,9 @@ class GapReasons:
     @cached_property
     def _wide_methods(self) -> frozenset[str]:
         """The class methods that construct an object, of classes with more subclasses than a trace runs such a method for."""
-        owners = (each for each in self._names.all_classes() if len(self._names.subclasses(each)) > MAX_SUBCLASSES)
+        owners = (
+            each for each in self._names.all_classes() if len(self._names.subclasses(each)) > limits.MAX_SUBCLASSES
+        )
         methods = (
             path_of(owner) + name for owner in owners for each in self._names.classes(owner) for _, name in each.methods
         )
@@ -190,7 +192,7 @@ class GapReasons:
         owners = {self._names.owner(name) for name in names}
         if set(self._names.receiver(path, call.func)) <= owners:
             return _CLEAR
-        return _Judgement(Reason("limit", f"{MAX_SUBCLASSES} subclasses of {qualname_of(min(owners))}"))
+        return _Judgement(Reason("limit", f"{limits.MAX_SUBCLASSES} subclasses of {qualname_of(min(owners))}"))
 
     def _may_be_project_code(self, resolved: ResolvedEvent, func: Expression) -> bool:
         """Whether a callee may be code of the project by its form: most methods of unknown values are those of data."""

@@ -11,6 +11,7 @@ from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
@@ -28,18 +29,8 @@ if TYPE_CHECKING:
 
 # Methods of a sampler that the main process runs, before the workers.
 _SAMPLER_METHODS = frozenset({"__iter__", "__next__", "__len__"})
-# Limits on the length of call paths and on the number of calls; beyond, anything may be passed.
-_MOST_DEPTH = 10
-_MOST_CALLS = 60
-# The limits where an answer decides what a message names, and not whether there is one.
-_FEW_LEVELS = 2
-_FEW_CALLS = 10
-# A switch that more calls lead to is taken to run.
-_MOST_TESTED_DEPTH = 4
-# The limit of draws that are compared.
-_MOST_DRAWS = 8
 # The analyses of so many traces are kept from one rule to the next.
-_MOST_TRACES = 8
+_CACHED_TRACES = 8
 
 
 def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -> Draw | None:
@@ -54,7 +45,7 @@ def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -
         return None
     likely = (
         each
-        for each in chain((first,), islice(found, _MOST_DRAWS))
+        for each in chain((first,), islice(found, limits.MAX_COMPARED_DRAWS))
         if is_feasible(project, run, each.trace_event, likely=True)
     )
     return next(likely, first)
@@ -67,7 +58,7 @@ def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> boo
     """
     if not _hangs_on_parameter(project, trace_event):
         return True
-    return _analysis(project, run, trace_event, calls=_FEW_CALLS, depth=_FEW_LEVELS).is_feasible(
+    return _analysis(project, run, trace_event, calls=limits.MAX_NAMED_CALLS, depth=limits.MAX_NAMED_DEPTH).is_feasible(
         trace_event.function, trace_event.event, 0
     )
 
@@ -94,14 +85,14 @@ def _analysis(
     trace_event: TraceEvent,
     *,
     likely: bool = False,
-    calls: int = _MOST_CALLS,
-    depth: int = _MOST_DEPTH,
+    calls: int = limits.MAX_FEASIBLE_CALLS,
+    depth: int = limits.MAX_FEASIBLE_DEPTH,
 ) -> PathFeasibility:
     """The analysis of an event's function: several rules ask about one trace, and about many draws of one function."""
     caches: dict[int, _FeasibilityCache] = project.revision_cache.setdefault("looks", {})
     cache = caches.get(id(run))
     if cache is None:
-        if len(caches) >= _MOST_TRACES:
+        if len(caches) >= _CACHED_TRACES:
             caches.clear()
         cache = caches[id(run)] = _FeasibilityCache(run, {})
     key = trace_event.function, trace_event.mode, likely, calls
@@ -114,7 +105,7 @@ def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
     """Whether a test of a parameter decides whether an event runs, in a function on its call path: a cheap question, by the text."""
     steps = [*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event)]
     callers = [step.into for step in trace_event.call_path]
-    return len(callers) <= _MOST_TESTED_DEPTH and any(
+    return len(callers) <= limits.MAX_TESTED_DEPTH and any(
         not runs_always(project.value_sources, each.body, (event.value or event.statement).start)
         and _tests_parameter(each)
         for function, (_, event) in zip(callers, steps[1:], strict=True)
@@ -150,8 +141,8 @@ class PathFeasibility:
         mode: str,
         *,
         likely: bool,
-        calls: int = _MOST_CALLS,
-        depth: int = _MOST_DEPTH,
+        calls: int = limits.MAX_FEASIBLE_CALLS,
+        depth: int = limits.MAX_FEASIBLE_DEPTH,
     ) -> None:
         self._project, self._run, self._mode = project, run, mode
         self._budget, self._most_depth = calls, depth

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -49,7 +50,6 @@ _NUMERIC_CONVERSIONS = frozenset(
     {"builtins.abs", "builtins.int", "builtins.float", "numpy.abs", "numpy.uint32", "numpy.int64", "math.fabs"}
 )
 _SEED = lazy_pattern(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
-_MOST_USES = 60
 _SEEDED = "seeds"
 
 
@@ -69,7 +69,7 @@ def seed_or_split_use(project: Project, path: str, number: Expression) -> Number
     found: NumberUse | None = None
     queue: list[tuple[str, Expression]] = [(path, number)]
     seen: set[int] = set()
-    while queue and len(seen) < _MOST_USES:
+    while queue and len(seen) < limits.MAX_NUMBER_USES:
         file, node = queue.pop(0)
         if id(node) in seen:
             continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -59,7 +60,6 @@ _USES = lazy_pattern(
     r"torch\.distributed\.(init_process_group|TCPStore|FileStore|rpc\..*|elastic\..*)|"
     r"torch\.utils\.tensorboard\..*|tensorboardX\..*"
 )
-_DEEPEST = 6
 
 
 def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
@@ -84,12 +84,12 @@ def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffe
 
 def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
     """Whether all uses of a drawn number make it a port, a URL, a name or another identifier."""
-    return _IdentifierUses(project).only(path, drawn, _DEEPEST)
+    return _IdentifierUses(project).only(path, drawn, limits.MAX_IDENTIFIER_DEPTH)
 
 
 def only_makes_identifiers(project: ValueFlow, path: str, generator: Call) -> bool:
     """Whether all numbers that are drawn from a generator, which this call makes, become identifiers."""
-    return _IdentifierUses(project).generator(path, generator, _DEEPEST)
+    return _IdentifierUses(project).generator(path, generator, limits.MAX_IDENTIFIER_DEPTH)
 
 
 class _IdentifierUses:

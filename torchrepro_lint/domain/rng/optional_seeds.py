@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
 from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
@@ -80,9 +81,6 @@ def without_seed_draws(draws: Iterable[Draw], optional: Iterable[OptionalSeed]) 
     return (each for each in draws if id(each.trace_event.event.value) not in made)
 
 
-# The limits of the calls and of the call path that are followed for one seeder.
-_MOST_CALLS = 20
-_MOST_DEPTH = 5
 _RULED_OUT = "ruled out"
 
 
@@ -138,7 +136,9 @@ class _Shipping:
                 break
         else:
             return None
-        by_arguments = PathFeasibility(self._project, self._run, "", likely=False, calls=_MOST_CALLS, depth=_MOST_DEPTH)
+        by_arguments = PathFeasibility(
+            self._project, self._run, "", likely=False, calls=limits.MAX_OPTIONAL_CALLS, depth=limits.MAX_OPTIONAL_DEPTH
+        )
         return None if by_arguments.is_feasible(function, event, 0) else _RULED_OUT
 
     def _changes(self, path: str, call: Call) -> bool:
@@ -181,7 +181,9 @@ class _DefaultFeasibility(PathFeasibility):
     def __init__(
         self, project: ValueFlow, run: Trace, values: DefaultValues, catalogue: Catalogue, *, arguments: bool
     ) -> None:
-        super().__init__(project, run, "", likely=False, calls=_MOST_CALLS, depth=_MOST_DEPTH)
+        super().__init__(
+            project, run, "", likely=False, calls=limits.MAX_OPTIONAL_CALLS, depth=limits.MAX_OPTIONAL_DEPTH
+        )
         self._values, self._catalogue, self._arguments = values, catalogue, arguments
         self.causes: list[_Cause] = []
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
+from torchrepro_lint.query import limits
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
@@ -42,8 +43,6 @@ def partly_seeded_functions(project: ProgramEffects, path: str) -> Iterator[Part
 
 # After so many events of traces, each of one function, it is worth to trace all programs first.
 _MANY_EVENTS = 100_000
-# Of a cycle of so many functions each is judged by itself.
-_MOST_IN_CYCLE = 100
 
 
 class _Searched(NamedTuple):
@@ -58,8 +57,8 @@ class _Searched(NamedTuple):
         self.found[function] = tuple(_partly_seeded(function, effects))
         self.events[0] += effects.end
         if (
-            effects.end > _MOST_IN_CYCLE
-            and len(cycle := effects.run.cycles.get(function, frozenset())) > _MOST_IN_CYCLE
+            effects.end > limits.MAX_FUNCTIONS_IN_CYCLE
+            and len(cycle := effects.run.cycles.get(function, frozenset())) > limits.MAX_FUNCTIONS_IN_CYCLE
         ):
             self.cycles[function] = cycle
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.domain.rng.identifiers import IDENTIFIERS, MAKERS, only_identifies
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -43,7 +44,6 @@ _ARRAYS = lazy_pattern(
     r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
 )
 _SEEDERS = lazy_pattern(r"(.*\.)?(manual_)?seed(_all|_everything)?|.*\.set_seed|.*\.(default_rng|RandomState|PRNGKey)")
-_MOST_USES = 40
 
 
 def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
@@ -55,7 +55,7 @@ def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
     first = ""
     if _chooses_data(project, path, drawn):
         return "is data"
-    while left and len(seen) < _MOST_USES:
+    while left and len(seen) < limits.MAX_SYSTEM_DRAW_USES:
         file, value = left.pop(0)
         here = project.uses.spots(file).of(value)
         if here is None or id(value) in seen:
