@@ -263,7 +263,9 @@ def test_the_comparison_of_programs_hides_no_dependency(watched: Watched) -> Non
 
 def test_an_answer_by_identity_depends_on_the_file_of_its_node(watched: Watched) -> None:
     """Or it would outlive the node, and be given for another one at the same address."""
-    watched.outcome(plain="import numpy as np\n\n\ndef f():\n    for x in np.arange(3):\n        print(x)\n")
+    watched.outcome(
+        other="import numpy as np\nimport torch\n\n\ndef f():\n    for x in zip(np.arange(3), open('x')):\n        torch.save(x, 'x')\n"
+    )
     databases = [each for linked in watched.run._known.values() for each in linked._links._known.values()]
     found = [(key, bits) for each in databases for key, _, bits in each.never_sets.entries()]
     assert any(isinstance(key, int) for key, _ in found)
