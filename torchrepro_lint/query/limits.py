@@ -14,7 +14,7 @@ from __future__ import annotations
 MAX_QUERIES_SOLVED_APART = 200
 # The answers of a cycle that still grow after so many rounds would grow for ever; its queries are then solved one by one.
 MAX_FIXPOINT_ROUNDS = 10
-# Most loops settle after two changes. Then a type is widened: the value is unknown, and rules about it stay silent.
+# After so many changes a type is widened: the value is unknown, and rules about it stay silent.
 MAX_CHANGES_BEFORE_WIDENING = 2
 # Rounds of early cutoff after an edit; then the project is linked anew. The user only waits longer.
 MAX_CUTOFF_ROUNDS = 10
@@ -25,8 +25,7 @@ MAX_CUTOFF_ROUNDS = 10
 MAX_ASSIGNMENTS = 100
 # ``getattr`` with any name on modules with more names in total stands for nothing: the call is a gap that TRL003 reports.
 MAX_LOOKED_UP_NAMES = 100
-# Variables and calls through which a name is followed, ten times what programs have; what is left stands for itself,
-# silently.
+# Variables and calls through which a name is followed; what is left stands for itself, silently.
 MAX_NAME_STEPS = 100
 # How often a dotted name is split: package, module and class. Beyond, the text is unknown, silently.
 MAX_TEXT_SPLITS = 3
@@ -38,15 +37,15 @@ MAX_TEXT_DEPTH = 2
 MAX_OBJECT_STEPS = 60
 # What may be of more classes may be anything (a library's transform that is handed any other): a gap that TRL003 reports.
 MAX_OBJECT_CLASSES = 32
-# Bases of a class, nearest first, ten times the deepest of torch's. Methods of farther ones are not found, silently.
+# Bases of a class, nearest first. Methods of farther ones are not found, silently.
 MAX_ANCESTORS = 200
 # Expressions through which a configuration is followed; the classes that the rest names are not found, silently.
 MAX_CONFIGURATION_STEPS = 60
-# Files that name one another, and readers around a path; hydra's own examples have four levels. Beyond, nothing, silently.
+# Files that name one another, and readers around a path. Beyond, nothing is found, silently.
 MAX_CONFIGURATION_DEPTH = 8
 # Variables and calls through which an entry of ``sys.path`` is followed; beyond, the imports from it stay unresolved.
 MAX_PATH_STEPS = 20
-# ``..`` in an entry of ``sys.path``: no project is nested deeper. The rest is ignored, silently.
+# ``..`` in an entry of ``sys.path``. The rest is ignored, silently.
 MAX_PATH_LEVELS = 20
 
 # --- Values followed backward ----------------------------------------------------------------------------------------
