@@ -101,19 +101,21 @@ class _MemoisedGroups:
     def of(self, group: str, run: Callable[[Context], GroupResult]) -> GroupResult:
         """The result of a group."""
         context = self._context
-        reads, table = context.project.resolver.modules.reads, context.project.database.findings
-        if not reads.early_cutoff:
+        if not context.project.resolver.modules.reads.early_cutoff:
             return run(context)
-        key = f"{group} {context.path}"
-        known: GroupResult | None = table.get(key)
-        if known is None:
-            self._tracked = self._tracked or context._replace(project=context.project.with_tracking())
-            reads.dependencies, reads.words = self._depends_on, set(self._words)
-            reads.record_read(context.path)
-            known = run(self._tracked)
-            self._depends_on, self._words = reads.dependencies, frozenset(reads.words)
-            table.put(key, known, self._depends_on, self._words)
-        return known
+        found: GroupResult = context.project.database.findings.of(f"{group} {context.path}", lambda: self._run(run))
+        return found
+
+    def _run(self, run: Callable[[Context], GroupResult]) -> GroupResult:
+        context = self._context
+        reads = context.project.resolver.modules.reads
+        self._tracked = self._tracked or context._replace(project=context.project.with_tracking())
+        reads.dependencies |= self._depends_on
+        reads.words |= self._words
+        reads.record_read(context.path)
+        found = run(self._tracked)
+        self._depends_on, self._words = reads.dependencies, frozenset(reads.words)
+        return found
 
 
 def _run_rules(rules: Sequence[Rule], context: Context) -> GroupResult:

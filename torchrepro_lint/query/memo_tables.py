@@ -192,7 +192,7 @@ _MISSING: Any = object()
 class NamedMemoTable:
     """A memo table of answers about the whole project, by name, each with its dependencies and the words that it asked for.
 
-    These answers are durable: the cache stores them (``entries``) and restores them in the next process.
+    They can be made durable: a cache stores them (``entries``) and restores them in the next process.
     """
 
     __slots__ = ("_known", "_reads")
@@ -223,14 +223,6 @@ class NamedMemoTable:
     def restore(self, name: str, answer: Any, depends_on: int, words: frozenset[str]) -> None:
         """Take over one of the ``entries`` of an earlier run on the same files."""
         self._known.setdefault(name, (answer, depends_on, words))
-
-    def put(self, name: str, answer: Any, depends_on: int, words: frozenset[str]) -> None:
-        """Remember an answer in place of any other."""
-        self._known[name] = answer, depends_on, words
-
-    def get(self, name: str) -> Any:
-        """An answer that is known, else None; it becomes no dependency of the running query."""
-        return self._known.get(name, (None,))[0]
 
     def invalidate(self, changed: int, words: AbstractSet[str]) -> None:
         """Drop the answers that depend on anything that has changed: files, or which files mention one of the words."""

@@ -20,9 +20,8 @@ _SUFFIXES = (".py", ".ipynb", ".toml", ".json", ".txt", ".lock", ".yml", ".yaml"
 _CLEAR = "\033[2J\033[H"
 # Milliseconds without a change after which those before it are taken to be all.
 _STEP = 20
-# Milliseconds without a change after which there is time to prepare for the next one; seconds of that work.
+# Milliseconds without a change after which there is time to prepare for the next one.
 _IDLE = 200
-PREPARATION_SECONDS = 0.1
 Batches = Iterable[object]
 
 
