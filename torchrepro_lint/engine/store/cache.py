@@ -12,22 +12,19 @@ in, and the directory that the tool is started in.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
 import sys
 import tempfile
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint import __version__
-from torchrepro_lint.syntax.nodes import fields
 
 CACHE_DIR_VARIABLE = "TORCHREPRO_LINT_CACHE_DIR"
 # The limit for the caches of all projects; the least recently used are removed first.
@@ -77,22 +74,6 @@ class Cache(NamedTuple):
     def sign(self, name: str, data: bytes) -> bytes:
         """The signature of data under a name: a keyed digest."""
         return blake2b(name.encode() + b"\0" + data, key=self.key, digest_size=SIGNATURE_BYTES).digest()
-
-
-def compress_json(value: Any) -> bytes:
-    """Compressed JSON of a value; records become lists."""
-    text = json.dumps(value, separators=(",", ":"), check_circular=False, default=fields)
-    return zlib.compress(text.encode("ascii"), 1)
-
-
-def decompress_json(data: bytes) -> Any:
-    """The value that ``compress_json`` was given."""
-    return json.loads(zlib.decompress(data))
-
-
-def component_key(paths: Sequence[str]) -> str:
-    """A key of a component that names its files in the cache."""
-    return blake2b("\0".join(paths).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 def open_cache(root: str, asked: str | None = None) -> Cache | None:

@@ -7,15 +7,15 @@ again only about components of which something differs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.engine.checker import CheckResult
 from torchrepro_lint.engine.rule_groups import ProgramState
-from torchrepro_lint.engine.store.cache import component_key, compress_json, decompress_json, tool_stamp
+from torchrepro_lint.engine.store.cache import tool_stamp
+from torchrepro_lint.engine.store.query_store import component_key, compress_json, decompress_json, forget_others
 from torchrepro_lint.engine.store.run_store import decode_record, encode_record
+from torchrepro_lint.source.files import digest
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Position, Reference, Span
 from torchrepro_lint.trace.call_paths import CallPathStep
 
@@ -50,12 +50,12 @@ class FindingStore:
     """
 
     def __init__(self, checker: Checker, partition: Partition, digests: Mapping[str, str], cache: Cache) -> None:
-        self._checker = checker
         self._partition = partition
         self._digests = digests
         self._cache = cache
         self._settings = _fingerprint(checker)
         self._stored: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._keys: dict[tuple[str, ...], str] = {}
 
     def known(self) -> dict[str, CheckResult]:
         """The results of files whose components have not changed since they were checked."""
@@ -81,22 +81,20 @@ class FindingStore:
 
     def forget_others(self) -> None:
         """Remove the findings of components that no longer exist."""
-        names = set(map(self._file, self._partition.paths))
-        for path in self._cache.place.glob(f"{_NAME}-*"):
-            if path.name not in names:
-                with suppress(OSError):
-                    path.unlink()
+        forget_others(self._cache, (_NAME,), self._partition.paths)
 
-    def _read(self, paths: Sequence[str]) -> dict[str, Any]:
+    def _read(self, paths: tuple[str, ...]) -> dict[str, Any]:
         data = self._cache.read(self._file(paths))
         key, stored = decompress_json(data) if data else ("", {})
         return stored if key == self._key(paths) else {}
 
-    def _key(self, paths: Sequence[str]) -> str:
+    def _key(self, paths: tuple[str, ...]) -> str:
         """A digest of all that the findings in a component depend on."""
-        files = [[path, self._digests[path]] for path in paths]
-        resolution = self._partition.tree.key_of({path: self._partition.facts[path] for path in paths})
-        return _digest(repr((self._settings, files, resolution)))
+        if paths not in self._keys:
+            files = [[path, self._digests[path]] for path in paths]
+            resolution = self._partition.tree.key_of({path: self._partition.facts[path] for path in paths})
+            self._keys[paths] = _digest(repr((self._settings, files, resolution)))
+        return self._keys[paths]
 
     def _file(self, paths: Sequence[str]) -> str:
         return f"{_NAME}-{component_key(paths)}"
@@ -113,4 +111,4 @@ def _fingerprint(checker: Checker) -> str:
 
 
 def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return digest(text.encode("utf-8", "surrogatepass"))

@@ -6,6 +6,8 @@ survives exactly where it would survive in a running server.
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,9 +15,10 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchrepro_lint.domain.program_effects import Database, program_summary
-from torchrepro_lint.engine.store.cache import component_key, compress_json, decompress_json, tool_stamp
+from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.resolve.call_sites import CallCandidates, CallPlace, FileCalls
 from torchrepro_lint.source.files import digest
+from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import EventTargets, EventTargetTable
 
@@ -25,6 +28,22 @@ if TYPE_CHECKING:
     from torchrepro_lint.engine.store.cache import Cache
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.syntax.nodes import SyntaxTree
+
+
+def compress_json(value: Any) -> bytes:
+    """Compressed JSON of a value; records become lists."""
+    text = json.dumps(value, separators=(",", ":"), check_circular=False, default=fields)
+    return zlib.compress(text.encode("ascii"), 1)
+
+
+def decompress_json(data: bytes) -> Any:
+    """The value that ``compress_json`` was given."""
+    return json.loads(zlib.decompress(data))
+
+
+def component_key(paths: Sequence[str]) -> str:
+    """A key of a component that names its files in the cache."""
+    return blake2b("\0".join(paths).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 class _Codec(NamedTuple):
@@ -162,12 +181,17 @@ class QueryStore:
 
     def forget_others(self, components: Collection[Sequence[str]]) -> None:
         """Remove the files of components that no longer exist."""
-        known = {component_key(paths) for paths in components}
-        for path in self._cache.place.glob("*-*"):
-            name, _, key = path.name.rpartition("-")
-            if name in (_NAME, *TABLES) and key not in known:
-                with suppress(OSError):
-                    path.unlink()
+        forget_others(self._cache, (_NAME, *TABLES), components)
+
+
+def forget_others(cache: Cache, names: Collection[str], components: Collection[Sequence[str]]) -> None:
+    """Remove the files with some names of all components but these."""
+    known = {component_key(paths) for paths in components}
+    for path in cache.place.glob("*-*"):
+        name, _, key = path.name.rpartition("-")
+        if name in names and key not in known:
+            with suppress(OSError):
+                path.unlink()
 
 
 class _ComponentStore:
@@ -260,7 +284,7 @@ class _ComponentStore:
         settings, manifest = self._checker.tree.root.settings, self._checker.manifest
         asked = (tool_stamp(), settings.parser, settings.entry_points, settings.seeders, manifest)
         found = repr((*asked, self._tree.key_of(files), self._checker.catalogue.version))
-        return blake2b(found.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        return digest(found.encode("utf-8", "surrogatepass"))
 
     def _linked(self, files: Mapping[str, SyntaxTree]) -> Database:
         return Database(files, self._tree, self._checker.catalogue.version, incremental=True)

@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Mapping
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -122,7 +121,7 @@ def run_record(plan: Plan, honour_comments: bool, means: ReadOptions) -> RunReco
     if cache is None:
         return None
     asked = repr((tool_stamp(), honour_comments, [_run_key(tree) for tree in plan.trees]))
-    name = blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    name = digest(asked.encode("utf-8", "surrogatepass"))
     return RunRecord(cache, f"run-{name}", plan)
 
 
