@@ -318,9 +318,9 @@ def test_a_change_in_one_part_leaves_what_is_known_of_the_others(
 ) -> None:
     folder = project({**_project_of({"a": 2, "b": 2}), "pyproject.toml": ""})
     run: list[str] = []
-    find = Project._find_programs
+    find = Project.traces_from
     monkeypatch.setattr(
-        Project, "_find_programs", lambda self, entries: [run.append(entries[0].path), find(self, entries)][1]
+        Project, "traces_from", lambda self, entries: [run.append(entries[0].path), find(self, entries)][1]
     )
     lint()
     assert sorted(run) == ["a/train_0.py", "a/train_1.py", "b/train_0.py", "b/train_1.py"]

@@ -53,13 +53,13 @@ FILES = {"layers.py": LAYERS, "data.py": DATA, "train.py": TRAIN, "notes.py": "d
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files whose entry points are run, as they are."""
     found: list[str] = []
-    find = Project._find_programs
+    find = Project.traces_from
 
     def noted(self: Project, entries: tuple[object, ...]) -> Iterator[object]:
         found.append(entries[0].path)  # type: ignore[attr-defined]
         return find(self, entries)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Project, "_find_programs", noted)
+    monkeypatch.setattr(Project, "traces_from", noted)
     return found
 
 

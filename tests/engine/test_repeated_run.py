@@ -12,12 +12,12 @@ from torchrepro_lint.checks.rule import Rule
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import settings_table
-from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine import rule_groups
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.run import run
 from torchrepro_lint.engine.session import RepeatedRun
+from torchrepro_lint.query.database import Database
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -267,6 +267,6 @@ def test_an_answer_by_identity_depends_on_the_file_of_its_node(watched: Watched)
         other="import numpy as np\nimport torch\n\n\ndef f():\n    for x in zip(np.arange(3), open('x')):\n        torch.save(x, 'x')\n"
     )
     databases = [each for linked in watched.run._known.values() for each in linked._links._known.values()]
-    found = [(key, bits) for each in databases for key, _, bits in each.never_sets.entries()]
+    found = [(key, bits) for each in databases for key, _, bits in each.database.table("never sets").entries()]
     assert any(isinstance(key, int) for key, _ in found)
     assert all(bits for _, bits in found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.dataflow.types import inference
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.uses import DefUse
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition
 from torchrepro_lint.engine.checker import Checker, CheckResult
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
@@ -21,8 +24,9 @@ from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import LruTable
-from torchrepro_lint.resolve import program_index, symbols
+from torchrepro_lint.resolve import symbols
 from torchrepro_lint.resolve import symbols as class_hierarchy
+from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
 
@@ -33,12 +37,12 @@ _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules
 # What holds no more than so much: by module and name.
 BOUNDS = {
     (symbols, "_CACHED_BODIES"): 1,
-    (program_index, "_CACHED_FILES"): 1,
     (class_hierarchy, "_CACHED_CLASSES"): 1,
-    (program_index, "_CACHED_USE_DEF"): 1,
     (inference, "_CACHED_FILES"): 0,
     (memo_tables, "_MAX_INTERNED"): 1,
 }
+# Queries with LRU eviction.
+BOUNDED = (Project.calls, Project._called, Project.effects_in, DefUse.spots, ImportResolver.may_load)
 
 
 @pytest.fixture
@@ -66,30 +70,37 @@ def _checked(place: Path) -> dict[str, CheckResult]:
     return partition.check_tree(checker, Partition(checker, files))
 
 
+def _definition(query: Callable[..., object]) -> Any:
+    return query.definition  # type: ignore[attr-defined]
+
+
 def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = _checked(everything)
     assert sum(len(each.findings) for each in usual.values()) > 100
     for (module, name), most in BOUNDS.items():
         assert getattr(module, name) > most
         monkeypatch.setattr(module, name, most)
+    for query in BOUNDED:
+        assert _definition(query).lru > 1
+        monkeypatch.setattr(_definition(query), "lru", 1)
     assert _checked(everything) == usual
 
 
 def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_index, "_CACHED_FILES", 5)
+    monkeypatch.setattr(_definition(Project.calls), "lru", 5)
     checker, files = _tree(everything)
     project = Partition(checker, files).of("whole.py")
     for path in files:
         project.calls(path)
     assert len(files) > 100
-    assert 5 <= sum(project.database.sites.peek(path) is not None for path in files) < 10
+    assert 5 <= sum(project.database.table_of(Project.calls).peek((path,)) is not None for path in files) < 10
 
 
 def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
     checker, files = _tree(everything)
     project = Partition(checker, files).of("whole.py")
     known = project.all_calls
-    assert not any(project.database.sites.peek(path) for path in files)
+    assert project.database.known(Project.calls) is None
     for path in files:
         for site in project.calls(path):
             for name in (each for each in site.names if ":" in each):

@@ -17,7 +17,6 @@ from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.engine.store.query_store import (
     TABLES,
@@ -28,6 +27,8 @@ from torchrepro_lint.engine.store.query_store import (
     restore_answers,
     restore_table,
 )
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.program_index import link, prepare_revision, revise
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Lines
 
@@ -41,7 +42,7 @@ def _several(page: Path) -> list[Example]:
     return [each for each in examples(page) if sum(path.endswith(".py") for path in each.files) > 1]
 
 
-def _recall(into: Database, tables: dict[str, object], name: str) -> None:
+def _recall(into: Names, tables: dict[str, object], name: str) -> None:
     if name in tables:
         restore_table(into, name, tables.pop(name))
 
@@ -64,23 +65,23 @@ class _Checked:
         than what is written down between runs.
         """
         later = self._new(self._files, incremental=True)
-        restore_answers(later, *decompress_json(compress_json(encode_answers(self._left))))
+        restore_answers(later, decompress_json(compress_json(encode_answers(self._left))))
         tables = decompress_json(compress_json({name: encode_table(self._left, name) for name in TABLES}))
-        later.names.modules.reads.recall = partial(_recall, later, tables)
+        later.modules.reads.recall = partial(_recall, later, tables)
         facts = {path: facts_of(text) for path, text in files.items()}
         self._files = files
-        self.followed = self._link.revise(facts)
+        self.followed = revise(self._link, facts)
         if not self.followed:
             self._link = self._new(files, incremental=True, early_cutoff=True)
         self.found = self._findings(files, self._link)
         assert self.found == self._findings(files, self._new(files))
-        later.prepare_revision(facts)
-        self._left = later if later.revise(facts) else self._new(files, incremental=True)
+        prepare_revision(later, facts)
+        self._left = later if revise(later, facts) else self._new(files, incremental=True)
         assert self._findings(files, self._left) == self.found
 
-    def _new(self, files: Mapping[str, str], *, incremental: bool = False, early_cutoff: bool = False) -> Database:
+    def _new(self, files: Mapping[str, str], *, incremental: bool = False, early_cutoff: bool = False) -> Names:
         facts = {path: facts_of(text) for path, text in files.items()}
-        return Database(
+        return link(
             facts,
             ModuleTree(facts, (".",)),
             self._catalogue.version,
@@ -88,15 +89,15 @@ class _Checked:
             early_cutoff=early_cutoff,
         )
 
-    def _findings(self, files: Mapping[str, str], link: Database) -> dict[str, list[Finding]]:
+    def _findings(self, files: Mapping[str, str], names: Names) -> dict[str, list[Finding]]:
         lines = {path: Lines(text) for path, text in files.items()}
         project = Project(
-            link.files,
+            names.modules.files,
             self._settings,
             self._catalogue,
             position=lambda path, offset: lines[path].place(offset),
             text=lambda path: files[path],
-            link=link,
+            names=names,
         )
         return {path: list(self._of_file(path, lines[path], project)) for path in sorted(files)}
 
@@ -231,29 +232,29 @@ def test_what_a_change_does_not_concern_is_not_worked_out_again() -> None:
         "c.py": "def g():\n    return 1\n",
     }
     checked = _Checked(files, {})
-    link = checked._link
-    before = {path: link.sites.of(path, tuple) for path in files}
+    table = checked._link.database.table_of(Project.calls)
+    before = {path: table.get((path,)) for path in files}
     checked.change({**files, "c.py": "def g():\n    return 2\n"})
-    after = {path: link.sites.of(path, tuple) for path in files}
+    after = {path: table.get((path,)) for path in files}
     assert checked.followed
-    assert after["a.py"] is before["a.py"]
+    assert after["a.py"] is before["a.py"] is not None
     assert after["b.py"] is before["b.py"]
 
 
-def _link(files: Mapping[str, str]) -> Database:
+def _link(files: Mapping[str, str]) -> Names:
     facts = {path: facts_of(text) for path, text in files.items()}
-    return Database(facts, ModuleTree(facts, (".",)), "2.13", incremental=True)
+    return link(facts, ModuleTree(facts, (".",)), "2.13", incremental=True)
 
 
 def test_files_that_come_or_go_make_a_new_link() -> None:
-    link = _link({"a.py": "x = 1\n"})
-    assert not link.revise({"a.py": facts_of("x = 1\n"), "b.py": facts_of("y = 1\n")})
+    names = _link({"a.py": "x = 1\n"})
+    assert not revise(names, {"a.py": facts_of("x = 1\n"), "b.py": facts_of("y = 1\n")})
 
 
 def test_options_concern_all_files() -> None:
     text = "import argparse\np = argparse.ArgumentParser()\n"
-    link = _link({"a.py": text, "b.py": "x = 1\n"})
-    assert not link.revise({"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})
+    names = _link({"a.py": text, "b.py": "x = 1\n"})
+    assert not revise(names, {"a.py": facts_of(f"{text}p.add_argument('--seed')\n"), "b.py": facts_of("x = 1\n")})
 
 
 _COMMANDS = """\

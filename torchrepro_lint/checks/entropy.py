@@ -53,7 +53,7 @@ def seed(context: Context) -> Iterator[Finding]:
 
 def _is_worker_seed(project: Project, path: str, site: CallSite) -> bool:
     """Whether a call seeds a worker, which another rule reports."""
-    return site.function in project.worker_functions or any(
+    return site.function in project.worker_functions() or any(
         each.call is site.call for each in project.worker_seeds(path)
     )
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -51,13 +52,12 @@ class AttributeReads:
     """An inverted index of attribute reads; a file is searched if its summary contains the name."""
 
     def __init__(self, project: ProgramIndex) -> None:
+        self.database = project.database
         self._project = project
 
+    @query()
     def having(self, word: str) -> list[tuple[str, Expression, int]]:
         """All reads of an attribute name: file, expression, and the position of the name in a reference's path."""
-        return self._project.memoised("attribute reads", word, lambda: self._find(word))
-
-    def _find(self, word: str) -> list[tuple[str, Expression, int]]:
         modules = self._project.resolver.modules
         for kind in ("values", "calls", "inner"):
             modules.reads.record_word(kind, word)
@@ -65,10 +65,11 @@ class AttributeReads:
             (path, each, at)
             for path in sorted(modules.files)
             if may_read(modules.summary(path), word)
-            for each in self._project.of_file("attributes", path, self._by_word).get(word, ())
+            for each in self._by_word(path).get(word, ())
             for at in ([at for at, one in enumerate(each.path) if one == word] if isinstance(each, Ref) else (0,))
         ]
 
+    @query()
     def _by_word(self, path: str) -> dict[str, tuple[Ref | Attribute, ...]]:
         """The attribute reads of a file by name, each once for a name."""
         found: dict[str, list[Ref | Attribute]] = {}
@@ -120,10 +121,15 @@ def _in_expression(expression: Expression, found: list[Ref | Attribute]) -> None
         _in_expression(part, found)
 
 
+# A thousand use-def indexes take as much memory as the syntax trees.
+_CACHED_INDEXES = 16
+
+
 class DefUse:
     """Forward def-use over all files of a project; the use-def index of a file is built on demand."""
 
     def __init__(self, project: ProgramIndex) -> None:
+        self.database = project.database
         self._project = project
         self._names = project.resolver
         self._attributes = AttributeReads(project)
@@ -136,9 +142,10 @@ class DefUse:
         """The syntax tree of a file."""
         return self._names.modules.files[path]
 
+    @query(lru=_CACHED_INDEXES)
     def spots(self, path: str) -> UseDefIndex:
         """The use-def index of a file."""
-        return self._project.database.use_def.of(path, lambda: UseDefIndex(self._names.modules.files[path]))
+        return UseDefIndex(self._names.modules.files[path])
 
     def of_variable(
         self, path: str, ref: Ref, defined: ExpressionPosition, after: int, but: frozenset[str] = frozenset()
@@ -233,7 +240,7 @@ class DefUse:
 
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a module's variable in other files, by import or as an attribute of the module."""
-        importers = self._project.memoised("importers", None, self._importers)
+        importers = self._importers()
         for path, root in importers.get(target, ()):
             for ref in self.spots(path).uses(root):
                 yield path, ref, ref.path
@@ -243,6 +250,7 @@ class DefUse:
                 if path != home and ref.path[:1] == (word,):
                     yield path, ref, ref.path[1:]
 
+    @query()
     def _importers(self) -> dict[str, list[tuple[str, str]]]:
         """For each name of the project, the files that import it and under which name."""
         found: dict[str, list[tuple[str, str]]] = {}

@@ -25,6 +25,7 @@ from torchrepro_lint.dataflow.reaching_definitions import appended_items, is_lis
 from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import Budget
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
 from torchrepro_lint.syntax.nodes import (
@@ -265,6 +266,7 @@ def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:
     return isinstance(value, Ref) and "torch.device()" in project.names(path, value)
 
 
+@query()
 def has_device_context(project: ProgramIndex) -> bool:
     """Whether the project enters a device as a context: calls inside it make their tensors there."""
     modules = project.resolver.modules
@@ -378,8 +380,3 @@ class ValueFlow(ProgramIndex):
         return bind_arguments(
             self.value_sources, Closure(path, call), function, definition, skip=skip, outer=Environment()
         )
-
-    @property
-    def has_device_context(self) -> bool:
-        """Whether the project enters a device as a context: calls inside it make their tensors there."""
-        return self.of_all("enters device", lambda: has_device_context(self))

@@ -1,8 +1,8 @@
 """The domain: torch's questions about a program, as queries over names, values and traces.
 
 - ``Project`` and ``Context`` of ``project``: the facade that rules query, and the module under check.
-- ``Program`` and ``Database`` of ``program_effects``: an entry point with its trace and effects; the memo tables of a project.
-- ``ProgramEffects`` of ``program_effects``: what programs and functions do to generators, flags and devices.
+- ``Program`` and ``ProgramEffects`` of ``program_effects``: an entry point with its trace and effects; the entry points and traces of
+  a project, and what programs and functions do to generators, flags and devices.
 - ``has_backward`` of ``program_effects``: whether a program runs a backward pass.
 - ``is_attributed_elsewhere`` of ``program_effects``: whether an event belongs to another entry point.
 - ``timeline`` of ``timeline``: the trace of a program as labelled events, with diagnostics.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
+from torchrepro_lint.dataflow.value_sources import has_device_context
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
 from torchrepro_lint.domain.loaders.queries import LoaderQueries
 from torchrepro_lint.domain.loaders.workers import (
@@ -30,6 +31,7 @@ from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.domain.uninitialised import initialised_attributes
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
@@ -70,34 +72,20 @@ class Project(LoaderQueries):
 
     def compute_project_queries(self) -> None:
         """Compute all queries that concern all files together."""
-        _ = self.programs, self.seeds_workers, self.torch_modules, self.loader_paths, self._initialised_attributes
-        _ = (
-            self.has_device_context,
-            scripted_values(self),
-            self.worker_functions,
-            worker_function_words(self),
-            self._worker_seeds,
-            self._seeding_files,
-        )
+        _ = self.programs, self.seeds_workers(), self.torch_modules, self.loader_paths(), initialised_attributes(self)
+        _ = has_device_context(self), scripted_values(self), self.worker_functions(), worker_function_words(self)
+        _ = self.worker_seed_spans()
         for entries in self.entries_by_file:
-            self._program_summaries(entries)
-        seeding = self._seeding_files
+            self.program_summaries(entries)
+        seeding = self.seeding_files()
         for path in seeding.paths:
             self.resolver.imports(path, path)
             self._seeding_in(path, seeding.words)
 
     def initialises_from_outside(self, word: str) -> bool:
         """Whether the project initialises ``x.word``, or parameters in a traversal, or applies a function to modules."""
-        return word in self._initialised_attributes or "" in self._initialised_attributes
-
-    @property
-    def _initialised_attributes(self) -> frozenset[str]:
-        return self.of_all("filled", lambda: initialised_attributes(self))
-
-    @property
-    def seeds_workers(self) -> bool:
-        """Whether a framework seeds workers somewhere in the project: ``seed_everything(workers=True)``."""
-        return self.of_all("seeds workers", self._find_whether_workers_are_seeded)
+        found = initialised_attributes(self)
+        return word in found or "" in found
 
     def seeds_workers_of(self, function: str) -> bool:
         """Whether a framework seeds the workers of loaders in every program that reaches a function."""
@@ -106,7 +94,9 @@ class Project(LoaderQueries):
             for program in self.reaching(function)
         )
 
-    def _find_whether_workers_are_seeded(self) -> bool:
+    @query()
+    def seeds_workers(self) -> bool:
+        """Whether a framework seeds workers somewhere in the project: ``seed_everything(workers=True)``."""
         seeders = call_candidates(self.resolver, worker_seeding_identifiers(self.resolver.modules.mentions))
         return any(
             setting.flag == "worker-seeds" and setting.value is True and self._sets(site.call, form, setting.when)
@@ -126,23 +116,22 @@ class Project(LoaderQueries):
 
     def worker_seeds(self, path: str) -> Iterator[WorkerSeed]:
         """The bad worker seeds in a file."""
-        for each in map(WorkerSeedSpan._make, self._worker_seeds):
+        for each in map(WorkerSeedSpan._make, self.worker_seed_spans()):
             if each.path == path:
                 yield from (
                     WorkerSeed(path, called.call, each.name, each.source, each.direct, each.passed)
                     for called in self.calls_between(path, each.start, each.end)
                 )
 
-    @property
-    def _worker_seeds(self) -> tuple[WorkerSeedSpan, ...]:
-        return self.of_all("worker seeds", lambda: tuple(worker_seeds(self.with_tracking(), self._catalogue)))
+    @query()
+    def worker_seed_spans(self) -> tuple[WorkerSeedSpan, ...]:
+        """The bad worker seeds of the project, by their places."""
+        return tuple(worker_seeds(self.with_tracking(), self._catalogue))
 
-    @property
+    @query()
     def worker_functions(self) -> frozenset[str]:
         """The functions of the project that are passed as ``worker_init_fn``."""
-        return self.of_all(
-            "worker functions", lambda: frozenset(each.function for each in worker_functions(self.with_tracking()))
-        )
+        return frozenset(each.function for each in worker_functions(self.with_tracking()))
 
     def _program_effects(self, entry: Entry, run: Trace) -> RngEffects:
         """The effects of a program, without the seeders that literal arguments rule out."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.syntax.qualified_names import class_of, instance_value, is_instance, path_of
@@ -69,15 +70,11 @@ def _passed_to_script(project: ProgramIndex, path: str) -> Iterator[str]:
             )
 
 
+@query()
 def scripted_values(project: ProgramIndex) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The arguments of ``torch.jit.script`` in the project: the file of the call, and the names of the value."""
-    return project.of_all("scripting", lambda: tuple(_find_scripted_values(project)))
-
-
-def _find_scripted_values(project: ProgramIndex) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The calls of ``torch.jit.script``: their files, and the names of what they are given."""
     scripting = project.mentioning(_WORDS)
-    return (
+    return tuple(
         (path, project.names(path, site.call.args[0].value))
         for path in scripting.paths
         for site in project.calls_by(path, scripting.words)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -431,6 +432,7 @@ _OLD = (
 _INIT_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
 
 
+@query()
 def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
     """The attributes of modules that functions of ``torch.nn.init`` initialise; empty for a variable of a loop over parameters."""
     found: set[str] = set()

@@ -6,6 +6,7 @@ A rule that raises is reported as an error, and the other rules still run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,8 +24,8 @@ from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.checks.rule import Finding, Rule
-    from torchrepro_lint.domain.program_effects import Database
     from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.source.files import Configuration
 
@@ -108,9 +109,9 @@ def read_manifest(tree: ProjectTree) -> ProjectManifest:
 
 
 def link_project(
-    checker: Checker, files: Mapping[str, ParsedFile], tree: ModuleTree, before: Database | None = None
+    checker: Checker, files: Mapping[str, ParsedFile], tree: ModuleTree, before: Names | None = None
 ) -> Project:
-    """Link ``files`` into a project; ``tree`` is the module tree. ``before`` is a database of an earlier project that has been
+    """Link ``files`` into a project; ``tree`` is the module tree. ``before`` are the names of an earlier project, which have been
     told of all changes.
     """
     from torchrepro_lint.domain.project import Project
@@ -140,7 +141,9 @@ def link_project(
         before,
     )
     record_read = project.resolver.modules.reads.record_read
-    guarded_analysis(project.compare_reaching)  # a rule that asks the same fails again, and says so
+    guarded_analysis(
+        partial(project.database.revalidate, project)
+    )  # a rule that asks the same fails again, and says so
     return project
 
 

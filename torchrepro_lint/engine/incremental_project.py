@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree
-from torchrepro_lint.domain.program_effects import Database
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
 from torchrepro_lint.engine.fixer import FixResult, fix_tree
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
@@ -19,11 +18,13 @@ from torchrepro_lint.engine.partition import Partition, unchecked
 from torchrepro_lint.engine.process_pool import WorkerFailure
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare
+from torchrepro_lint.resolve.program_index import link, revise
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, is_notebook, read_program
 
 if TYPE_CHECKING:
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
@@ -101,7 +102,7 @@ class LinkCache:
     def __init__(self, whole: bool) -> None:
         self.dropped = 0
         self._whole = whole
-        self._known: dict[Sequence[str], Database] = {}
+        self._known: dict[Sequence[str], Names] = {}
         self._checker: Checker | None = None
         self._parts: Partition | None = None
 
@@ -110,27 +111,27 @@ class LinkCache:
         found = Partition(checker, files, self, lasting=True, before=self._parts)
         there = set(found.paths)
         for paths, known in [*self._known.items()]:
-            if paths not in there or not _resolves_alike(known.names.modules.tree, found, paths):
+            if paths not in there or not _resolves_alike(known.modules.tree, found, paths):
                 self._drop(paths)
         self._checker, self._parts = checker, found
         return found
 
-    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Database:
-        """The query database of a part: the one before, updated, or a new one."""
+    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Names:
+        """The names of a part, with the database of all queries: the one before, updated, or a new one."""
         assert self._checker is not None
         paths = tuple(facts)
         known = self._known.pop(paths, None)
         if known is None or not self._revised(known, facts):
-            known = Database(facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True)
-            known.compares_programs = self._whole
+            known = link(facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True)
+            known.database.checks_all = self._whole
         self._known[paths] = known
         return known
 
-    def _revised(self, known: Database, facts: Mapping[str, SyntaxTree]) -> bool:
+    def _revised(self, known: Names, facts: Mapping[str, SyntaxTree]) -> bool:
         """Update a database, which counts as dropped where that fails: what is updated in part would be wrong from then on."""
         done = False
         try:
-            done = known.revise(facts)
+            done = revise(known, facts)
         finally:
             self.dropped += 0 if done else len(facts)
         return done

@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import Constant, FrozenRecord, ModuleSummary, 
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Database
+    from torchrepro_lint.resolve.names import Names
 
 
 # Garbage is collected after so many released files, of which some 30 MiB are left on average: a collection takes a while.
@@ -44,8 +44,8 @@ _DOTTED = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 class LinkStore(Protocol):
     """A store of databases: what earlier runs know of components, each named by its sorted paths."""
 
-    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Database:
-        """A database of these files with the answers that are known."""
+    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Names:
+        """The names of these files with the answers that are known."""
 
     def leave(self, paths: Sequence[str]) -> None:
         """Nothing more is asked of a component for now."""
@@ -238,7 +238,7 @@ class Partition:
         facts = {path: self.facts[path] for path in paths}
         return self._linked_anew(paths, self._store.link(facts, self.tree) if self._store and paths else None)
 
-    def _linked_anew(self, paths: Iterable[str], before: Database | None = None) -> Project:
+    def _linked_anew(self, paths: Iterable[str], before: Names | None = None) -> Project:
         return link_project(self._checker, {path: self.files[path] for path in paths}, self.tree, before)
 
 

@@ -96,14 +96,16 @@ class _MemoisedGroups:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._tracked: Context | None = None
-        self._depends_on, self._words = 0, frozenset[str]()
+        self._depends_on = 0
 
     def of(self, group: str, run: Callable[[Context], GroupResult]) -> GroupResult:
         """The result of a group."""
         context = self._context
         if not context.project.resolver.modules.reads.early_cutoff:
             return run(context)
-        found: GroupResult = context.project.database.findings.of(f"{group} {context.path}", lambda: self._run(run))
+        found: GroupResult = context.project.database.table("findings").of(
+            (group, context.path), lambda: self._run(run)
+        )
         return found
 
     def _run(self, run: Callable[[Context], GroupResult]) -> GroupResult:
@@ -111,10 +113,9 @@ class _MemoisedGroups:
         reads = context.project.resolver.modules.reads
         self._tracked = self._tracked or context._replace(project=context.project.with_tracking())
         reads.dependencies |= self._depends_on
-        reads.words |= self._words
         reads.record_read(context.path)
         found = run(self._tracked)
-        self._depends_on, self._words = reads.dependencies, frozenset(reads.words)
+        self._depends_on = reads.dependencies
         return found
 
 

@@ -1,8 +1,8 @@
 """The incremental query engine in salsa's terms: memo tables, dependencies, revisions, early cutoff, cycles, fixpoints, LRU eviction.
 
 - ``DependencyTracker`` of ``memo_tables``: which files and words the query that is running has read
-- ``MemoTable`` of ``memo_tables``: answers by key, each with its dependencies; optionally with LRU eviction
-- ``NamedMemoTable`` of ``memo_tables``: durable answers about the whole project, by name, that the cache stores and restores
+- ``query``, ``Database`` of ``database``: a function whose answers are remembered, and where; LRU eviction, early cutoff, durability
+- ``MemoTable``, ``CutoffTable`` of ``memo_tables``: answers by key, each with its dependencies
 - ``DependencyIndex`` of ``memo_tables``: keys by their dependencies, so that a change finds what it invalidates
 - ``CutoffAnswer``, ``RevalidatedAnswer``, ``changed_answers`` of ``memo_tables``: early cutoff
 - ``LruTable``, ``SingleEntryMemo`` of ``memo_tables``: bounded tables without dependencies

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from sys import maxsize
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -58,7 +57,7 @@ class DependencyTracker:
     mean nothing to another tracker.
     """
 
-    __slots__ = ("_answers", "_first", "bits", "dependencies", "early_cutoff", "incremental", "recall", "words")
+    __slots__ = ("_answers", "_first", "bits", "dependencies", "early_cutoff", "incremental", "recall")
 
     def __init__(self, paths: Collection[str], *, incremental: bool, early_cutoff: bool = False) -> None:
         self.incremental = incremental
@@ -67,8 +66,6 @@ class DependencyTracker:
         self._answers: dict[Hashable, int] = {}
         self._first = _WORD_BITS + len(self.bits)
         self.dependencies = 0
-        # The words themselves, where a query asks which files mention them: exact, while bits may be shared by chance.
-        self.words: set[str] = set()
         # Called with the name of a table that the cache stores, before the first of its answers is computed.
         self.recall: Callable[[str], None] = _nothing
 
@@ -189,51 +186,6 @@ def with_tuples(rows: Mapping[_Item, Iterable[_Value]]) -> dict[_Item, tuple[_Va
 _MISSING: Any = object()
 
 
-class NamedMemoTable:
-    """A memo table of answers about the whole project, by name, each with its dependencies and the words that it asked for.
-
-    They can be made durable: a cache stores them (``entries``) and restores them in the next process.
-    """
-
-    __slots__ = ("_known", "_reads")
-
-    def __init__(self, reads: DependencyTracker) -> None:
-        self._reads = reads
-        self._known: dict[str, tuple[Any, int, frozenset[str]]] = {}
-
-    def of(self, name: str, compute: Callable[[], Any]) -> Any:
-        """The answer with a name, from ``compute`` where it is not known."""
-        reads = self._reads
-        if name not in self._known:
-            outer, words = reads.dependencies, reads.words
-            reads.dependencies, reads.words = 0, set()
-            try:
-                self._known[name] = compute(), reads.dependencies, frozenset(reads.words)
-            finally:
-                reads.dependencies, reads.words = reads.dependencies | outer, reads.words | words
-        answer, depends_on, mentioned = self._known[name]
-        reads.dependencies |= depends_on
-        reads.words |= mentioned
-        return answer
-
-    def entries(self) -> list[tuple[str, Any, int, frozenset[str]]]:
-        """All answers: name, answer, dependencies, and words."""
-        return [(name, *self._known[name]) for name in sorted(self._known)]
-
-    def restore(self, name: str, answer: Any, depends_on: int, words: frozenset[str]) -> None:
-        """Take over one of the ``entries`` of an earlier run on the same files."""
-        self._known.setdefault(name, (answer, depends_on, words))
-
-    def invalidate(self, changed: int, words: AbstractSet[str]) -> None:
-        """Drop the answers that depend on anything that has changed: files, or which files mention one of the words."""
-        for name in [
-            name
-            for name, (_, depends_on, each) in self._known.items()
-            if depends_on & changed or not words.isdisjoint(each)
-        ]:
-            del self._known[name]
-
-
 class DependencyIndex(Generic[_Key]):
     """Reverse dependencies: keys by the dependencies of their answers, of which few differ."""
 
@@ -279,6 +231,22 @@ class MemoTable(Generic[_Key, _Value]):
             outer, reads.dependencies = reads.dependencies, 0
             try:
                 answer, depends_on = compute(), reads.dependencies
+            finally:
+                reads.dependencies |= outer
+            self.put(key, answer, depends_on)
+        else:
+            reads.dependencies |= depends_on
+        return answer  # type: ignore[no-any-return]
+
+    def answer(self, key: Any, function: Callable[..., _Value], of: Any) -> _Value:
+        """As ``of``, where ``function(of, *key)`` computes the answer."""
+        reads = self._reads
+        answer: Any = self._known.get(key, _MISSING)
+        depends_on = self._dependencies.get(key) if reads.incremental else 0
+        if answer is _MISSING or depends_on is None:
+            outer, reads.dependencies = reads.dependencies, 0
+            try:
+                answer, depends_on = function(of, *key), reads.dependencies
             finally:
                 reads.dependencies |= outer
             self.put(key, answer, depends_on)
@@ -388,6 +356,53 @@ def union(bits: Iterable[int]) -> int:
     for each in bits:
         found |= each
     return found
+
+
+class CutoffTable(MemoTable[tuple[Hashable, ...], Any]):
+    """A memo table under early cutoff: what asks for an answer depends on the answer's own bit, not on what it was computed from.
+
+    After a change, ``revalidate`` computes the dropped answers again, before anything else is asked.
+    """
+
+    __slots__ = ("_dropped", "_function", "_under_cutoff")
+
+    def __init__(self, reads: DependencyTracker, function: Callable[..., Any]) -> None:
+        super().__init__(reads)
+        self._function = function
+        self._under_cutoff: dict[tuple[Hashable, ...], CutoffAnswer] = {}
+        self._dropped: dict[tuple[Hashable, ...], tuple[CutoffAnswer, Any]] = {}
+
+    def answer(self, key: tuple[Hashable, ...], function: Callable[..., Any], of: Any) -> Any:
+        """The answer for a key; see ``MemoTable``."""
+        reads = self._reads
+        if key not in self._known:
+            with reads.apart():
+                self._known[key] = function(of, *key)
+                depends_on = self._index.put(key, reads.dependencies)
+                reads.dependencies = 0
+            bit = reads.answer((self._function.__qualname__, key))
+            self._under_cutoff[key] = CutoffAnswer(tuple, bit, depends_on)
+        reads.dependencies |= self._under_cutoff[key].bit
+        return self._known[key]
+
+    def invalidate(self, changed: int) -> None:
+        """Put the answers aside that depend on anything that has changed."""
+        for key in self._index.take(changed):
+            self._dropped[key] = self._under_cutoff.pop(key), self._known.pop(key)
+
+    def revalidate(self, of: Any) -> int:
+        """Compute the dropped answers again; returns the bits of those that differ now. Where that raises, all stay dropped."""
+        again = []
+        for key, (old, before) in sorted(self._dropped.items(), key=lambda each: repr(each[0])):
+            same = self.answer(key, self._function, of) == before
+            again.append(RevalidatedAnswer(old.bit, self._under_cutoff[key].dependencies, same))
+        self._dropped = {}
+        return changed_answers(again, self._under_cutoff.values())
+
+    def give_up(self) -> int:
+        """The bits of the dropped answers, which are not compared."""
+        dropped, self._dropped = self._dropped, {}
+        return union(old.bit for old, _ in dropped.values())
 
 
 class ProvisionalTrail:

@@ -1,7 +1,7 @@
 """Name resolution across the files of a program: imports, symbols, class hierarchy, points-to, call graph, escapes.
 
 - ``ProgramIndex`` of ``program_index``: names, call sites and the call graph of a project; the lowest layer of ``Project``.
-- ``IndexTables`` of ``program_index``: its memo tables, which outlive a change of the files.
+- ``link``, ``revise``, ``prepare_revision`` of ``program_index``: the names of files, and what becomes of them when files change.
 - ``Names`` of ``names``: the names that an expression may stand for (points-to), and all that is derived from them.
 - ``ObjectSources`` of ``object_sources``: the objects that an expression may be, by what callers pass.
 - ``Values`` of ``values``: the expressions that a value comes from.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.higher_order import (
     QUESTION,
     AddressTaken,
@@ -101,7 +101,7 @@ class CallGraph:
         self._calls: dict[int, _NumberedCall] = {}
         self._numbers_of: dict[str, int] = {}
         self._numbered: list[str] = []
-        self._partial_index: MemoTable[tuple[()], _PartialIndex] = MemoTable(names.modules.reads)
+        self.database = names.modules.database
         self._address_taken = AddressTaken(names)
         self._higher_order = HigherOrderCalls(names, self, memo)
 
@@ -117,12 +117,6 @@ class CallGraph:
         for word in set(after) - set(before):
             insort(self._files_of.setdefault(word, []), number)
         self._address_taken.replace(path, old.values, new.values)
-
-    def invalidate(self, changed: int) -> None:
-        """Drop the results that depend on anything that has changed."""
-        self._partial_index.invalidate(changed)
-        self._address_taken.invalidate(changed)
-        self._higher_order.invalidate(changed)
 
     def calls(self, word: str) -> bool:
         """Whether any call in the project calls something by this word."""
@@ -318,7 +312,7 @@ class CallGraph:
     def _partials(self, name: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that bind some arguments of a function."""
         self._names.modules.reads.record_word("partials", "")
-        index = self._partial_index.of((), lambda: self._index_given(self._files_with("partial")))
+        index = self._partial_index()
         found = {
             number for file in index.known.get(name, ()) for number in _calls_running(self._partial_targets(file), name)
         }
@@ -340,10 +334,11 @@ class CallGraph:
                     if in_project(target):
                         yield f"{target} {number:020}"
 
-    def _index_given(self, files: Iterable[int]) -> _PartialIndex:
+    @query()
+    def _partial_index(self) -> _PartialIndex:
         """The functions that files pass to ``partial``, by their summaries."""
         index = _PartialIndex({}, [])
-        for file in files:
+        for file in self._files_with("partial"):
             for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file), early_cutoff=True):  # type: ignore[misc]
                 if name:
                     index.known.setdefault(name, []).append(file)
@@ -377,9 +372,13 @@ class CallGraph:
 
         Without ``count_stored``, storing it in an attribute does not count, since ``names`` follows attributes.
         """
+        return self._is_address_taken(name, count_stored)
+
+    @query()
+    def _is_address_taken(self, name: Symbol, count_stored: bool) -> bool:
         function = next(iter(self._names.functions(name)), None)
         words = [] if function is None else self._words(name, function)
-        return function is not None and self._address_taken.any(name, function, words, count_stored=count_stored)
+        return function is not None and self._address_taken.any(name, function, words, count_stored)
 
     def of(self, name: Symbol, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by the name of its class or a subclass.

@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.memo_tables import InvertedIndex
+from torchrepro_lint.resolve.imports import MENTION
 from torchrepro_lint.syntax.nodes import Assign, Expression, FrozenRecord, Import, ModuleSummary, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import last_word, path_of, simple_name, top_package
 from torchrepro_lint.syntax.visitor import bodies, last_identifier, returned_values, statements, value_identifiers
 
 if TYPE_CHECKING:
-    from torchrepro_lint.resolve.names import Names
+    from torchrepro_lint.resolve.protocols import NameResolution
 
 
 class CallPlace(FrozenRecord, frozen=True):
@@ -64,7 +65,7 @@ class CallSiteIndex:
         return (path for path, _ in self._named.of(name))
 
 
-def paths_constructing(names: Names, classes: Iterable[str]) -> tuple[str, ...]:
+def paths_constructing(names: NameResolution, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct one of these classes from outside, or a subclass in the project."""
     subclasses = {each for name in classes for each in names.subclasses(name)}
     words = {*map(simple_name, (*classes, *subclasses))}
@@ -78,7 +79,7 @@ class CallCandidates(NamedTuple):
     words: frozenset[str]
 
 
-def call_candidates(names: Names, wanted: Iterable[str]) -> CallCandidates:
+def call_candidates(names: NameResolution, wanted: Iterable[str]) -> CallCandidates:
     """The files that may call a function from outside with one of these last words.
 
     They mention such a word, or call a variable or function that may hold or return such a function.
@@ -92,19 +93,25 @@ def call_candidates(names: Names, wanted: Iterable[str]) -> CallCandidates:
         held |= _aliases(names, held) - words
         more = {path for path, each in summaries.items() if path not in found and _calls(names, path, each, held)}
         if not more:
-            names.modules.reads.words.update(("", *words, *held))
+            _record_mentions(names, ("", *words, *held))
             return CallCandidates(tuple(sorted(found)), frozenset(words))
         found |= more
         words |= held
 
 
-def may_hold_identifiers(names: Names, wanted: Iterable[str]) -> frozenset[str]:
+def may_hold_identifiers(names: NameResolution, wanted: Iterable[str]) -> frozenset[str]:
     """These words, and those of the variables and functions that may hold or return such a function, across files."""
     summaries = [summary for _, summary in names.modules.summaries()]
     words = _holding(summaries, set(wanted))
     words |= _aliases(names, words)
-    names.modules.reads.words.update(words)
+    _record_mentions(names, words)
     return frozenset(words)
+
+
+def _record_mentions(names: NameResolution, words: Iterable[str]) -> None:
+    """Record that the running query asks which files mention these words."""
+    for word in words:
+        names.modules.reads.record_word(MENTION, word)
 
 
 def changed_identifiers(before: ModuleSummary, after: ModuleSummary) -> set[str]:
@@ -174,7 +181,7 @@ def _mentions(summary: ModuleSummary, words: set[str]) -> bool:
     return not words.isdisjoint(summary.calls) or not words.isdisjoint(summary.values)
 
 
-def _calls(names: Names, path: str, summary: ModuleSummary, words: set[str]) -> bool:
+def _calls(names: NameResolution, path: str, summary: ModuleSummary, words: set[str]) -> bool:
     """Whether a file may call such a variable, or an element of one: ``LOADERS["train"](...)``."""
     called = words.intersection(summary.calls)
     if "" in summary.calls:
@@ -182,7 +189,7 @@ def _calls(names: Names, path: str, summary: ModuleSummary, words: set[str]) -> 
     return any(_sees(names, path, word) for word in sorted(called))
 
 
-def _sees(names: Names, path: str, word: str) -> bool:
+def _sees(names: NameResolution, path: str, word: str) -> bool:
     """Whether a top-level variable of that name is visible in a file: its own, or one of a module that it imports."""
     files, summary = names.modules.files, names.modules.files[path].summary
     if summary.stars or any(word == each for each, _ in summary.exports):
@@ -193,7 +200,7 @@ def _sees(names: Names, path: str, word: str) -> bool:
     return any(word == each for file in modules if file for each, _ in files[file].exports)
 
 
-def _aliases(names: Names, words: Iterable[str]) -> set[str]:
+def _aliases(names: NameResolution, words: Iterable[str]) -> set[str]:
     """The words under which modules import a name: ``from torch.utils.data import DataLoader as Batches``."""
     aliases = names.modules.aliases
     return {alias for word in words for alias in aliases.get(word, ())}

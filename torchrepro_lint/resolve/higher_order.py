@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.fixpoint import TablingSolver
-from torchrepro_lint.query.memo_tables import MemoTable, with_tuples
+from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     Root,
@@ -40,19 +41,15 @@ class AddressTaken:
 
     def __init__(self, names: NameResolution) -> None:
         self._names = names
-        self._known: MemoTable[tuple[str, bool], bool] = MemoTable(names.modules.reads)
-        self._named: MemoTable[tuple[str, bool], dict[str, tuple[Ref, ...]]] = MemoTable(names.modules.reads)
+        self.database = names.modules.database
         # The files, sorted, that name a value by a word without calling it.
         self._paths: dict[str, list[str]] = {}
         for path in sorted(names.modules.files):
             for word in names.modules.summary(path).values:
                 self._paths.setdefault(word, []).append(path)
 
-    def any(self, name: Symbol, function: Function, words: list[str], *, count_stored: bool) -> bool:
+    def any(self, name: Symbol, function: Function, words: list[str], count_stored: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``count_stored`` includes storing it in an attribute."""
-        return self._known.of((name, count_stored), lambda: self._any(name, function, words, count_stored))
-
-    def _any(self, name: Symbol, function: Function, words: list[str], count_stored: bool) -> bool:
         return any(
             self._is_value(word, name, function, count_stored)
             for word in words
@@ -65,11 +62,6 @@ class AddressTaken:
             self._paths[word].remove(path)
         for word in set(after) - set(before):
             insort(self._paths.setdefault(word, []), path)
-
-    def invalidate(self, changed: int) -> None:
-        """Drop the results that depend on anything that has changed."""
-        self._known.invalidate(changed)
-        self._named.invalidate(changed)
 
     def names(self, name: Symbol) -> bool:
         """Whether the last word of a function is named as a value anywhere; a lambda is a value by itself."""
@@ -95,10 +87,9 @@ class AddressTaken:
             for each in self._named_in(path, count_stored).get(word, ())
         )
 
+    @query()
     def _named_in(self, path: str, count_stored: bool) -> dict[str, tuple[Ref, ...]]:
-        return self._named.of(
-            (path, count_stored), lambda: _value_references(self._names.modules.files[path], count_stored)
-        )
+        return _value_references(self._names.modules.files[path], count_stored)
 
     def _may_be(self, path: str, each: Ref, name: Symbol, function: Function) -> bool:
         """Whether a reference may be to a function; to a method, unless the object is known to be of an unrelated class."""
@@ -258,18 +249,13 @@ class HigherOrderCalls:
         self._names = names
         self._callers = callers
         self._memo = memo
-        self._files: MemoTable[tuple[()], tuple[int, ...]] = MemoTable(names.modules.reads)
-
-    def invalidate(self, changed: int) -> None:
-        """Drop the results that depend on anything that has changed."""
-        self._files.invalidate(changed)
+        self.database = names.modules.database
 
     def runs(self) -> tuple[str, ...]:
         """The targets of these calls, sorted: see ``encode_target``."""
-        return self._memo.solve(
-            _QUESTION, lambda: chain.from_iterable(map(self._in_file, self._files.of((), self._having)))
-        )
+        return self._memo.solve(_QUESTION, lambda: chain.from_iterable(map(self._in_file, self._having())))
 
+    @query()
     def _having(self) -> tuple[int, ...]:
         """The numbers of the files in which parameters are called."""
         self._names.modules.reads.record_word(_QUESTION, "")

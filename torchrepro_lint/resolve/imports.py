@@ -11,8 +11,9 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
+from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import TablingSolver
-from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
+from torchrepro_lint.query.memo_tables import DependencyTracker
 from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
@@ -59,6 +60,8 @@ _MANY_STARS = 8
 _DYNAMIC_IMPORTS = frozenset(
     {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
 )
+# The kind of dependency of a query that asks which files mention a word.
+MENTION = "mention"
 # The most programs whose loadable files are kept.
 _CACHED_PROGRAMS = 8
 
@@ -82,13 +85,9 @@ class ImportResolver:
         self._outside: dict[tuple[str, str], bool] = {}
         # A file that is not among ``files`` cannot be loaded.
         self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
-        self.imports: MemoTable[str, tuple[str, ...]] = MemoTable(self.reads)
-        self._stars: MemoTable[str, tuple[tuple[str, str | None], ...]] = MemoTable(self.reads)
-        self._offers: MemoTable[str, dict[str, list[int]]] = MemoTable(self.reads)
-        self._behind: MemoTable[str, frozenset[str]] = MemoTable(self.reads)
-        self._may_load: MemoTable[str, frozenset[str]] = MemoTable(self.reads, _CACHED_PROGRAMS)
-        self._run_by: MemoTable[tuple[str, tuple[str, ...]], tuple[str, ...]] = MemoTable(self.reads)
+        self.database = Database(self.reads)
         self._memo = TablingSolver(self.reads)
+        self.database.invalidates(self._memo)
 
     @property
     def uses_torch(self) -> bool:
@@ -114,7 +113,7 @@ class ImportResolver:
         return files.peek(path) if isinstance(files, TrackedFiles) else files[path]
 
     def replace(self, path: str, facts: SyntaxTree) -> None:
-        """Replace the tree of a changed file; ``invalidate`` drops the results that depend on it."""
+        """Replace the tree of a changed file; ``Database.invalidate`` drops the results that depend on it."""
         assert isinstance(self.files, TrackedFiles)
         self.files[path] = facts
         self._exports.pop(path, None)
@@ -122,19 +121,10 @@ class ImportResolver:
         for each in ("_importers", "aliases"):
             vars(self).pop(each, None)
 
-    def invalidate(self, changed: int) -> None:
-        """Drop the results that depend on anything that has changed."""
-        self._memo.invalidate(changed)
-        self.imports.invalidate(changed)
-        self._stars.invalidate(changed)
-        self._offers.invalidate(changed)
-        self._behind.invalidate(changed)
-        self._may_load.invalidate(changed)
-        self._run_by.invalidate(changed)
-
     def mentions(self, package: str, word: str) -> bool:
         """Whether any file that imports a top-level package from outside imports, names or calls a word."""
-        self.reads.words.update((package, word))
+        self.reads.record_word(MENTION, package)
+        self.reads.record_word(MENTION, word)
         return word in self._words_beside(package)
 
     def _words_beside(self, package: str) -> set[str]:
@@ -223,11 +213,12 @@ class ImportResolver:
                 return file
         return None
 
+    @query()
     def imported_files(self, path: str, imported: tuple[str, ...]) -> tuple[str, ...]:
         """The files of the project that an import statement of ``path`` runs: the enclosing packages from the outermost in, then
         the module.
         """
-        return self._run_by.of((path, imported), lambda: tuple(dict.fromkeys(self._find_run_by(path, imported))))
+        return tuple(dict.fromkeys(self._find_run_by(path, imported)))
 
     def _find_run_by(self, path: str, imported: tuple[str, ...]) -> Iterator[str]:
         for module in imported:
@@ -251,11 +242,9 @@ class ImportResolver:
             stem = join_path(home, name.replace(".", "/"))
         return self._stems.get(stem) or None
 
+    @query()
     def behind(self, path: str) -> frozenset[str]:
         """A file, and those that it imports, directly or not."""
-        return self._behind.of(path, lambda: self._find_behind(path))
-
-    def _find_behind(self, path: str) -> frozenset[str]:
         found, waiting = {path}, [path]
         while waiting:
             new = [each for each in self.imported(waiting.pop()) if each not in found]
@@ -263,13 +252,11 @@ class ImportResolver:
             waiting += new
         return frozenset(found)
 
+    @query(lru=_CACHED_PROGRAMS)
     def may_load(self, path: str) -> frozenset[str]:
         """The files that a program that starts with a file may load: those that it imports, with their packages; all files where
         one of them imports by a string.
         """
-        return self._may_load.of(path, lambda: self._find_loadable(path))
-
-    def _find_loadable(self, path: str) -> frozenset[str]:
         found, waiting = {path}, [path]
         while waiting:
             each = waiting.pop()
@@ -281,10 +268,10 @@ class ImportResolver:
             waiting += new
         return frozenset(found)
 
+    @query(durable="imported")
     def imported(self, path: str) -> tuple[str, ...]:
         """The files that a file imports, sorted."""
-        self.reads.recall("imported")
-        return self.imports.of(path, lambda: tuple(sorted({*self._find_imported(path)})))
+        return tuple(sorted({*self._find_imported(path)}))
 
     def _find_imported(self, path: str) -> Iterator[str]:
         for name in self.files[path].summary.imports:
@@ -334,21 +321,21 @@ class ImportResolver:
         """Whether a star import takes names from outside the project."""
         return file is None and star[0] != "." and self.is_outside(path, star)
 
+    @query()
     def _stars_of(self, path: str) -> tuple[tuple[str, str | None], ...]:
         """The star imports of a file, each with the file of the project that it loads."""
-        return self._stars.of(
-            path, lambda: tuple((each, self.loaded(path, each)) for each in self.files[path].summary.stars)
-        )
+        return tuple((each, self.loaded(path, each)) for each in self.files[path].summary.stars)
 
     def _stars_with(self, path: str, word: str) -> Iterable[tuple[str, str | None]]:
         """The star imports that may export a word: a package of packages has hundreds, of which one does."""
         stars = self._stars_of(path)
         if len(stars) < _MANY_STARS:
             return stars
-        offers = self._offers.of(path, lambda: self._find_offers(path))
+        offers = self._offers(path)
         return [stars[number] for number in sorted({*offers.get(word, ()), *offers.get("*", ())})]
 
-    def _find_offers(self, path: str) -> dict[str, list[int]]:
+    @query()
+    def _offers(self, path: str) -> dict[str, list[int]]:
         """The words that star imports may export, each with the numbers of these imports; under ``*`` those that may export any."""
         found: dict[str, list[int]] = {}
         for number, (star, file) in enumerate(self._stars_of(path)):
@@ -407,6 +394,7 @@ class ImportResolver:
                 yield ".".join((found, *parts[1:]))
 
 
+@query()
 def torch_modules(modules: ImportResolver) -> frozenset[str]:
     """The modules that import torch, and those that such a module imports, as paths."""
     with (

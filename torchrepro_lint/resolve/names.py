@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.catalogue.module_wrappers import is_fluent
 from torchrepro_lint.query import limits
+from torchrepro_lint.resolve.call_sites import CallSiteIndex
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
-from torchrepro_lint.resolve.imports import torch_modules
+from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
 from torchrepro_lint.resolve.search_path import imports_torch, is_local_change
@@ -74,6 +75,11 @@ class Names(ObjectSources):
     Results are memoised for the life of the project; ``replace`` invalidates those that a changed file affects.
     """
 
+    def __init__(self, modules: ImportResolver, torch: str) -> None:
+        super().__init__(modules, torch)
+        # The call sites of all files, as they were last asked for.
+        self.call_sites = CallSiteIndex()
+
     # --- invalidation ----------------------------------------------------------------------------------------------
 
     def replace(self, path: str, facts: SyntaxTree) -> int | None:
@@ -111,7 +117,7 @@ class Names(ObjectSources):
             if not more:
                 return changed
             changed |= more
-            self._drop(more)
+            self.database.invalidate(more)
         return None
 
     def prepare_revision(self) -> None:
@@ -135,13 +141,8 @@ class Names(ObjectSources):
         options.forget(path)
         for owner in [owner for owner in self._attributes if path_of(owner) == path]:
             self._attributes.pop(owner)
-        self._drop(changed)
+        self.database.invalidate(changed)
         return changed
-
-    def _drop(self, changed: int) -> None:
-        for table in (self.modules, self._memo, self._ancestries, self.above, self._behind, self.call_graph):
-            table.invalidate(changed)
-        self.registry.invalidate(changed)
 
     def imports(self, path: str, other: str) -> bool:
         """Whether a file is another, or imports it, directly or not; under early cutoff, since few edits change imports."""

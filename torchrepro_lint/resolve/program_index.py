@@ -1,19 +1,20 @@
-"""The program index: queries about the names, call sites and call targets of a project, and their memo tables.
+"""The program index: queries about the names, call sites and call targets of a project, and its revisions.
 
 It is the lowest of the layers of a project, each a class that inherits from the one below: ``ProgramIndex`` (names and calls),
 ``ValueFlow`` and ``OrderFlow`` (values), ``Traces``, ``ProgramEffects``, ``LoaderQueries`` and ``Project`` (torch's questions). One
-object is passed around; a function that takes it names the lowest layer that it needs. The memo tables outlive a change of files.
+object is passed around; a function that takes it names the lowest layer that it needs. The names, with the database of all queries,
+outlive a change of files.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from torchrepro_lint.query.memo_tables import MemoTable, NamedMemoTable, SingleEntryMemo, with_tuples
+from torchrepro_lint.query.database import query
+from torchrepro_lint.query.memo_tables import SingleEntryMemo, union, with_tuples
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
     CallPlace,
@@ -25,7 +26,7 @@ from torchrepro_lint.resolve.call_sites import (
     identifiers_in,
     may_hold_identifiers,
 )
-from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
+from torchrepro_lint.resolve.imports import MENTION, ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
@@ -39,7 +40,6 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.use_def import UseDefIndex
 from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _methods(names: Names, owner: Symbol, words: tuple[str, ...]) -> Iterator[Sy
         yield from (target for target in names.methods(owner, word) if names.functions(target))
 
 
+@query(durable="calls")
 def file_calls(names: Names, path: str) -> FileCalls:
     """The call sites of a file by call target, and unresolved ones by their word."""
     by_target: dict[str, list[CallPlace]] = defaultdict(list)
@@ -127,100 +128,57 @@ def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
 # The calls of all files take a quarter of the memory of their facts. A run needs most of them once; after an edit they are
 # needed again.
 _CACHED_FILES = 64
-# A thousand use-def indexes take as much memory as the syntax trees.
-_CACHED_USE_DEF = 16
 
 
-class Table(Protocol):
-    """A memo table that can be invalidated."""
-
-    def invalidate(self, changed: int) -> None:
-        """Drop the results that depend on anything that has changed."""
-        ...
-
-
-class IndexTables:
-    """The memo tables of the program index: name resolution, and results by file, each with its dependencies.
+def link(
+    files: Mapping[str, SyntaxTree],
+    tree: ModuleTree,
+    torch: str,
+    *,
+    incremental: bool = False,
+    early_cutoff: bool = False,
+) -> Names:
+    """Link files into a program: its names, with the database of all queries.
 
     ``tree`` is that of the whole project, ``torch`` the target release. ``incremental`` records dependencies, which costs time and
-    is needed for ``replace`` alone; ``early_cutoff`` recomputes fewer results (see ``TablingSolver``), which pays where files change
+    is needed for ``revise`` alone; ``early_cutoff`` recomputes fewer results (see ``TablingSolver``), which pays where files change
     often.
-
-    Layers above add tables of their own: those in ``_tables`` are invalidated at each change.
     """
+    return Names(ImportResolver(files, tree, incremental=incremental, early_cutoff=early_cutoff), torch)
 
-    def __init__(
-        self,
-        files: Mapping[str, SyntaxTree],
-        tree: ModuleTree,
-        torch: str,
-        *,
-        incremental: bool = False,
-        early_cutoff: bool = False,
-    ) -> None:
-        self.names = Names(ImportResolver(files, tree, incremental=incremental, early_cutoff=early_cutoff), torch)
-        reads = self.names.modules.reads
-        most = None if early_cutoff else _CACHED_FILES
-        self.sites: MemoTable[str, tuple[CallSite, ...]] = MemoTable(reads, most)
-        self.called: MemoTable[str, tuple[UnresolvedCall, ...]] = MemoTable(reads, most)
-        self.calls: MemoTable[str, FileCalls] = MemoTable(reads)
-        # The bits of what has changed since the stored tables were written.
-        self.changed = 0
-        self.all_calls = CallSiteIndex()
-        # The use-def index of each file that was asked for last.
-        self.use_def: MemoTable[str, UseDefIndex] = MemoTable(reads, _CACHED_USE_DEF)
-        # Whether what an expression may stand for is never a set.
-        self.never_sets: MemoTable[Any, bool] = MemoTable(reads)
-        # Results of queries about one file, by the query's name and the file.
-        self.of_files: MemoTable[tuple[str, str], Any] = MemoTable(reads)
-        # Results of queries that the cache does not store, by the query's name and its argument.
-        self.results: MemoTable[tuple[str, Hashable], Any] = MemoTable(reads)
-        # Results of queries about the whole project, by name.
-        self.answers = NamedMemoTable(reads)
 
-    @property
-    def files(self) -> Mapping[str, SyntaxTree]:
-        """The syntax trees of all files by path."""
-        return self.names.modules.files
+def revise(names: Names, files: Mapping[str, SyntaxTree]) -> bool:
+    """Move to a new revision of the files. Returns false where files were added or removed, or a change affects all of them: then
+    the database is of no more use.
+    """
+    if files.keys() != names.modules.files.keys():
+        return False
+    known = names.modules.peek
+    return all(_replace(names, path, facts) for path, facts in sorted(files.items()) if known(path) is not facts)
 
-    def revise(self, files: Mapping[str, SyntaxTree]) -> bool:
-        """Move to a new revision of the files. Returns false where files were added or removed, or a change affects all of them:
-        then the tables are of no more use.
-        """
-        if files.keys() != self.files.keys():
-            return False
-        known = self.names.modules.peek
-        return all(self.replace(path, facts) for path, facts in sorted(files.items()) if known(path) is not facts)
 
-    def prepare_revision(self, files: Mapping[str, SyntaxTree]) -> None:
-        """Compute what ``revise`` compares, for restored results that may depend on it."""
-        known = self.names.modules
-        if any(
-            _definitions_only(known.summary(path)) != _definitions_only(facts.summary)
-            for path, facts in files.items()
-            if known.peek(path) is not facts
-        ):
-            self.names.prepare_revision()
+def prepare_revision(names: Names, files: Mapping[str, SyntaxTree]) -> None:
+    """Compute what ``revise`` compares, for restored results that may depend on it."""
+    known = names.modules
+    if any(
+        _definitions_only(known.summary(path)) != _definitions_only(facts.summary)
+        for path, facts in files.items()
+        if known.peek(path) is not facts
+    ):
+        names.prepare_revision()
 
-    def replace(self, path: str, facts: SyntaxTree) -> bool:
-        """Replace the tree of a changed file; returns false where that affects all files: then the tables are of no more use."""
-        before = self.names.modules.summary(path)
-        changed = self.names.replace(path, facts)
-        if changed is None:
-            return False
-        self.changed |= changed
-        self.invalidate(changed, changed_identifiers(before, facts.summary))
-        return True
 
-    def invalidate(self, changed: int, words: AbstractSet[str] = frozenset()) -> None:
-        """Drop the results that depend on anything that has changed: files, answers, or which files mention one of the words."""
-        for table in self._tables():
-            table.invalidate(changed)
-        self.answers.invalidate(changed, words)
-
-    def _tables(self) -> Iterator[Table]:
-        """The memo tables that a change invalidates."""
-        yield from (self.sites, self.called, self.calls, self.use_def, self.never_sets, self.of_files, self.results)
+def _replace(names: Names, path: str, facts: SyntaxTree) -> bool:
+    """Replace the tree of a changed file; returns false where that affects all files."""
+    before = names.modules.summary(path)
+    changed = names.replace(path, facts)
+    if changed is None:
+        return False
+    reads, database = names.modules.reads, names.database
+    mentioned = union(reads.word(MENTION, word) for word in changed_identifiers(before, facts.summary))
+    database.invalidate(mentioned)
+    database.changed |= changed | mentioned
+    return True
 
 
 def _definitions_only(summary: ModuleSummary) -> ModuleSummary:
@@ -237,9 +195,6 @@ def _definitions_only(summary: ModuleSummary) -> ModuleSummary:
     )
 
 
-_Answer = TypeVar("_Answer")
-
-
 def _place(called: UnresolvedCall) -> tuple[int, int]:
     return called.call.start, -called.call.end
 
@@ -247,13 +202,13 @@ def _place(called: UnresolvedCall) -> tuple[int, int]:
 class ProgramIndex:
     """The names and call sites of the modules of a project (by path from its root).
 
-    Costly results are stored in the ``database``, which survives a change of the files. ``revision_cache`` is for results that are
+    Costly results are queries, whose ``database`` survives a change of the files. ``revision_cache`` is for results that are
     computed again after each change. The layers above handle values, traces and torch.
     """
 
     def __init__(
         self,
-        database: IndexTables,
+        names: Names,
         position: Callable[[str, int], Position],
         text: Callable[[str], str],
         libraries: LibraryVersions,
@@ -264,9 +219,9 @@ class ProgramIndex:
         # Results that other modules compute once for a project, by name. A table of their own with weak keys would keep the
         # project for ever, where its values refer to it.
         self.revision_cache: dict[str, Any] = {}
-        self.database = database
-        self.files = self.database.files
-        self.resolver = self.database.names
+        self.resolver = names
+        self.database = names.database
+        self.files = names.modules.files
         self._hold_edges = SingleEntryMemo(hold_edges)
         self._called_by_place: dict[str, dict[tuple[int, int], UnresolvedCall]] = {}
 
@@ -280,9 +235,10 @@ class ProgramIndex:
 
     # --- call sites --------------------------------------------------------------------------------------------------
 
+    @query(lru=_CACHED_FILES, bounded_when_watched=False)
     def calls(self, path: str) -> tuple[CallSite, ...]:
         """All call sites of a module in the order of the text, without those that constant tests rule out."""
-        return self.database.sites.of(path, lambda: tuple(self.site(path, each) for each in self._called(path)))
+        return tuple(self.site(path, each) for each in self._called(path))
 
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
         """The ``calls`` that may call a function with one of these last words."""
@@ -308,8 +264,9 @@ class ProgramIndex:
         event = called.event
         return CallSite(called.call, called.function, names, event.guards, event.statement)
 
+    @query(lru=_CACHED_FILES, bounded_when_watched=False)
     def _called(self, path: str) -> tuple[UnresolvedCall, ...]:
-        return self.database.called.of(path, lambda: tuple(sorted(self._find_called(path), key=_place)))
+        return tuple(sorted(self._find_called(path), key=_place))
 
     def _find_called(self, path: str) -> Iterator[UnresolvedCall]:
         facts = self.files[path]
@@ -341,13 +298,9 @@ class ProgramIndex:
     @cached_property
     def all_calls(self) -> CallSiteIndex:
         """All call sites of the project by call target; this resolves every call of the project."""
-        database = self.database
-        database.names.modules.reads.recall("calls")
-        files = sorted(self.files)
-        database.all_calls.update(
-            [(path, database.calls.of(path, partial(file_calls, self.resolver, path))) for path in files]
-        )
-        return database.all_calls
+        found = self.resolver.call_sites
+        found.update([(path, file_calls(self.resolver, path)) for path in sorted(self.files)])
+        return found
 
     def sites_of(self, name: Symbol) -> tuple[tuple[str, CallSite], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
@@ -358,35 +311,20 @@ class ProgramIndex:
         """Whether anything in the project calls a function or method of that name."""
         return self.resolver.call_graph.calls(word)
 
-    # --- memoised across changes -------------------------------------------------------------------------------------
+    # --- by words ----------------------------------------------------------------------------------------------------
 
-    def of_file(self, name: str, path: str, compute: Callable[[str], _Answer]) -> _Answer:
-        """A memoised result about one file; ``compute`` may read only the database, so that its dependencies are recorded."""
-        found: _Answer = self.database.of_files.of((name, path), lambda: compute(path))
-        return found
-
-    def memoised(self, name: str, argument: Hashable, compute: Callable[[], _Answer]) -> _Answer:
-        """A memoised result that the cache does not store; ``compute`` may read only the database."""
-        found: _Answer = self.database.results.of((name, argument), compute)
-        return found
-
-    def of_all(self, name: str, compute: Callable[[], _Answer]) -> _Answer:
-        """A memoised result about the whole project; ``compute`` may read only the database."""
-        found: _Answer = self.database.answers.of(name, compute)
-        return found
-
+    @query()
     def mentioning(self, words: frozenset[str]) -> CallCandidates:
         """The files that may call a function from outside with one of these last words; see ``call_candidates``."""
-        return self.of_all(f"mentioning {' '.join(sorted(words))}", lambda: call_candidates(self.resolver, words))
+        return call_candidates(self.resolver, words)
 
+    @query()
     def holding(self, word: str) -> frozenset[str]:
         """A word, and those of the variables and functions that may hold or return such a function; see ``may_hold_identifiers``."""
-        return self.of_all(f"holding {word}", lambda: may_hold_identifiers(self.resolver, (word,)))
+        return may_hold_identifiers(self.resolver, (word,))
 
     @property
     def torch_modules(self) -> frozenset[str]:
         """The modules that import torch, and those that such a module imports."""
         modules = self.resolver.modules
-        if modules.reads.early_cutoff:
-            return self.resolver.torch_modules()
-        return self.of_all("torch", lambda: torch_modules(modules))
+        return self.resolver.torch_modules() if modules.reads.early_cutoff else torch_modules(modules)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -36,8 +36,7 @@ class Registries:
 
     def __init__(self, names: NameResolution) -> None:
         self._names = names
-        # By file: by which function, under which key, and the name.
-        self.decorated: MemoTable[str, tuple[tuple[str, str, str], ...]] = MemoTable(names.modules.reads)
+        self.database = names.modules.database
 
     def fills(self, table: Symbol) -> bool:
         """Whether a variable is a registry."""
@@ -51,10 +50,6 @@ class Registries:
         entered = [(key, name) for register in registers for key, name in self._decorated.get(register, ())]
         picked = [name for key, name in entered if key in words]
         yield from picked or (name for _, name in entered)
-
-    def invalidate(self, changed: int) -> None:
-        """Drop the results that depend on anything that has changed."""
-        self.decorated.invalidate(changed)
 
     def put_aside(self) -> dict[str, list[tuple[str, str]]] | None:
         """Drop the entries of all registries and return them."""
@@ -86,19 +81,25 @@ class Registries:
             return self._find_decorated()
 
     def _find_decorated(self) -> dict[str, list[tuple[str, str]]]:
-        registers = {register for registers in self._fillers.values() for register in registers}
         found: dict[str, list[tuple[str, str]]] = {}
-        self._names.modules.reads.recall("decorated")
         for path in sorted(self._names.modules.files):
-            if not registers and not registers_by_method(self._names.modules.summary(path)):
+            if not self._registers and not registers_by_method(self._names.modules.summary(path)):
                 continue
-            decorated = self.decorated.of(path, lambda path=path: tuple(self._find_in(path, registers)))  # type: ignore[misc]
-            for register, key, name in decorated:
+            for register, key, name in self.decorated(path):
                 found.setdefault(register, []).append((key, name))
         return found
 
-    def _find_in(self, path: str, registers: set[str]) -> Iterator[tuple[str, str, str]]:
-        """The definitions of a file that any of ``registers`` decorates: the decorator, the key and the name."""
+    @cached_property
+    def _registers(self) -> set[str]:
+        """The decorators that store their function in a registry."""
+        return {register for registers in self._fillers.values() for register in registers}
+
+    @query(durable="decorated")
+    def decorated(self, path: str) -> tuple[tuple[str, str, str], ...]:
+        """The definitions of a file that register themselves: by which decorator, under which key, and the name."""
+        return tuple(self._find_decorated_in(path, self._registers))
+
+    def _find_decorated_in(self, path: str, registers: set[str]) -> Iterator[tuple[str, str, str]]:
         facts = self._names.modules.files[path]
         by_method = registers_by_method(facts.summary)
         if not by_method and not self._may_decorate(path, facts, registers):

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable, with_tuples
 from torchrepro_lint.resolve.imports import ImportResolver
@@ -282,11 +283,12 @@ class ClassHierarchy(ABC):
         self._attributes: LruTable[str, dict[str, list[tuple[str, str, Expression]]]] = LruTable(
             None if modules.reads.early_cutoff else _CACHED_CLASSES
         )
+        self.database = modules.database
         self._memo = TablingSolver(modules.reads)
         # Ancestries that do not depend on a broken cycle.
         self._ancestries: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
-        # The bases of classes, computed in isolation (see ``Memo``).
-        self.above: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
+        for each in (self._memo, self._ancestries):
+            self.database.invalidates(each)
 
     @abstractmethod
     def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
@@ -414,12 +416,16 @@ class ClassHierarchy(ABC):
     @cached_property
     def _subclasses(self) -> dict[Value, list[Symbol]]:
         found: dict[str, list[str]] = {}
-        self.modules.reads.recall("above")
         with self.isolated():
             for each in self.all_classes():
-                for base in self.above.of(each, lambda each=each: self._find_ancestry(each)[1:]):  # type: ignore[misc]
+                for base in self.above(each):
                     found.setdefault(base, []).append(each)
         return found
+
+    @query(durable="above")
+    def above(self, name: Symbol) -> tuple[Value, ...]:
+        """The bases of a class, direct or not, where they are computed in isolation (see ``TablingSolver.isolated``)."""
+        return self._find_ancestry(name)[1:]
 
     def methods(self, owner: Value, word: str) -> tuple[Value, ...]:
         """Method resolution: the function that ``owner().word`` runs, one of the project or dotted names of outside bases.

@@ -65,6 +65,7 @@ class Values(ClassHierarchy):
     def __init__(self, modules: ImportResolver, torch: str) -> None:
         super().__init__(modules, torch)
         self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = MemoTable(modules.reads)
+        self.database.invalidates(self._behind)
 
     @abstractmethod
     def receiver(self, path: str, func: Expression) -> Iterator[Value]:

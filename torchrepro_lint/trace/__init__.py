@@ -1,6 +1,5 @@
 """Traces: where programs start, what each does in order across functions, and how it reaches an event.
 
-- ``Traces`` of ``traces``: the entry points of a project, and a trace from any of them.
 - ``Entry``, ``EntryPoints``, ``is_test`` of ``entry_points``: where a program starts.
 - ``Trace`` of ``builder``: the events, functions and call edges that an entry point reaches.
 - ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``events``: an event in a trace, and its call path.

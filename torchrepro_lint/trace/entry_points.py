@@ -5,17 +5,15 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.config.discovery import glob_matcher
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import last_word, path_of, simple_name, top_package
-
-if TYPE_CHECKING:
-    from torchrepro_lint.query.memo_tables import MemoTable
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
@@ -37,7 +35,6 @@ class EntryPoints:
     """The entry points of a project, file by file.
 
     ``scripts`` are the targets of ``[project.scripts]``, ``started`` are globs of the files that a setting says are started.
-    ``found`` keeps those of each file, but for the targets, ``imports`` what all files import.
     """
 
     def __init__(
@@ -45,12 +42,9 @@ class EntryPoints:
         names: Names,
         scripts: Sequence[str],
         started: Sequence[str],
-        found: MemoTable[str, tuple[Entry, ...]],
-        imports: MemoTable[tuple[()], dict[str, list[tuple[str, str]]]],
     ) -> None:
         self._names = names
-        self._found = found
-        self._imports = imports
+        self.database = names.database
         self._scripts = scripts
         self._globs = started
         self._known: dict[str, tuple[Entry, ...]] = {}
@@ -62,10 +56,14 @@ class EntryPoints:
     def of(self, path: str) -> tuple[Entry, ...]:
         """The entry points of one file: the file itself first, then its functions."""
         if path not in self._known:
-            found = self._found.of(path, lambda: tuple(self._find(path)))
-            every = {*found, *self._named.get(path, ())}
+            every = {*self._own(path), *self._named.get(path, ())}
             self._known[path] = tuple(sorted(every, key=lambda entry: entry.function or "")) if every else ()
         return self._known[path]
+
+    @query()
+    def _own(self, path: str) -> tuple[Entry, ...]:
+        """The entry points of a file without those that ``[project.scripts]`` names."""
+        return tuple(self._find(path))
 
     def _find(self, path: str) -> Iterator[Entry]:
         names, facts = self._names, self._names.modules.files[path]
@@ -90,13 +88,14 @@ class EntryPoints:
     def _is_imported(self, path: str) -> bool:
         """Whether another file that is no test imports a file."""
         stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
-        imports = self._imports.of((), self._find_imports)
+        imports = self._imports()
         return any(
             importer != path and self._names.modules.loaded(importer, module) == path
             for importer, module in (*imports.get(stem, ()), *imports.get("", ()))
         )
 
-    def _find_imports(self) -> dict[str, list[tuple[str, str]]]:
+    @query()
+    def _imports(self) -> dict[str, list[tuple[str, str]]]:
         """The imports of all files that are no tests, by the last word of what they load: a file, and what it writes."""
         self._names.modules.reads.record_word("imports", "")
         found: dict[str, list[tuple[str, str]]] = {}

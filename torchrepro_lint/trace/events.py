@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable
+from torchrepro_lint.query.database import Database
+from torchrepro_lint.query.memo_tables import LruTable, MemoTable
 from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
 from torchrepro_lint.syntax.nodes import FrozenRecord, fields
 
@@ -253,25 +254,27 @@ class EventTargetTable:
 class TraceMemoTables:
     """The memo tables that the traces of a project share."""
 
-    def __init__(self, reads: DependencyTracker) -> None:
-        self.outcomes: MemoTable[EventKey, EventTargets] = MemoTable(reads)
+    def __init__(self, database: Database) -> None:
+        self.outcomes: MemoTable[EventKey, EventTargets] = database.table("outcomes")
         # The targets of methods that run on an object of a subclass, by that class.
-        self.inherited_targets: MemoTable[tuple[EventKey, str], EventTargets] = MemoTable(
-            reads, None if reads.early_cutoff else _CACHED_INHERITED
+        self.inherited_targets: MemoTable[tuple[EventKey, str], EventTargets] = database.table(
+            "inherited targets", None if database.reads.early_cutoff else _CACHED_INHERITED
         )
         # The functions that an event of a kind on a name enters, by the classes of its receivers; each with the class of its object,
         # and whether its entry is deferred until its result is used.
-        self.entered: MemoTable[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = MemoTable(reads)
+        self.entered: MemoTable[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = database.table(
+            "entered"
+        )
 
         # The statements (by identity) that initialise a model whose weights are all replaced later, by function or module and
         # by whether the module runs as ``__main__``.
-        self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[int]] = MemoTable(reads)
+        self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[int]] = database.table("dead initialisations")
 
         # By the identity of their events, which they hold.
         self._resolved: LruTable[int, ResolvedEvent] = LruTable(_CACHED_EVENTS)
 
         # What an import of a module does.
-        self.fragments: MemoTable[Target, TraceFragment] = MemoTable(reads)
+        self.fragments: MemoTable[Target, TraceFragment] = database.table("fragments")
 
     def resolved_event(
         self, path: str, function: str, event: Event, names: tuple[str, ...], assumed: bool, mode: str
@@ -285,11 +288,3 @@ class TraceMemoTables:
         ):
             known = self._resolved[id(event)] = ResolvedEvent(path, function, event, names, assumed, mode)
         return known
-
-    def invalidate(self, changed: int) -> None:
-        """Drop the results that depend on anything that has changed."""
-        self.outcomes.invalidate(changed)
-        self.inherited_targets.invalidate(changed)
-        self.entered.invalidate(changed)
-        self.dead_initialisations.invalidate(changed)
-        self.fragments.invalidate(changed)

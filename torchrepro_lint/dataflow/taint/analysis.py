@@ -37,7 +37,7 @@ class TaintAnalysis:
         self.project = project
         self.names = project.resolver
         self.uses = project.uses
-        self.non_sets = NonSets(self.names, project.database.never_sets)
+        self.non_sets = NonSets(self.names)
         self.set_tables = SetTables(project)
         self.methods = MethodTaint(self)
         self.arguments = ArgumentTaint(self)

@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
 from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -43,7 +44,6 @@ from torchrepro_lint.syntax.visitor import expressions, known_argument, last_ide
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.resolve.imports import ImportResolver
     from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
@@ -94,12 +94,10 @@ def arrival_orders(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
         yield from _grown(project, path)
 
 
+@query()
 def _has_workers(project: TaintFlow) -> bool:
     """Whether any file of the project imports a module for threads or processes."""
-    return project.memoised("workers", None, lambda: _imports_workers(project.resolver.modules))
-
-
-def _imports_workers(modules: ImportResolver) -> bool:
+    modules = project.resolver.modules
     modules.reads.record_word("imports", "")
     imports = (each for _, summary in modules.summaries() for each in summary.imports)
     return any(not _WORKER_MODULES.isdisjoint(each.split(".")) for each in imports)
@@ -108,9 +106,10 @@ def _imports_workers(modules: ImportResolver) -> bool:
 # --- launches --------------------------------------------------------------------------------------------------------
 
 
+@query()
 def launches(project: TaintFlow) -> tuple[Launch, ...]:
     """All launches of the project."""
-    return project.memoised("launches", None, lambda: tuple(_all_launches(project)))
+    return tuple(_all_launches(project))
 
 
 def _all_launches(project: TaintFlow) -> Iterator[Launch]:

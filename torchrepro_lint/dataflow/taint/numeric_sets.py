@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -80,6 +81,18 @@ def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
     return type_inference(project).of(path, receiver).is_tensor
 
 
+@query()
+def element_writes(project: ValueFlow, path: str) -> dict[str, tuple[Expression, ...]]:
+    """What is written under the keys of a file's variables: ``numbers[word] = len(numbers)``."""
+    found: dict[str, list[Expression]] = {}
+    for body in bodies(project.files[path]):
+        for each in statements(body):
+            match each:
+                case Assign(targets=(Subscript(value=Ref(roots=(root,), path=())),), value=value) if value is not None:
+                    found.setdefault(root, []).append(value)
+    return with_tuples(found)
+
+
 class _ElementSearch:
     """A search in one file; a variable that depends on itself is decided by its other definitions."""
 
@@ -135,20 +148,8 @@ class _ElementSearch:
             if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
                 rest = {**dict.fromkeys(_ADDING, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(read.path[0])
                 yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
-        written = self._project.of_file("element writes", self._path, self._element_writes)
+        written = element_writes(self._project, self._path)
         yield from ((value, places[1:]) for value in written.get(root, ()))
-
-    def _element_writes(self, path: str) -> dict[str, tuple[Expression, ...]]:
-        """What is written under the keys of a file's variables: ``numbers[word] = len(numbers)``."""
-        found: dict[str, list[Expression]] = {}
-        for body in bodies(self._project.files[path]):
-            for each in statements(body):
-                match each:
-                    case Assign(targets=(Subscript(value=Ref(roots=(root,), path=())),), value=value) if (
-                        value is not None
-                    ):
-                        found.setdefault(root, []).append(value)
-        return with_tuples(found)
 
     def at(self, whole: Expression, places: _ElementPath) -> bool:
         """Whether there are numbers at a path into nested containers; None in the path stands for any element."""

@@ -240,10 +240,10 @@ _UNNAMED = -1
 class NonSets:
     """Expressions that are provably no sets, by exploring all that they may stand for."""
 
-    def __init__(self, names: Names, known: MemoTable[_Key, bool]) -> None:
+    def __init__(self, names: Names) -> None:
         self._names = names
         # Whether a value is known to be no set, or that it may be one.
-        self._known = known
+        self._known: MemoTable[_Key, bool] = names.database.table("never sets")
         # The budget of steps that end in a set: only proofs are remembered step by step.
         self._steps_left = limits.MAX_NON_SET_STEPS
 

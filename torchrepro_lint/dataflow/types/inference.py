@@ -16,6 +16,7 @@ from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeE
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
+from torchrepro_lint.dataflow.value_sources import has_device_context
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import has_deep_stack
 from torchrepro_lint.query.fixpoint import FixpointSolver
@@ -165,7 +166,7 @@ class TypeInferenceEngine:
     def default_device(self) -> str:
         """The device of tensors that name none: the CPU, unless the project changes the default somewhere."""
         changed = any(self.project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
-        return "" if changed or self.project.has_device_context else "cpu"
+        return "" if changed or has_device_context(self.project) else "cpu"
 
     def infer(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
         """The abstract value of an expression at a program point; for the modules of type inference."""

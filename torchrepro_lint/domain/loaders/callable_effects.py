@@ -220,7 +220,7 @@ class CallableEffects:
             del self._in_progress[asked]
 
     def _summarise(self, methods: Sequence[str], environment: Environment) -> GeneratorSet:
-        work = self._project.worker_trace(methods)
+        work = self._project.worker_trace(tuple(methods))
         contexts = CallingContexts(self._value_sources, work.run, methods, environment)
         found: set[str] = set()
         known: set[tuple[str, int]] = set()

@@ -33,6 +33,7 @@ from torchrepro_lint.domain.loaders.callable_effects import (
 )
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import paths_constructing
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -436,10 +437,10 @@ class LoaderQueries(ProgramEffects):
     def _loaders(self) -> dict[str, tuple[Loader, ...]]:
         return {}
 
-    @property
+    @query()
     def loader_paths(self) -> tuple[str, ...]:
         """The files that may construct a DataLoader, sorted."""
-        return self.of_all("loaders", lambda: paths_constructing(self.resolver, sorted(loader_names())))
+        return paths_constructing(self.resolver, sorted(loader_names()))
 
     def loaders(self, path: str) -> tuple[Loader, ...]:
         """The DataLoaders that a module constructs."""

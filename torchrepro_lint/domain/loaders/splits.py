@@ -141,7 +141,7 @@ def unseeded_worker_draws(project: Project, loader: Loader, *, before: bool) -> 
     seeded = (
         loader.passes("worker_init_fn")
         or loader.kind.seeds_workers
-        or (project.seeds_workers and project.seeds_workers_of(loader.site.function))
+        or (project.seeds_workers() and project.seeds_workers_of(loader.site.function))
     )
     if not loader.has_workers or seeded:
         return frozenset()

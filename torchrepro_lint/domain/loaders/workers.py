@@ -15,6 +15,7 @@ from torchrepro_lint.domain.loaders.callable_effects import unseeded_draws
 from torchrepro_lint.domain.loaders.queries import loader_kind
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -72,14 +73,11 @@ def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
                         yield found
 
 
+@query()
 def worker_function_words(project: LoaderQueries) -> frozenset[str]:
     """The identifiers of files that may pass functions to loaders' workers: a worker function or its class is among
     them.
     """
-    return project.of_all("handed words", lambda: _find_worker_function_words(project))
-
-
-def _find_worker_function_words(project: LoaderQueries) -> frozenset[str]:
     summaries = [project.files[path].summary for path in _passing_files(project)]
     return frozenset(word for each in summaries for word in (*each.values, *each.calls))
 
@@ -89,7 +87,7 @@ def _passing_files(project: LoaderQueries) -> tuple[str, ...]:
     modules = project.resolver.modules
     modules.reads.record_word("keywords", WORKER_INIT)
     passing = {path for path, each in modules.summaries() if WORKER_INIT in each.keywords}
-    return tuple(sorted(passing.union(project.loader_paths))) if passing else ()
+    return tuple(sorted(passing.union(project.loader_paths()))) if passing else ()
 
 
 def _worker_init_arguments(project: LoaderQueries, path: str) -> Iterator[Closure]:
@@ -232,7 +230,7 @@ def may_seed_workers(project: LoaderQueries, path: str) -> bool:
     The file calls a seeder, or has a worker function that calls a helper of another file.
     """
     summary = project.files[path].summary
-    if not project.seeding_words.isdisjoint(summary.calls) or not project.seeding_words.isdisjoint(summary.values):
+    if not project.seeding_words().isdisjoint(summary.calls) or not project.seeding_words().isdisjoint(summary.values):
         return True
     names = (*summary.functions, *(name for name, _ in summary.classes))
     return WORKER_INIT in summary.keywords or not worker_function_words(project).isdisjoint(
@@ -431,7 +429,7 @@ def _seeded_datasets(project: LoaderQueries) -> set[str]:
     """The dataset classes that have loaders, all of them without workers or with a worker function."""
     good: set[str] = set()
     bad: set[str] = set()
-    for path in project.loader_paths:
+    for path in project.loader_paths():
         for loader in project.loaders(path):
             known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
             kept = good if known or not loader.arguments.complete else bad

@@ -22,6 +22,7 @@ from torchrepro_lint.catalogue.generators import library_generators
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant
@@ -168,13 +169,12 @@ def _counts_processors(project: Project, path: str, value: Expression) -> bool:
 
 def is_seeded_by_project(project: Project, row: LibraryGenerator) -> bool:
     """Whether the project calls one of a row's setters with a seed, outside its tests."""
-    if not row.setters:
-        return False
-    key = " ".join(row.setters)
-    return project.of_all(f"setters {key}", lambda: _calls_setter(project, row.setters))
+    return bool(row.setters) and calls_setter(project, row.setters)
 
 
-def _calls_setter(project: Project, setters: tuple[str, ...]) -> bool:
+@query()
+def calls_setter(project: Project, setters: tuple[str, ...]) -> bool:
+    """Whether the project calls one of some setters with a seed, outside its tests."""
     candidates = call_candidates(project.resolver, [simple_name(each) for each in setters])
     numbers = count()
     pattern = re.compile("|".join(wildcard_expression(each, r"[\w.]+", numbers) for each in setters))

@@ -14,12 +14,21 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from torchrepro_lint.domain.program_effects import Database, program_summary
+from torchrepro_lint.dataflow.value_sources import has_device_context
+from torchrepro_lint.domain.loaders.workers import worker_function_words
+from torchrepro_lint.domain.program_effects import program_summary
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.rng.library_generators import calls_setter
+from torchrepro_lint.domain.scripted import scripted_values
+from torchrepro_lint.domain.uninitialised import initialised_attributes
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.resolve.call_sites import CallCandidates, CallPlace, FileCalls
+from torchrepro_lint.resolve.imports import ImportResolver
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.program_index import file_calls, link, prepare_revision, revise
+from torchrepro_lint.resolve.registries import Registries
 from torchrepro_lint.source.files import digest
 from torchrepro_lint.syntax.nodes import fields
-from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import EventTargets, EventTargetTable
 
 if TYPE_CHECKING:
@@ -46,14 +55,6 @@ def component_key(paths: Sequence[str]) -> str:
     return blake2b("\0".join(paths).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-class _Codec(NamedTuple):
-    """How answers of one type are encoded and decoded; ``tag`` names the type in the file."""
-
-    tag: str
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
 def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if type(value) is list else value
 
@@ -67,93 +68,133 @@ def _read_places(of: dict[str, list[Any]]) -> dict[str, tuple[CallPlace, ...]]:
     return {name: tuple([CallPlace(*each) for each in places]) for name, places in of.items()}
 
 
-_CODECS: dict[type, _Codec] = {
-    bool: _Codec("bool", bool, bool),
-    frozenset: _Codec("frozenset", sorted, frozenset),
-    CallCandidates: _Codec(
-        "Mentions", lambda it: [it.paths, sorted(it.words)], lambda it: CallCandidates(tuple(it[0]), frozenset(it[1]))
+class _DurableQuery(NamedTuple):
+    """A query whose answers are stored: its function, and how an answer is written as JSON and read."""
+
+    function: Callable[..., Any]
+    write: Callable[[Any], Any] = list
+    read: Callable[[Any], Any] = _as_tuples
+
+    def entries(self, names: Names) -> list[tuple[Any, Any, int]]:
+        """The answers that are known: key, answer, and dependencies."""
+        table = names.database.known(self.function)
+        return [(key, self.write(answer), seen) for key, answer, seen in table.entries()] if table else []
+
+    def restore(self, names: Names, key: Any, answer: Any, seen: int) -> None:
+        """Take over one of the ``entries`` of an earlier run on the same files."""
+        names.database.table_of(self.function).restore(_as_tuples(key), self.read(answer), seen)
+
+
+def _is(value: Any) -> Any:
+    return value
+
+
+# Answers that are restored when a program is linked.
+ANSWERS: dict[str, _DurableQuery] = {
+    "default devices": _DurableQuery(has_device_context, _is, _is),
+    "initialised attributes": _DurableQuery(initialised_attributes, sorted, frozenset),
+    "loader files": _DurableQuery(Project.loader_paths),
+    "programs": _DurableQuery(
+        Project.program_summaries,
+        lambda found: [[sorted(each.functions), each.accelerated] for each in found],
+        lambda rows: tuple(program_summary(functions, accelerated=fast) for functions, fast in rows),
     ),
-    tuple: _Codec("tuple", list, _as_tuples),
+    "scripted values": _DurableQuery(scripted_values),
+    "seeding files": _DurableQuery(
+        Project.seeding_files,
+        lambda it: [it.paths, sorted(it.words)],
+        lambda it: CallCandidates(tuple(it[0]), frozenset(it[1])),
+    ),
+    "seeding words": _DurableQuery(Project.seeding_words, sorted, frozenset),
+    "setters": _DurableQuery(calls_setter, _is, _is),
+    "worker function words": _DurableQuery(worker_function_words, sorted, frozenset),
+    "worker functions": _DurableQuery(Project.worker_functions, sorted, frozenset),
+    "worker seeds": _DurableQuery(Project.worker_seed_spans),
+    "workers are seeded": _DurableQuery(Project.seeds_workers, _is, _is),
 }
-_DECODERS = {codec.tag: codec.read for codec in _CODECS.values()}
 
 
-def encode_answers(of: Database) -> tuple[list[Any], list[Any]]:
-    """The memoised answers and programs of a database as JSON values; the dependencies of each are one number, in hexadecimal."""
-    answers = [
-        [name, codec.tag, codec.write(answer), f"{seen:x}", sorted(words)]
-        for name, answer, seen, words in of.answers.entries()
-        if (codec := _CODECS.get(type(answer))) is not None
+def encode_answers(of: Names) -> list[Any]:
+    """The answers of ``ANSWERS`` as JSON values; the dependencies of each are one number, in hexadecimal."""
+    return [
+        [
+            name,
+            [
+                [key, answer, f"{seen:x}"]
+                for key, answer, seen in sorted(each.entries(of), key=lambda row: repr(row[0]))
+            ],
+        ]
+        for name, each in ANSWERS.items()
     ]
-    programs = [
-        [entries, [[sorted(each.functions), each.accelerated] for each in found], f"{seen:x}"]
-        for entries, found, seen in sorted(of.reached.entries(), key=lambda each: each[0][0].path)
-    ]
-    return answers, programs
 
 
-def restore_answers(into: Database, answers: list[Any], programs: list[Any]) -> None:
+def restore_answers(into: Names, answers: list[Any]) -> None:
     """Restore what ``encode_answers`` gave in a database of the same files."""
-    for name, tag, answer, seen, words in answers:
-        into.answers.restore(name, _DECODERS[tag](answer), int(seen, 16), frozenset(words))
-    for entries, found, seen in programs:
-        key = tuple(Entry(path, function, tuple(before)) for path, function, before in entries)
-        into.reached.restore(
-            key, tuple(program_summary(functions, accelerated=fast) for functions, fast in found), int(seen, 16)
-        )
+    for name, rows in answers:
+        for key, answer, seen in rows:
+            ANSWERS[name].restore(into, key, answer, int(seen, 16))
 
 
-class _MemoTable(Protocol):
-    """A memo table whose keys are words."""
+class _StoredTable(Protocol):
+    """A table that is stored."""
 
-    def entries(self) -> Sequence[tuple[str, Any, int]]: ...
+    def entries(self, names: Names, /) -> Sequence[tuple[Any, Any, int]]: ...
 
-    def restore(self, key: str, answer: Any, seen: int, /) -> None: ...
+    def restore(self, names: Names, key: Any, answer: Any, seen: int, /) -> None: ...
 
 
-class _StoredTable(NamedTuple):
-    """A stored memo table: where a database has it, and how an answer is decoded."""
+class _CallTargets:
+    """The call targets, whose keys and answers are converted."""
 
-    of: Callable[[Database], _MemoTable]
-    read: Callable[[Any], Any]
+    def entries(self, names: Names) -> list[tuple[Any, Any, int]]:
+        return names.call_graph.answers.entries()
+
+    def restore(self, names: Names, key: Any, answer: Any, seen: int) -> None:
+        names.call_graph.answers.restore(key, _as_tuples(answer), seen)
+
+
+class _Outcomes:
+    """The targets of events."""
+
+    def entries(self, names: Names) -> list[tuple[Any, Any, int]]:
+        return [*EventTargetTable(names.database.table("outcomes")).entries()]
+
+    def restore(self, names: Names, key: Any, answer: Any, seen: int) -> None:
+        found = EventTargets(tuple(answer[0]), answer[1], answer[2], tuple(answer[3]))
+        EventTargetTable(names.database.table("outcomes")).restore(key, found, seen)
 
 
 # Tables that are loaded when their first answer is asked for. The names are those of their cache files.
 TABLES: dict[str, _StoredTable] = {
-    "above": _StoredTable(lambda link: link.names.above, tuple),
-    "calls": _StoredTable(lambda link: link.calls, _read_calls),
-    "decorated": _StoredTable(lambda link: link.names.registry.decorated, _as_tuples),
-    "imported": _StoredTable(lambda link: link.names.modules.imports, tuple),
-    "outcomes": _StoredTable(
-        lambda link: EventTargetTable(link.runs.outcomes),
-        lambda it: EventTargets(tuple(it[0]), it[1], it[2], tuple(it[3])),
-    ),
-    "runs": _StoredTable(lambda link: link.names.call_graph.answers, _as_tuples),
+    "above": _DurableQuery(Names.above),
+    "calls": _DurableQuery(file_calls, _is, _read_calls),
+    "decorated": _DurableQuery(Registries.decorated),
+    "imported": _DurableQuery(ImportResolver.imported),
+    "outcomes": _Outcomes(),
+    "runs": _CallTargets(),
 }
 
 
-def encode_table(of: Database, name: str) -> list[Any]:
+def encode_table(of: Names, name: str) -> list[Any]:
     """One of ``TABLES`` as JSON values; dependencies are numbered, since few answers differ in them."""
-    rows = sorted(TABLES[name].of(of).entries(), key=lambda row: row[0])
+    rows = sorted(TABLES[name].entries(of), key=lambda row: row[0])
     seen = {each: number for number, each in enumerate(sorted({seen for _, _, seen in rows}))}
     return [[f"{each:x}" for each in seen], [[word, answer, seen[of]] for word, answer, of in rows]]
 
 
-def restore_table(into: Database, name: str, table: Any) -> int:
+def restore_table(into: Names, name: str, table: Any) -> int:
     """Restore a table but for answers whose dependencies have changed; returns the number of restored answers."""
-    kept, read = TABLES[name].of(into), TABLES[name].read
+    kept = TABLES[name]
     seen = [int(each, 16) for each in table[0]]
-    still = [(word, answer, seen[of]) for word, answer, of in table[1] if not seen[of] & into.changed]
+    still = [(word, answer, seen[of]) for word, answer, of in table[1] if not seen[of] & into.database.changed]
     for word, answer, each in still:
-        kept.restore(word, read(answer), each)
+        kept.restore(into, word, answer, each)
     return len(still)
 
 
 _NAME = "answers"
 # Tables have files of their own, which are rewritten after so many answers had to be recomputed.
 _MAX_RECOMPUTED = 40
-# Queries by identifier: cheaper to recompute than to store.
-_CHEAP_QUERIES = ("torch", "mentioning ", "holding ")
 
 
 class QueryStore:
@@ -165,8 +206,8 @@ class QueryStore:
         self._cache = cache
         self._components: dict[Sequence[str], _ComponentStore] = {}
 
-    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Database:
-        """The database of a component; ``tree`` is the module tree of the whole project."""
+    def link(self, facts: Mapping[str, SyntaxTree], tree: ModuleTree) -> Names:
+        """The names of a component, with its database; ``tree`` is the module tree of the whole project."""
         paths = tuple(facts)
         own = self._project_files._replace(digests={path: self._project_files.digests[path] for path in paths})
         component = self._components[paths] = _ComponentStore(
@@ -230,49 +271,50 @@ class _ComponentStore:
         digests = self._project_files.digests
         if any(given.data is not None for _, given in self._checker.tree.given):
             return
-        if digests.keys() != self.link.files.keys():
+        if digests.keys() != self.link.modules.files.keys():
             return
         self._write_tables()
-        tables = [self._tables, f"{self.link.changed:x}"]
-        answers = [self._fingerprint(self.link.files), digests, *tables, *encode_answers(self.link)]
+        tables = [self._tables, f"{self.link.database.changed:x}"]
+        answers = [self._fingerprint(self.link.modules.files), digests, *tables, encode_answers(self.link)]
         self._cache.write(self._file(_NAME), compress_json(answers))
 
     def _write_tables(self) -> None:
         if all(
-            len(each.of(self.link).entries()) - self._restored_tables.get(name, 0) <= _MAX_RECOMPUTED
+            len(each.entries(self.link)) - self._restored_tables.get(name, 0) <= _MAX_RECOMPUTED
             for name, each in TABLES.items()
         ):
             return
         for name in TABLES:
             self._restore_table(self.link, name)
-        self.link.changed = 0
+        self.link.database.changed = 0
         for name in TABLES:
             data = compress_json(encode_table(self.link, name))
             self._tables[name] = digest(data)
             self._cache.write(self._file(name), data)
 
-    def _restore_table(self, into: Database, name: str) -> None:
+    def _restore_table(self, into: Names, name: str) -> None:
         """Restore a table in a database, once."""
         if name in self._restored_tables or name not in self._tables:
             return
+        self._restored_tables[name] = 0  # opening the table asks for this
         data = self._cache.read(self._file(name))
         known = data is not None and digest(data) == self._tables[name]
         self._restored_tables[name] = (
             restore_table(into, name, decompress_json(data)) if data is not None and known else 0
         )
 
-    def _restored(self, files: Mapping[str, SyntaxTree]) -> Database:
+    def _restored(self, files: Mapping[str, SyntaxTree]) -> Names:
         data = self._cache.read(self._file(_NAME))
         fingerprint, digests, *rest = decompress_json(data) if data else ("", {})
         before = _facts_before(files, self._project_files, digests)
         if before is not None and fingerprint == self._fingerprint(before):
             found = self._linked(before)
-            self._tables, changed, *answers = rest
-            found.changed = int(changed, 16)
-            found.names.modules.reads.recall = partial(self._restore_table, found)
-            restore_answers(found, *answers)
-            found.prepare_revision(files)
-            if found.revise(files):
+            self._tables, changed, answers = rest
+            found.database.changed = int(changed, 16)
+            found.modules.reads.recall = partial(self._restore_table, found)
+            restore_answers(found, answers)
+            prepare_revision(found, files)
+            if revise(found, files):
                 self._is_new = False
                 self._restored_count = _count_answers(found)
                 return found
@@ -286,8 +328,8 @@ class _ComponentStore:
         found = repr((*asked, self._tree.key_of(files), self._checker.catalogue.version))
         return digest(found.encode("utf-8", "surrogatepass"))
 
-    def _linked(self, files: Mapping[str, SyntaxTree]) -> Database:
-        return Database(files, self._tree, self._checker.catalogue.version, incremental=True)
+    def _linked(self, files: Mapping[str, SyntaxTree]) -> Names:
+        return link(files, self._tree, self._checker.catalogue.version, incremental=True)
 
     def _file(self, name: str) -> str:
         return f"{name}-{self._key}"
@@ -309,5 +351,5 @@ def _facts_before(
     return found
 
 
-def _count_answers(of: Database) -> int:
-    return sum(not name.startswith(_CHEAP_QUERIES) for name, *_ in of.answers.entries()) + len(of.reached.entries())
+def _count_answers(of: Names) -> int:
+    return sum(len(each.entries(of)) for each in ANSWERS.values())

@@ -1,0 +1,163 @@
+"""Queries, and the database that holds their answers: ``@query`` memoises a function of a program, as salsa's tracked functions are.
+
+A query is a function whose first parameter gives the database, and whose others are the key of an answer::
+
+    @query(lru=32)
+    def effects_in(program: ProgramEffects, function: str) -> RngEffects: ...
+
+What it reads while it runs (files, words, other queries) becomes its dependencies, so a changed file drops what depends on it and no
+more. An answer is a value that nobody changes, so an iterator must be made a tuple. It may depend on its key, on tracked inputs, and on
+what stays the same for the life of the database, such as settings; nothing else would be noticed when it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar, cast
+
+from torchrepro_lint.query import limits
+from torchrepro_lint.query.memo_tables import CutoffTable, DependencyTracker, MemoTable, union
+
+
+class QueryDefinition:
+    """The definition of a query: its function, and how its answers are remembered (see ``query``)."""
+
+    __slots__ = ("bounded_when_watched", "cutoff", "durable", "function", "lru")
+
+    def __init__(
+        self, function: Callable[..., Any], lru: int | None, bounded_when_watched: bool, cutoff: bool, durable: str
+    ) -> None:
+        self.function = function
+        self.cutoff = cutoff
+        self.lru = lru
+        self.bounded_when_watched = bounded_when_watched
+        self.durable = durable
+
+    def __repr__(self) -> str:
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+_Part = TypeVar("_Part")
+
+
+class Invalidated(Protocol):
+    """Something beside the tables of queries that a change invalidates."""
+
+    def invalidate(self, changed: int) -> None:
+        """Drop what depends on anything that has changed."""
+        ...
+
+
+class Database:
+    """The memo tables of all queries of a program, and the tracker of what they read.
+
+    ``changed`` has the bits of all that has changed since the durable tables were written. ``checks_all`` says that all files are
+    checked after each change: then the answers of queries with ``cutoff`` are compared, since all of them are needed anyway.
+    """
+
+    __slots__ = ("__weakref__", "_named", "_others", "_parts", "changed", "checks_all", "reads", "tables")
+
+    def __init__(self, reads: DependencyTracker) -> None:
+        self.reads = reads
+        self.tables: dict[QueryDefinition, MemoTable[tuple[Hashable, ...], Any]] = {}
+        self._named: dict[str, MemoTable[Any, Any]] = {}
+        self._parts: dict[Callable[[Database], Any], Any] = {}
+        self._others: list[Invalidated] = []
+        self.changed = 0
+        self.checks_all = False
+
+    def open(self, definition: QueryDefinition) -> MemoTable[tuple[Hashable, ...], Any]:
+        """The table of a query, made when it is asked first; a durable one is then restored."""
+        if definition.cutoff and self.checks_all:
+            return self.tables.setdefault(definition, CutoffTable(self.reads, definition.function))
+        bounded = definition.bounded_when_watched or not self.reads.early_cutoff
+        table = self.tables[definition] = MemoTable(self.reads, definition.lru if bounded else None)
+        if definition.durable:
+            self.reads.recall(definition.durable)
+        return table
+
+    def table_of(self, function: Callable[..., Any]) -> MemoTable[Any, Any]:
+        """The table of a query by its function."""
+        definition: QueryDefinition = function.definition  # type: ignore[attr-defined]
+        return self.tables.get(definition) or self.open(definition)
+
+    def known(self, function: Callable[..., Any]) -> MemoTable[Any, Any] | None:
+        """The table of a query; None if nothing was asked of it."""
+        definition: QueryDefinition = function.definition  # type: ignore[attr-defined]
+        return self.tables.get(definition)
+
+    def table(self, name: str, most: int | None = None) -> MemoTable[Any, Any]:
+        """The table with a name, for answers that are found in another way than by running one function for a key."""
+        if name not in self._named:
+            self._named[name] = MemoTable(self.reads, most)
+        return self._named[name]
+
+    def part(self, kind: Callable[[Database], _Part]) -> _Part:
+        """The one object of a kind that lives as long as the database, made when it is asked for first."""
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        return cast("_Part", self._parts[kind])
+
+    def invalidates(self, other: Invalidated) -> None:
+        """Have something beside the tables of queries invalidated, too."""
+        self._others.append(other)
+
+    def invalidate(self, changed: int) -> None:
+        """Drop the answers that depend on anything that has changed."""
+        for table in (*self.tables.values(), *self._named.values(), *self._others):
+            table.invalidate(changed)
+
+    def revalidate(self, of: Asker) -> None:
+        """After a change: compute the dropped answers under early cutoff again, and drop what depends on those that differ now."""
+        tables = [each for each in self.tables.values() if isinstance(each, CutoffTable)]
+        try:
+            with self.reads.untracked():
+                for _ in range(limits.MAX_CUTOFF_ROUNDS):
+                    changed = union(each.revalidate(of) for each in tables)
+                    if not changed:
+                        return
+                    self.invalidate(changed)
+        finally:
+            if left := union(each.give_up() for each in tables):
+                self.invalidate(left)
+
+
+class Asker(Protocol):
+    """What queries are asked of."""
+
+    @property
+    def database(self) -> Database:
+        """Where the answers are."""
+        ...
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def query(
+    *, lru: int | None = None, bounded_when_watched: bool = True, cutoff: bool = False, durable: str = ""
+) -> Callable[[_Function], _Function]:
+    """Make a function a query.
+
+    ``lru`` bounds the answers that are held: those used last; with ``bounded_when_watched=False`` it does not in a project that is
+    watched or edited, where answers are needed again. ``cutoff`` has an answer computed again after a change: what depends on it
+    stays where it comes out the same. ``durable`` names the table under which a cache stores the answers for the next process; it
+    is restored when the query is asked for the first time.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        definition = QueryDefinition(function, lru, bounded_when_watched, cutoff, durable)
+
+        def answer(of: Asker, *key: Hashable) -> Any:
+            database = of.database
+            return (database.tables.get(definition) or database.open(definition)).answer(key, function, of)
+
+        answer.__doc__, answer.__name__, answer.__qualname__ = (
+            function.__doc__,
+            function.__name__,
+            function.__qualname__,
+        )
+        answer.__module__, answer.definition = function.__module__, definition  # type: ignore[attr-defined]
+        return cast("_Function", answer)
+
+    return decorate
