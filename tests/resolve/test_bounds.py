@@ -99,7 +99,7 @@ def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.M
 def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
     checker, files = _tree(everything)
     project = Partition(checker, files).of("whole.py")
-    known = project.all_calls
+    known = project.all_calls()
     assert project.database.known(Project.calls) is None
     for path in files:
         for site in project.calls(path):
@@ -115,7 +115,7 @@ def test_what_values_are_is_forgotten_between_files(everything: Path, monkeypatc
     for number, path in enumerate(files, 1):
         known.flows(path)
         known.rest()
-        assert len(known._flows) == number % 6
+        assert len(known._tables.flows.entries()) == number % 6
 
 
 def test_of_answers_those_asked_for_last_are_remembered() -> None:

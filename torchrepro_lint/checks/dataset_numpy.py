@@ -20,7 +20,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Each draw that a dataset of the project reaches, unless all its loaders seed their workers or have none."""
     if release(context.catalogue.version) >= WORKERS_SEED_NUMPY:
         return
-    for draw in context.project.numpy_worker_draws:
+    for draw in context.project.numpy_worker_draws():
         call = draw.trace_event.event.value
         if draw.trace_event.path == context.path and isinstance(call, Call):
             message = (

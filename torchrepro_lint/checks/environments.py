@@ -9,6 +9,7 @@ from torchrepro_lint.checks.environment_draws import is_environment, may_draw
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Expression, ModuleSummary
+    from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import TraceEvent
 
 _CODE = "TRL108"
@@ -53,10 +55,12 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _found_in(context: Context, program: Program) -> tuple[tuple[TraceEvent, str], ...]:
     """What is found in one program, in whichever file; asked once for all files."""
-    known: dict[int, tuple[tuple[TraceEvent, str], ...]] = context.project.revision_cache.setdefault(_CODE, {})
-    if id(program.run) not in known:
-        known[id(program.run)] = tuple(_unseeded(context, program))
-    return known[id(program.run)]
+    return _found_from(context, program.entry)
+
+
+@query()
+def _found_from(context: Context, entry: Entry) -> tuple[tuple[TraceEvent, str], ...]:
+    return tuple(_unseeded(context, context.project.program(entry)))
 
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.rng.seeders import RESTORING
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import path_of, top_package
@@ -59,19 +60,15 @@ class _Loads(NamedTuple):
     restores: bool
 
 
+@query()
 def _loads(context: Context, path: str) -> _Loads:
-    if not has_word(context.project.resolver.modules.summary(path).calls, _LOADS):
+    if not has_word(context.project.files[path].summary.calls, _LOADS):
         return _Loads((), False)
-    known: dict[str, _Loads] = context.project.revision_cache.setdefault(__name__, {})
-    if path not in known:
-        sites = [*context.project.calls_by(path, frozenset({_LOADS}))]
-        calls = (
-            each.call
-            for each in sites
-            if _is_optimizer(each.names, each.call) and _is_from_file(context, path, each.call)
-        )
-        known[path] = _Loads(tuple(calls), any(_is_holder(each.call) for each in sites))
-    return known[path]
+    sites = [*context.project.calls_by(path, frozenset({_LOADS}))]
+    calls = (
+        each.call for each in sites if _is_optimizer(each.names, each.call) and _is_from_file(context, path, each.call)
+    )
+    return _Loads(tuple(calls), any(_is_holder(each.call) for each in sites))
 
 
 def _is_holder(call: Call) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -73,8 +74,7 @@ class CallEffects:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._summaries: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
-        self._known: dict[tuple[str, int], frozenset[str]] = {}
+        self.database = names.database
 
     def of(self, path: str, call: Call, is_outside: Callable[[Ref], bool]) -> frozenset[str]:
         """What a call does, itself or in the functions of the project that it runs.
@@ -101,25 +101,23 @@ class CallEffects:
             return tuple(each for each in self._names.methods(name, "__init__") if self._names.functions(each))
         return (name,) if self._names.functions(name) else ()
 
+    @query()
     def _reached(self, name: str, depth: int) -> frozenset[str]:
         """What a function does, with those that it calls."""
-        if (name, depth) not in self._known:
-            own, called = self._summary(name)
-            found = own.union(*(self._reached(each, depth - 1) for each in called if depth))
-            self._known[name, depth] = found - _OF_TRAINING if OPTIMIZER in found else found
-        return self._known[name, depth]
+        own, called = self._summary(name)
+        found = own.union(*(self._reached(each, depth - 1) for each in called if depth))
+        return found - _OF_TRAINING if OPTIMIZER in found else found
 
+    @query()
     def _summary(self, name: str) -> tuple[frozenset[str], tuple[str, ...]]:
         """What a function does by the names that it calls, and the functions of the project that it runs."""
-        if name not in self._summaries:
-            pairs = [
-                self._one(path_of(name), call, _OutsideFunction(function))
-                for function in self._names.functions(name)
-                for call in _calls(function)
-            ]
-            effects = frozenset(effect for own, _ in pairs for effect in own)
-            self._summaries[name] = effects, tuple(dict.fromkeys(each for _, called in pairs for each in called))
-        return self._summaries[name]
+        pairs = [
+            self._one(path_of(name), call, _OutsideFunction(function))
+            for function in self._names.functions(name)
+            for call in _calls(function)
+        ]
+        effects = frozenset(effect for own, _ in pairs for effect in own)
+        return effects, tuple(dict.fromkeys(each for _, called in pairs for each in called))
 
 
 class _OutsideFunction:

@@ -57,9 +57,7 @@ class ValueSourceAnalysis:
 
     def __init__(self, project: ProgramIndex) -> None:
         self.project = project
-        self._assignments: dict[str, Assignments] = {}
-        self._attributes: dict[str, tuple[tuple[Ref, Expression], ...]] = {}
-        self._mutations: dict[str, MutationSites] = {}
+        self.database = project.database
         self._known: dict[tuple[object, ...], tuple[Closure, tuple[Closure, ...]]] = {}
         self._idle: _InfeasibleRanges = {}
         # The same for questions that are not nested: these are always answered in full.
@@ -72,20 +70,21 @@ class ValueSourceAnalysis:
         # The budget of dictionaries for the current question.
         self.dictionaries = Budget(limits.MAX_SOURCE_DICTIONARIES)
 
+    @query()
     def assignments(self, path: str) -> Assignments:
         """The definitions of the variables of a file."""
-        if path not in self._assignments:
-            self._assignments[path] = assignments(self.project.files[path])
-        return self._assignments[path]
+        return assignments(self.project.files[path])
 
     def set_attributes(self, path: str, words: Sequence[str], made: Closure | None = None) -> list[Closure]:
         """The values that a file assigns to attributes of these names, of objects other than ``self``. With ``made``, a
         constructor call, objects known to come from other calls are left out.
         """
-        if path not in self._attributes:
-            self._attributes[path] = tuple(attribute_stores(self.project.files[path]))
-        set_ = [(target, value) for target, value in self._attributes[path] if target.path[-1] in words]
+        set_ = [(target, value) for target, value in self._attribute_stores(path) if target.path[-1] in words]
         return [Closure(path, value) for target, value in set_ if made is None or self._may_be(path, target, made)]
+
+    @query()
+    def _attribute_stores(self, path: str) -> tuple[tuple[Ref, Expression], ...]:
+        return tuple(attribute_stores(self.project.files[path]))
 
     def appended_to(self, made: Closure, words: Sequence[str]) -> Iterator[Closure]:
         """The items, or lists of items, that a file appends to list attributes of the object that ``made`` constructs."""
@@ -104,11 +103,10 @@ class ValueSourceAnalysis:
             for each in objects
         )
 
+    @query()
     def mutations(self, path: str) -> MutationSites:
         """The in-place updates of containers in a file."""
-        if path not in self._mutations:
-            self._mutations[path] = mutation_sites(self.project.files[path])
-        return self._mutations[path]
+        return mutation_sites(self.project.files[path])
 
     def reaching_definitions(self, closure: Closure, *, changes: bool = True) -> Iterator[ReachingDefinition]:
         """The reaching definitions of a variable or an attribute, and with ``changes`` its in-place updates."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchrepro_lint.catalogue.conditions import LiteralValue
 from torchrepro_lint.dataflow.training_steps import is_backward
@@ -23,6 +23,7 @@ from torchrepro_lint.trace.library_models import rows_named
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
+    from torchrepro_lint.query.database import Database
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
@@ -58,11 +59,16 @@ class StateEffect(NamedTuple):
     order: int
 
 
-def state_effects(run: Trace, names: Names, catalogue: Catalogue, kept: dict[str, Any]) -> Iterator[StateEffect]:
-    """The effects of a trace on flags, variables and devices, in order; ``kept`` holds the project's memo tables."""
-    find = partial(_state_effects_of, names, catalogue, kept.setdefault(__name__, {}))
-    for part in prefix_and_rest(run, "switching", lambda start, found: tuple(find(start, found)), kept):
+def state_effects(run: Trace, names: Names, catalogue: Catalogue) -> Iterator[StateEffect]:
+    """The effects of a trace on flags, variables and devices, in order."""
+    find = partial(_state_effects_of, names, catalogue, names.database.part(_still_calls))
+    for part in prefix_and_rest(run, "switching", lambda start, found: tuple(find(start, found)), names.database):
         yield from part
+
+
+def _still_calls(_database: Database) -> dict[_Callee, bool]:
+    """Whether calls by these names have no effect, for all traces; the catalogue says so."""
+    return {}
 
 
 def _state_effects_of(

@@ -19,7 +19,7 @@ from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_wri
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.seeders import seeding_functions
-from torchrepro_lint.query.database import query
+from torchrepro_lint.query.database import Cutoff, query
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.program_index import link
 from torchrepro_lint.resolve.search_path import ModuleTree
@@ -144,7 +144,6 @@ class ProgramEffects(TaintFlow):
         self._scripts = scripts
         self._settings = settings
         self._catalogue = catalogue
-        self._state_effects_by_run: dict[int, tuple[StateEffect, ...]] = {}
 
     def with_tracking(self) -> Self:
         """A project on the same database without answers of its own, so that all dependencies of an answer are
@@ -215,6 +214,10 @@ class ProgramEffects(TaintFlow):
         entries = self.entry_points.of(path)
         return self.programs_from(entries) if entries else ()
 
+    def program(self, entry: Entry) -> Program:
+        """The program of an entry point, for queries about it: their key is the entry point, and they depend on what the trace does."""
+        return next(each for each in self.programs_of(entry.path) if each.entry == entry)
+
     @query()
     def programs_from(self, entries: tuple[Entry, ...]) -> tuple[Program, ...]:
         """The programs of the entry points of one file."""
@@ -235,7 +238,7 @@ class ProgramEffects(TaintFlow):
     def _resolve_references(self, places: tuple[ProgramReference, ...]) -> tuple[Program, ...]:
         return tuple(self.programs_of(each.path)[each.number] for each in places)
 
-    @query(cutoff=True)
+    @query(cutoff=Cutoff.WHERE_ALL_IS_CHECKED)
     def _programs_reaching(self, what: str) -> tuple[ProgramReference, ...]:
         """The programs that reach a function, or a file (see ``_IN``); most edits leave them as they are."""
         path = what.removeprefix(_IN) if what.startswith(_IN) else None
@@ -280,12 +283,11 @@ class ProgramEffects(TaintFlow):
 
     def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
         """The effects of a program on flags, environment variables and devices, in order."""
-        known = self._state_effects_by_run.get(id(program.run))
-        if known is None:
-            known = self._state_effects_by_run[id(program.run)] = tuple(
-                state_effects(program.run, self.resolver, self._catalogue, self.revision_cache)
-            )
-        return known
+        return self._state_effects(program.entry)
+
+    @query()
+    def _state_effects(self, entry: Entry) -> tuple[StateEffect, ...]:
+        return tuple(state_effects(self.program(entry).run, self.resolver, self._catalogue))
 
     # --- seeds -------------------------------------------------------------------------------------------------------
 
@@ -343,7 +345,7 @@ class ProgramEffects(TaintFlow):
 
     @query()
     def _is_on_accelerator(self, entry: Entry) -> bool:
-        program = next(each for each in self.programs_of(entry.path) if each.entry == entry)
+        program = self.program(entry)
         return not self.is_for_xla(program.entry.path) and (
             any(self._names_accelerator(function) for function in sorted(program.run.functions))
             or any(prefix_and_rest(program.run, "accelerates", _contains_accelerator_call))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
@@ -31,7 +30,7 @@ from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.domain.uninitialised import initialised_attributes
-from torchrepro_lint.query.database import query
+from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
@@ -65,10 +64,6 @@ class Project(LoaderQueries):
     It adds the queries that need several layers: whether workers are seeded, and which arguments of a function become
     seeds.
     """
-
-    @cached_property
-    def _seeding(self) -> TablingSolver:
-        return TablingSolver()
 
     def compute_project_queries(self) -> None:
         """Compute all queries that concern all files together."""
@@ -109,7 +104,7 @@ class Project(LoaderQueries):
     def _sets(self, call: Call, form: Signature, when: tuple[Condition, ...]) -> bool:
         return evaluate(when, form, argument_reader(form, call)) is not Truth.FAILS
 
-    @cached_property
+    @query()
     def numpy_worker_draws(self) -> tuple[WorkerDraw, ...]:
         """The draws from NumPy's global generator that workers reach through the project's datasets."""
         return tuple(numpy_worker_draws(self))
@@ -157,12 +152,13 @@ class Project(LoaderQueries):
 
     def state_effects(self, program: Program) -> tuple[StateEffect, ...]:
         """The effects of a program, without the flags and variables that literal arguments keep it from setting."""
-        known = self.revision_cache.setdefault("feasible state effects", {})
-        if id(program.run) not in known:
-            found = super().state_effects(program)
-            kept = (each for each in found if not _is_set(each) or self._is_feasible(program.run, each.trace_event))
-            known[id(program.run)] = tuple(kept)
-        return known[id(program.run)]  # type: ignore[no-any-return]
+        return self._feasible_state_effects(program.entry)
+
+    @query()
+    def _feasible_state_effects(self, entry: Entry) -> tuple[StateEffect, ...]:
+        program = self.program(entry)
+        found = super().state_effects(program)
+        return tuple(each for each in found if not _is_set(each) or self._is_feasible(program.run, each.trace_event))
 
     def _is_feasible(self, run: Trace, trace_event: TraceEvent) -> bool:
         return not is_tested(self, trace_event) or is_feasible(self, run, trace_event, likely=False)
@@ -187,7 +183,7 @@ class Project(LoaderQueries):
 
     def _seeding_parameters(self, name: str) -> tuple[str, ...]:
         """The parameters of a function that it passes to a seeder, itself or through another function."""
-        return self._seeding.solve(name, lambda: self._find_seeding_parameters(name))
+        return self.database.part(_seeding_solver).solve(name, lambda: self._find_seeding_parameters(name))
 
     def _find_seeding_parameters(self, name: str) -> Iterator[str]:
         path = path_of(name)
@@ -209,6 +205,13 @@ class Project(LoaderQueries):
                             yield from (own[root] for root in each.roots if root in own)
 
 
+def _seeding_solver(database: Database) -> TablingSolver:
+    """The solver of which parameters become seeds: functions pass them on in cycles."""
+    solver = TablingSolver(database.reads)
+    database.invalidates(solver)
+    return solver
+
+
 class Context(NamedTuple):
     """The module under check and its project; ``path`` has slashes and is relative to the project's root."""
 
@@ -218,6 +221,11 @@ class Context(NamedTuple):
     project: Project
     catalogue: Catalogue
     settings: Settings
+
+    @property
+    def database(self) -> Database:
+        """The database of the project: what a rule asks of all files may be a query, whose answer does not depend on ``path``."""
+        return self.project.database
 
 
 def may_call(words: AbstractSet[str], trace_event: TraceEvent) -> bool:

@@ -400,7 +400,7 @@ def _ask_shared_queries(partition: Partition, paths: Sequence[str]) -> None:
     with contextlib.suppress(DeadlineExceededError, MemoryError), deadline(len(partition.files)):
         project = partition.of(paths[0])
         project.compute_project_queries()
-        _ = project.all_calls
+        _ = project.all_calls()
 
 
 def _fixable_files(paths: Sequence[str], results: Iterable[CheckResult]) -> set[str]:

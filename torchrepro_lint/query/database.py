@@ -13,10 +13,22 @@ what stays the same for the life of the database, such as settings; nothing else
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Protocol, TypeVar, cast
+from enum import Enum
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import CutoffTable, DependencyTracker, MemoTable, union
+
+
+class Cutoff(Enum):
+    """When an answer is under early cutoff, in a project that is watched or edited: it costs a computation of each answer that a change
+    concerns, whether it is needed again or not.
+    """
+
+    NEVER = "never"
+    ALWAYS = "always"
+    WHERE_ALL_IS_CHECKED = "where all files are checked after each change"
 
 
 class QueryDefinition:
@@ -25,7 +37,7 @@ class QueryDefinition:
     __slots__ = ("bounded_when_watched", "cutoff", "durable", "function", "lru")
 
     def __init__(
-        self, function: Callable[..., Any], lru: int | None, bounded_when_watched: bool, cutoff: bool, durable: str
+        self, function: Callable[..., Any], lru: int | None, bounded_when_watched: bool, cutoff: Cutoff, durable: str
     ) -> None:
         self.function = function
         self.cutoff = cutoff
@@ -68,7 +80,9 @@ class Database:
 
     def open(self, definition: QueryDefinition) -> MemoTable[tuple[Hashable, ...], Any]:
         """The table of a query, made when it is asked first; a durable one is then restored."""
-        if definition.cutoff and self.checks_all:
+        if self.reads.early_cutoff and (
+            definition.cutoff is Cutoff.ALWAYS or (definition.cutoff is Cutoff.WHERE_ALL_IS_CHECKED and self.checks_all)
+        ):
             return self.tables.setdefault(definition, CutoffTable(self.reads, definition.function))
         bounded = definition.bounded_when_watched or not self.reads.early_cutoff
         table = self.tables[definition] = MemoTable(self.reads, definition.lru if bounded else None)
@@ -131,12 +145,14 @@ class Asker(Protocol):
         ...
 
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Asker = TypeVar("_Asker", bound=Asker)
+_Key = ParamSpec("_Key")
+_Answer = TypeVar("_Answer")
 
 
 def query(
-    *, lru: int | None = None, bounded_when_watched: bool = True, cutoff: bool = False, durable: str = ""
-) -> Callable[[_Function], _Function]:
+    *, lru: int | None = None, bounded_when_watched: bool = True, cutoff: Cutoff = Cutoff.NEVER, durable: str = ""
+) -> Callable[[Callable[Concatenate[_Asker, _Key], _Answer]], Callable[Concatenate[_Asker, _Key], _Answer]]:
     """Make a function a query.
 
     ``lru`` bounds the answers that are held: those used last; with ``bounded_when_watched=False`` it does not in a project that is
@@ -145,19 +161,18 @@ def query(
     is restored when the query is asked for the first time.
     """
 
-    def decorate(function: _Function) -> _Function:
+    def decorate(
+        function: Callable[Concatenate[_Asker, _Key], _Answer],
+    ) -> Callable[Concatenate[_Asker, _Key], _Answer]:
         definition = QueryDefinition(function, lru, bounded_when_watched, cutoff, durable)
 
-        def answer(of: Asker, *key: Hashable) -> Any:
+        def answer(of: _Asker, /, *key: _Key.args, **_: _Key.kwargs) -> _Answer:
             database = of.database
-            return (database.tables.get(definition) or database.open(definition)).answer(key, function, of)
+            table = database.tables.get(definition) or database.open(definition)
+            return table.answer(key, function, of)  # type: ignore[no-any-return]
 
-        answer.__doc__, answer.__name__, answer.__qualname__ = (
-            function.__doc__,
-            function.__name__,
-            function.__qualname__,
-        )
-        answer.__module__, answer.definition = function.__module__, definition  # type: ignore[attr-defined]
-        return cast("_Function", answer)
+        update_wrapper(answer, function)
+        answer.definition = definition  # type: ignore[attr-defined]
+        return answer
 
     return decorate

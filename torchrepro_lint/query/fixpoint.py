@@ -289,7 +289,8 @@ class FixpointSolver(Generic[_Answer]):
     """Fixpoint iteration over a lattice: the least fixpoint of recursive equations, solved depth first, in rounds.
 
     A query that is asked while it is being answered gets what the rounds so far have found, at first the least element. The
-    outermost query of a cycle is repeated until no answer of the cycle changes; the answers inside it last for one round.
+    outermost query of a cycle is repeated until no answer of the cycle changes; the answers inside it last for one round. All of
+    a cycle depend on what any of them has read.
     Answers only grow in the lattice and are widened after some rounds, so the iteration ends; and they depend on the queries
     alone, not on which was asked first. The lattice is given by its least element, its join, and a widening, after which
     every answer changes only finitely often.
@@ -300,8 +301,13 @@ class FixpointSolver(Generic[_Answer]):
         bottom: _Answer,
         join: Callable[[_Answer, _Answer], _Answer],
         widen: Callable[[_Answer, _Answer], _Answer],
+        reads: DependencyTracker | None = None,
     ) -> None:
         self._bottom, self._join, self._widen = bottom, join, widen
+        self._reads = reads or DependencyTracker((), incremental=False)
+        # The dependencies of the known answers; empty unless incremental.
+        self._dependencies: dict[Hashable, int] = {}
+        self._index: DependencyIndex[Hashable] = DependencyIndex()
         self._known: dict[Hashable, _Answer] = {}
         # Open queries with their depth, and what they are assumed to be while they are open.
         self._open: dict[Hashable, int] = {}
@@ -331,6 +337,8 @@ class FixpointSolver(Generic[_Answer]):
     def solve(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
         """The answer to a query."""
         if (known := self._known.get(key)) is not None:
+            if self._reads.incremental:
+                self._reads.dependencies |= self._dependencies[key]
             return known
         if (depth := self._open.get(key)) is not None:
             self._lowest = min(self._lowest, depth)
@@ -340,7 +348,19 @@ class FixpointSolver(Generic[_Answer]):
             return provisional
         return self._answer(key, compute)
 
+    def invalidate(self, changed: int) -> None:
+        """Drop the answers that depend on anything that has changed. To be called between queries."""
+        for key in self._index.take(changed):
+            del self._known[key], self._dependencies[key]
+
     def _answer(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
+        outer, self._reads.dependencies = self._reads.dependencies, 0
+        try:
+            return self._iterated(key, compute)
+        finally:
+            self._reads.dependencies |= outer
+
+    def _iterated(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
         depth = self._open[key] = len(self._open)
         outside, start = self._lowest, len(self._trail.keys)
         while True:
@@ -379,8 +399,11 @@ class FixpointSolver(Generic[_Answer]):
         return [(key, self._round.pop(key)) for key in self._trail.cut(start)]
 
     def _settle(self, key: Hashable, found: _Answer, start: int) -> None:
+        depends_on = self._reads.dependencies
         for each, answer in (*self._take_back(start), (key, found)):
             self._known[each] = answer
+            if self._reads.incremental:
+                self._dependencies[each] = self._index.put(each, depends_on)
             self._assumed.pop(each, None)
             self._change_counts.pop(each, None)
 

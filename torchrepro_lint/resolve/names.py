@@ -131,7 +131,7 @@ class Names(ObjectSources):
         for kind in ("calls", "values", "inner", "keywords"):
             for word in {*getattr(before, kind)} ^ {*getattr(after, kind)}:
                 changed |= reads.word(kind, word)
-        for kind in ("partials", "through", "imports", "exports", "entered"):
+        for kind in ("partials", "through", "imports", "exports", "entered", "decorators"):
             if getattr(before, kind) != getattr(after, kind):
                 changed |= reads.word(kind, "")
         self.events.forget(path, old)

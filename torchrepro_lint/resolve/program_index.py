@@ -9,11 +9,10 @@ outlive a change of files.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from torchrepro_lint.query.database import query
+from torchrepro_lint.query.database import Cutoff, query
 from torchrepro_lint.query.memo_tables import SingleEntryMemo, union, with_tuples
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
@@ -295,17 +294,42 @@ class ProgramIndex:
 
     # --- the call graph ----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @query()
     def all_calls(self) -> CallSiteIndex:
         """All call sites of the project by call target; this resolves every call of the project."""
         found = self.resolver.call_sites
         found.update([(path, file_calls(self.resolver, path)) for path in sorted(self.files)])
         return found
 
+    @query(cutoff=Cutoff.ALWAYS)
+    def calls_of(self, target: Symbol) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
+        """The places of the calls that enter a function of the project, by file."""
+        return tuple(self.all_calls().by_target.of(target))
+
+    @query(cutoff=Cutoff.ALWAYS)
+    def unresolved_calls(self, word: str) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
+        """The places of the calls by a word of which nothing is known, by file."""
+        return tuple(self.all_calls().by_word.of(word))
+
+    @query(cutoff=Cutoff.ALWAYS)
+    def unresolved_words(self) -> tuple[str, ...]:
+        """The words of the calls of which nothing is known, sorted."""
+        return tuple(self.all_calls().by_word.names())
+
+    @query(cutoff=Cutoff.ALWAYS)
+    def methods_named(self, word: str) -> int:
+        """How many methods of the project have a name."""
+        return self.all_calls().methods[word]
+
+    @query(cutoff=Cutoff.ALWAYS)
+    def _files_calling(self, name: Symbol) -> tuple[str, ...]:
+        return tuple(self.all_calls().files_calling(name))
+
     def sites_of(self, name: Symbol) -> tuple[tuple[str, CallSite], ...]:
         """The calls of a function or class of the project, each with its file; a constructor is called by its class."""
-        naming = self.all_calls.files_calling(name)
-        return tuple((path, site) for path in naming for site in self.calls(path) if name in site.names)
+        return tuple(
+            (path, site) for path in self._files_calling(name) for site in self.calls(path) if name in site.names
+        )
 
     def is_called(self, word: str) -> bool:
         """Whether anything in the project calls a function or method of that name."""

@@ -180,24 +180,32 @@ class PrefixedTrace(Protocol):
         ...
 
 
+# The answers about shared prefixes that are held: the programs of one file are asked one after the other.
+_CACHED_PREFIXES = 64
+
+
 def prefix_and_rest(
     run: PrefixedTrace,
     name: str,
     compute: Callable[[int, Sequence[TraceEvent]], _Answer],
-    revision_cache: dict[str, Any] | None = None,
+    database: Database | None = None,
 ) -> tuple[_Answer, ...]:
     """The results of ``compute(index of the first event, events)`` for a trace's shared prefix and for the rest of its events.
 
     The prefix's result is remembered by ``name``. A trace may outlive changes of files that it does not reach, so a ``compute`` that
-    reads more than the events is remembered in ``revision_cache``, the cache of one revision.
+    reads more than the events is remembered in the ``database``, with what it reads.
     """
     shared = run.prefix
     if not shared.trace_events:
         return (compute(0, run.trace_events),)
-    remembered = shared.known if revision_cache is None else revision_cache.setdefault(f"{__name__} {id(shared)}", {})
-    if name not in remembered:
-        remembered[name] = compute(0, shared.trace_events)
-    known: _Answer = remembered[name]
+    known: _Answer
+    if database is not None:
+        table = database.table("shared prefixes", _CACHED_PREFIXES)
+        known = table.of((name, shared), lambda: compute(0, shared.trace_events))
+    else:
+        if name not in shared.known:
+            shared.known[name] = compute(0, shared.trace_events)
+        known = shared.known[name]
     start = len(shared.trace_events)
     return known, compute(start, run.trace_events[start:])
 

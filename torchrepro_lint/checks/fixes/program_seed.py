@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
@@ -371,12 +372,7 @@ def _variable_seeds(project: Project, path: str, position: ControlFlowPosition) 
 
 def module_constant(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """``SEED`` of the module, its own or imported, if it is bound before."""
-    known = _CONSTANTS.get(project)
-    if known is None:
-        known = _CONSTANTS[project] = {}
-    if path not in known:
-        known[path] = tuple(_seed_constants(project, path))
-    for word, binding in known[path]:
+    for word, binding in _seed_constants(project, path):
         if position.function is not None:
             return SeedValue(word, None)
         if binding.start < position.spots[0].statement.start:
@@ -384,11 +380,13 @@ def module_constant(project: Project, path: str, position: ControlFlowPosition) 
     return None
 
 
-_CONSTANTS: WeakKeyDictionary[Project, dict[str, tuple[tuple[str, Statement], ...]]] = WeakKeyDictionary()
-
-
-def _seed_constants(project: Project, path: str) -> Iterator[tuple[str, Statement]]:
+@query()
+def _seed_constants(project: Project, path: str) -> tuple[tuple[str, Statement], ...]:
     """The seed constants of a module, with the statements that bind them."""
+    return tuple(_find_seed_constants(project, path))
+
+
+def _find_seed_constants(project: Project, path: str) -> Iterator[tuple[str, Statement]]:
     tree = project.files[path]
     for word, names in tree.exports:
         if not SEED_NAME.fullmatch(word) or len(names) != 1:

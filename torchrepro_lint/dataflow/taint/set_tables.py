@@ -6,13 +6,13 @@ of which type their elements are.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.taint.numeric_sets import is_number
 from torchrepro_lint.dataflow.taint.prefilter import makes_set
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue, join_all
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -57,11 +57,11 @@ class SetTables:
     def __init__(self, project: ValueFlow) -> None:
         self._project = project
         self._names = project.resolver
-        self._known: dict[str, _FileTables] = {}
+        self.database = project.database
 
     def elements(self, path: str, expression: Expression) -> AbstractValue | None:
         """The type of the elements, if an expression is a set that a table holds; None for anything else."""
-        table = self._read_table(path, expression) if self._is_anywhere else None
+        table = self._read_table(path, expression) if self._is_anywhere() else None
         if table is None:
             return None
         found = sorted(self._tables_of(path, table))
@@ -106,10 +106,13 @@ class SetTables:
             if (key := self._of_file(file).created.get((value.start, value.end))) is not None
         }
 
-    @cached_property
+    @query()
     def _is_anywhere(self) -> bool:
         """Whether any file may have such a table."""
-        return any(_may_have(facts.summary) for facts in self._names.modules.files.values())
+        modules = self._names.modules
+        for kind, word in (("calls", "set"), ("calls", "defaultdict"), ("values", "set")):
+            modules.reads.record_word(kind, word)
+        return any(_may_have(summary) for _, summary in modules.summaries())
 
     def _added(self, path: str, key: _Key) -> AbstractValue:
         """The type of what is added to the sets of a table."""
@@ -122,11 +125,10 @@ class SetTables:
         values += [inference.of(path, each).element for each in file.merged.get(key, ())]
         return join_all(*values) if values and all(each.kind for each in values) else UNKNOWN
 
+    @query()
     def _of_file(self, path: str) -> _FileTables:
-        if path not in self._known:
-            facts = self._names.modules.files.get(path)
-            self._known[path] = _find_tables(facts) if facts is not None and _may_have(facts.summary) else _NOTHING
-        return self._known[path]
+        facts = self._names.modules.files.get(path)
+        return _find_tables(facts) if facts is not None and _may_have(facts.summary) else _NOTHING
 
 
 def _may_have(summary: ModuleSummary) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern, sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -374,12 +374,13 @@ class DynamicCalls:
 
     def __init__(self, uses: DefUse, call_graph: CallGraph) -> None:
         self._uses, self._call_graph = uses, call_graph
+        self.database = call_graph.database
 
     def calls(self, word: str) -> list[tuple[str, Call]]:
         """The calls whose computed name may be this one, each with its file."""
-        return [(path, call) for pattern, path, call in self._patterns if pattern.fullmatch(word)]
+        return [(path, call) for pattern, path, call in self._patterns() if pattern.fullmatch(word)]
 
-    @cached_property
+    @query()
     def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
         found = []
         # A callee without a name (the empty word) is the result of another call.

@@ -25,7 +25,11 @@ class TypeInference(Protocol):
     """The protocol of type inference, for the modules that implement it."""
 
     project: ValueFlow
-    solver: FixpointSolver[AbstractValue]
+
+    @property
+    def solver(self) -> FixpointSolver[AbstractValue]:
+        """The solver of recursive questions."""
+        ...
 
     @property
     def default_device(self) -> str:

@@ -7,7 +7,6 @@ recursion as a fixpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
@@ -19,7 +18,9 @@ from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, 
 from torchrepro_lint.dataflow.value_sources import has_device_context
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import has_deep_stack
+from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import FixpointSolver
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -40,30 +41,49 @@ if TYPE_CHECKING:
 _CACHED_FILES = 100
 
 
+class _TypeTables:
+    """What type inference remembers, as long as the database. All is dropped together, since answers are known by the identity of
+    others.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._reads = database.reads
+        self.forget()
+        database.invalidates(self)
+
+    def forget(self) -> None:
+        """Drop all answers."""
+        self.solver = FixpointSolver(BOTTOM, join, widen, self._reads)
+        self.flows: MemoTable[str, FileFlows] = MemoTable(self._reads)
+        self.by_use: MemoTable[tuple[str, str, BodyFlow], frozenset[Binding]] = MemoTable(self._reads)
+        # What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call).
+        self.registered: MemoTable[str, dict[str, list[tuple[str, str, Call]]]] = MemoTable(self._reads)
+        # The environments in keys, kept alive so that their identities stay unique.
+        self.environments: dict[int, TypeEnvironment] = {}
+
+    def invalidate(self, changed: int) -> None:
+        """Drop the answers that depend on anything that has changed."""
+        for table in (self.solver, self.flows, self.by_use, self.registered):
+            table.invalidate(changed)
+
+
 class TypeInferenceEngine:
     """Type inference of a project, on demand; get it by ``type_inference``."""
 
     def __init__(self, project: ValueFlow) -> None:
         self.project = project
-        self._forget()
+        self._tables = project.database.part(_TypeTables)
+        self._depth = 0
+
+    @property
+    def solver(self) -> FixpointSolver[AbstractValue]:
+        """The solver of recursive questions."""
+        return self._tables.solver
 
     def rest(self) -> None:
-        """Drop the caches if they are large; to be called between two files. All are dropped together, since answers are
-        cached by the identity of others.
-        """
-        if len(self._flows) > _CACHED_FILES:
-            self._forget()
-
-    def _forget(self) -> None:
-        self.solver = FixpointSolver(BOTTOM, join, widen)
-        self._flows: dict[str, FileFlows] = {}
-        self._depth = 0
-        # The environments in cache keys, kept alive so that their identities stay unique.
-        self._environments: dict[int, TypeEnvironment] = {}
-        self._tensors_by_use: dict[BodyFlow, frozenset[Binding]] = {}
-        self._sparse_by_use: dict[BodyFlow, frozenset[Binding]] = {}
-        self._indices_by_use: dict[BodyFlow, frozenset[Binding]] = {}
-        self._registered: dict[str, dict[str, list[tuple[str, str, Call]]]] = {}
+        """Drop all answers if they are many; to be called between two files."""
+        if len(self._tables.flows.entries()) > _CACHED_FILES:
+            self._tables.forget()
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> AbstractValue:
         """The abstract value of an expression of a file, at its position or at the offset ``at``.
@@ -121,52 +141,51 @@ class TypeInferenceEngine:
 
     def flows(self, path: str) -> FileFlows:
         """The type environments of a file."""
-        if path not in self._flows:
-            self._flows[path] = FileFlows(self.project.files[path])
-        return self._flows[path]
+        return self._tables.flows.of(path, lambda: FileFlows(self.project.files[path]))
 
     def tensors_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses imply a tensor."""
-        return self._by_use(self._tensors_by_use, point, lambda flow: tensors_by_use(self, point.path, flow))
+        return self._by_use("tensors", point, lambda flow: tensors_by_use(self, point.path, flow))
 
     def sparse_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses imply a sparse tensor."""
-        return self._by_use(self._sparse_by_use, point, sparse_by_use)
+        return self._by_use("sparse", point, sparse_by_use)
 
     def indices_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function that torch takes as indices."""
-        return self._by_use(self._indices_by_use, point, indices_by_use)
+        return self._by_use("indices", point, indices_by_use)
 
     def _by_use(
-        self,
-        known: dict[BodyFlow, frozenset[Binding]],
-        point: ProgramPoint,
-        found: Callable[[BodyFlow], frozenset[Binding]],
+        self, what: str, point: ProgramPoint, found: Callable[[BodyFlow], frozenset[Binding]]
     ) -> frozenset[Binding]:
         """What the uses in the function around a point imply."""
         flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
-        if flow not in known:
-            known[flow] = found(flow)
-        return known[flow]
+        return self._tables.by_use.of((what, point.path, flow), lambda: self._found_by_use(point, flow, found))
+
+    def _found_by_use(
+        self, point: ProgramPoint, flow: BodyFlow, found: Callable[[BodyFlow], frozenset[Binding]]
+    ) -> frozenset[Binding]:
+        self.project.resolver.modules.reads.record_read(point.path)  # the key is an identity in this file
+        return found(flow)
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         """What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call)."""
-        if owner not in self._registered:
-            found: dict[str, list[tuple[str, str, Call]]] = {}
-            self._registered[owner] = found
-            for path, method, call in registrations(self.project, owner):
-                word = call.args[0].value
-                if isinstance(word, Constant) and isinstance(word.value, str):
-                    found.setdefault(word.value, []).append((path, method, call))
-        return self._registered[owner]
+        return self._tables.registered.of(owner, lambda: self._find_registered(owner))
 
-    @cached_property
+    def _find_registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
+        found: dict[str, list[tuple[str, str, Call]]] = {}
+        for path, method, call in registrations(self.project, owner):
+            word = call.args[0].value
+            if isinstance(word, Constant) and isinstance(word.value, str):
+                found.setdefault(word.value, []).append((path, method, call))
+        return found
+
+    @property
     def default_device(self) -> str:
         """The device of tensors that name none: the CPU, unless the project changes the default somewhere."""
-        changed = any(self.project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
-        return "" if changed or has_device_context(self.project) else "cpu"
+        return _default_device(self.project)
 
     def infer(self, expression: Expression, point: ProgramPoint) -> AbstractValue:
         """The abstract value of an expression at a program point; for the modules of type inference."""
@@ -186,9 +205,9 @@ class TypeInferenceEngine:
                 return self._reference(expression, point)
             case Call():
                 # Cached: the same call is evaluated as a receiver, a callee and an argument.
-                self._environments[id(point.env)] = point.env
+                self._tables.environments[id(point.env)] = point.env
                 key = (id(expression), id(point.env), point.calls_left)
-                return self.solver.solve(key, lambda: calls.call_value(self, expression, point))
+                return self._tables.solver.solve(key, lambda: self._call(expression, point))
             case Attribute(value=value, name=word):
                 return attributes.attribute_value(self, self.infer(value, point), word, point)
             case Subscript(value=value, indices=indices):
@@ -205,6 +224,10 @@ class TypeInferenceEngine:
             case Lambda(function=function):
                 return AbstractValue("function", name=f"{point.path}{function}")
 
+    def _call(self, call: Call, point: ProgramPoint) -> AbstractValue:
+        self.project.resolver.modules.reads.record_read(point.path)  # the key is an identity in this file
+        return calls.call_value(self, call, point)
+
     def _reference(self, ref: Ref, point: ProgramPoint) -> AbstractValue:
         found = []
         for root in ref.roots:
@@ -217,6 +240,12 @@ class TypeInferenceEngine:
             else:
                 found.append(variables.global_value(self, point, root, ref.path))
         return join_all(*found) if found else UNKNOWN
+
+
+@query()
+def _default_device(project: ValueFlow) -> str:
+    changed = any(project.is_called(word) for word in ("set_default_device", "set_default_tensor_type"))
+    return "" if changed or has_device_context(project) else "cpu"
 
 
 def type_inference(project: ValueFlow) -> TypeInferenceEngine:

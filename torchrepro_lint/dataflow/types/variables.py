@@ -70,7 +70,7 @@ def known_from_indirect(function: Function, passed: AbstractValue) -> AbstractVa
 
 
 def _calls_known(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
-    for path, places in project.all_calls.by_target.of(name):
+    for path, places in project.calls_of(name):
         yield from ((path, _call(project, path, each)) for each in places)
 
 
@@ -78,9 +78,8 @@ def _of_object(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
     """The calls of an object of the class, and of a loss that is passed as an argument."""
     yield from _calls_known(project, name)
     made = instance_value(project.resolver.owner(name))
-    untold = project.all_calls.by_word
-    for word in filter(_LOSS.fullmatch, untold.names()):
-        for path, places in untold.of(word):
+    for word in filter(_LOSS.fullmatch, project.unresolved_words()):
+        for path, places in project.unresolved_calls(word):
             for each in places:
                 call = _call(project, path, each)
                 if isinstance(call.func, Ref) and made in project.resolver.names_from_callers(path, call.func):

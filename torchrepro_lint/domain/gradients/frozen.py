@@ -6,6 +6,7 @@ A module object is tracked forward from its construction through variables, attr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import and_
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.domain.gradients.modes import (
@@ -16,6 +17,8 @@ from torchrepro_lint.domain.gradients.modes import (
     trains_nothing,
 )
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import Database, query
+from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -79,16 +82,22 @@ def _runs_without_gradient(project: ProgramIndex, run: Trace, site: CallSite) ->
 
 def entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -> bool:
     """Whether a trace enters a function only in no-grad mode. False where it does not enter it."""
-    known: dict[str, bool] = project.revision_cache.setdefault("gradient free", {}).setdefault(id(run), {})
     if is_evaluation_step(project, function):
         return True
-    if function not in known:
-        known[function] = True  # recursion adds no other entry
-        entries = [each for each in run.call_edges.get(function, ()) if not _wraps_in_place(each.event)]
-        known[function] = bool(entries) and all(
-            _enters_without_gradient(project, run, each.caller, each.event) for each in entries
-        )
-    return known[function]
+    solver = project.database.part(_gradient_solver)
+    return solver.solve((run, function), lambda: _is_entered_without_gradient(project, run, function))
+
+
+def _gradient_solver(database: Database) -> FixpointSolver[bool]:
+    """The solver of which functions are entered without gradient; recursion adds no other entry, so at first it holds of all."""
+    solver = FixpointSolver(bottom=True, join=and_, widen=and_, reads=database.reads)
+    database.invalidates(solver)
+    return solver
+
+
+def _is_entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -> bool:
+    entries = [each for each in run.call_edges.get(function, ()) if not _wraps_in_place(each.event)]
+    return bool(entries) and all(_enters_without_gradient(project, run, each.caller, each.event) for each in entries)
 
 
 def _wraps_in_place(event: Event) -> bool:
@@ -213,10 +222,7 @@ class _ModuleTracker:
 
     def _add_loop_variables(self, owner: str) -> None:
         """The variables of loops over modules that a class stores: ``for block in self.blocks``."""
-        known: dict[str, tuple[_Iteration, ...]] = self._project.revision_cache.setdefault("loops over attributes", {})
-        if owner not in known:
-            known[owner] = tuple(_iterations_of(self._project, owner))
-        for each in known[owner]:
+        for each in _iterations_of(self._project, owner):
             if any(self._is_module(each.function, part) for part in each.attributes):
                 self._add_variables(each.function, each.target)
 
@@ -359,8 +365,13 @@ class _Iteration(NamedTuple):
     attributes: tuple[Ref, ...]
 
 
-def _iterations_of(project: ProgramIndex, owner: str) -> Iterator[_Iteration]:
+@query()
+def _iterations_of(project: ProgramIndex, owner: str) -> tuple[_Iteration, ...]:
     """The loops over attributes in the methods of a class."""
+    return tuple(_find_iterations(project, owner))
+
+
+def _find_iterations(project: ProgramIndex, owner: str) -> Iterator[_Iteration]:
     path = path_of(owner)
     for method in project.files[path].functions:
         if method.owner and f"{path}{method.owner}" == owner:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -182,16 +183,13 @@ class NoGradientCallers:
 
     def __init__(self, project: ProgramIndex) -> None:
         self._project = project
-        self._known: dict[str, bool] = {}
+        self.database = project.database
 
+    @query()
     def all_without_gradient(self, function: str) -> bool:
-        """Whether a function has callers and every call path to it passes a place in no-grad mode."""
-        if function not in self._known:
-            self._known[function] = self._find(function)
-        return self._known[function]
-
-    def _find(self, function: str) -> bool:
-        """Closure over the callers, up to a grad mode on each path; recursive calls add no path."""
+        """Whether a function has callers and every call path to it passes a place in no-grad mode: the closure over the callers, up to
+        a grad mode on each path; recursive calls add no path.
+        """
         seen, waiting, off = {function}, [function], False
         while waiting:
             current = waiting.pop()
@@ -218,18 +216,18 @@ class NoGradientCallers:
 
     def _calls(self, function: str) -> Iterator[tuple[str, Sequence[CallPlace]]]:
         """The calls that may run a function, by file. torch itself calls ``forward``, so its name tells nothing."""
-        yield from self._project.all_calls.by_target.of(function)
+        yield from self._project.calls_of(function)
         resolver = self._project.resolver
         owner, word = resolver.owner(function), simple_name(function)
         if owner and not word.startswith(("__", "forward")):
-            yield from self._project.all_calls.by_word.of(word) if self._is_telling(word) else ()
+            yield from self._project.unresolved_calls(word) if self._is_telling(word) else ()
             for above in resolver.ancestry(owner)[1:]:
                 for method in resolver.methods(above, word) if in_project(above) else ():
-                    yield from self._project.all_calls.by_target.of(method) if in_project(method) else ()
+                    yield from self._project.calls_of(method) if in_project(method) else ()
 
     def _is_telling(self, word: str) -> bool:
         """Whether few classes share this method name, so that a call on an unknown receiver is likely one of them."""
-        return self._project.all_calls.methods[word] <= limits.MAX_SHARED_METHODS
+        return self._project.methods_named(word) <= limits.MAX_SHARED_METHODS
 
 
 _DETACHING = frozenset({"detach", "detach_", "data"})
@@ -303,10 +301,7 @@ def called_without_gradient(project: ProgramEffects, function: str) -> bool:
 
 def no_gradient_callers(project: ProgramIndex) -> NoGradientCallers:
     """The analysis of callers of a project."""
-    if "callers" not in project.revision_cache:
-        project.revision_cache["callers"] = NoGradientCallers(project)
-    callers: NoGradientCallers = project.revision_cache["callers"]
-    return callers
+    return NoGradientCallers(project)
 
 
 def _is_detached(expression: Expression | None) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.value_sources import gradient_mode
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -180,19 +181,16 @@ def trains_nothing(project: ProgramIndex, function: str) -> bool:
     return "transforms" in words[:-1] and path.rpartition("/")[0] in _transform_directories(project)
 
 
+@query()
 def _transform_directories(project: ProgramIndex) -> frozenset[str]:
     """The directories that define transforms of data; their helpers are there, too."""
-    known: frozenset[str] | None = project.revision_cache.get("transforming")
-    if known is None:
-        resolver = project.resolver
-        classes = [each for each in resolver.all_classes() if "transforms/" in path_of(each)]
-        known = frozenset(
-            path_of(each).rpartition("/")[0]
-            for each in classes
-            if any(simple_name(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
-        )
-        project.revision_cache["transforming"] = known
-    return known
+    resolver = project.resolver
+    classes = [each for each in resolver.all_classes() if "transforms/" in path_of(each)]
+    return frozenset(
+        path_of(each).rpartition("/")[0]
+        for each in classes
+        if any(simple_name(base).endswith("Transform") for base in resolver.ancestry(each)[1:])
+    )
 
 
 def made_for_inference(site: CallSite) -> bool:

@@ -433,20 +433,15 @@ class LoaderQueries(ProgramEffects):
     key by identity.
     """
 
-    @cached_property
-    def _loaders(self) -> dict[str, tuple[Loader, ...]]:
-        return {}
-
     @query()
     def loader_paths(self) -> tuple[str, ...]:
         """The files that may construct a DataLoader, sorted."""
         return paths_constructing(self.resolver, sorted(loader_names()))
 
+    @query()
     def loaders(self, path: str) -> tuple[Loader, ...]:
         """The DataLoaders that a module constructs."""
-        if path not in self._loaders:
-            self._loaders[path] = tuple(find_loaders(self, path))
-        return self._loaders[path]
+        return tuple(find_loaders(self, path))
 
     def readable_loaders(self, path: str) -> Iterator[Loader]:
         """The loaders of a module whose arguments can all be read, in the order of the text."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.definitions import loop_unpacking_index
 from torchrepro_lint.syntax.nodes import (
@@ -44,6 +45,7 @@ from torchrepro_lint.syntax.visitor import known_argument, last_identifier, take
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.symbols import Parameter
 
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
@@ -104,6 +106,14 @@ class _Origin(NamedTuple):
     value: Expression
     depth: int
     held: bool = False
+
+
+@query()
+def _decorator_words(names: Names) -> frozenset[str]:
+    """The last words of all decorators of the project."""
+    names.modules.reads.record_word("decorators", "")
+    every = (each for _, summary in names.modules.summaries() for each in summary.decorators)
+    return frozenset(simple_name((path or roots)[-1]) for roots, path in every if roots or path)
 
 
 class CalleeOrigins:
@@ -276,16 +286,7 @@ class CalleeOrigins:
     def _is_decorator(self, function: str) -> bool:
         """Whether a function, or one around it, is used as a decorator: what it gets is entered by its own name."""
         words = set(readable_name(function).split("."))
-        return not words.isdisjoint(self._decorator_words())
-
-    def _decorator_words(self) -> frozenset[str]:
-        """The last words of all decorators of the project."""
-        known: frozenset[str] | None = self._project.revision_cache.get(__name__)
-        if known is None:
-            every = (each for _, facts in self._names.modules.summaries() for each in facts.decorators)
-            known = frozenset(simple_name((path or roots)[-1]) for roots, path in every if roots or path)
-            self._project.revision_cache[__name__] = known
-        return known
+        return not words.isdisjoint(_decorator_words(self._names))
 
     def _of_attribute(self, one: _Origin, value: Ref) -> list[_Origin] | Reason:
         """The values of an attribute of an object or a module of the project."""

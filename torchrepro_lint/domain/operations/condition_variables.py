@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import Interval, argument_reader
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -303,16 +304,17 @@ def is_only_weight_read(project: Project, path: str, site: CallSite) -> bool:
     return bool(uses) and all(uses)
 
 
+@query()
 def _attribute_uses(project: Project, word: str) -> dict[str, dict[str, bool]]:
     """The uses of an attribute in each file that calls it or names it as a value."""
-    known: dict[str, dict[str, dict[str, bool]]] = project.revision_cache.setdefault("attributes read", {})
-    if word not in known:
-        known[word] = {
-            path: _uses_in_file(tree, word)
-            for path, tree in project.files.items()
-            if has_word(tree.summary.values, word) or has_word(tree.summary.calls, word)
-        }
-    return known[word]
+    modules = project.resolver.modules
+    modules.reads.record_word("values", word)
+    modules.reads.record_word("calls", word)
+    return {
+        path: _uses_in_file(project.files[path], word)
+        for path, summary in modules.summaries()
+        if has_word(summary.values, word) or has_word(summary.calls, word)
+    }
 
 
 def _uses_in_file(tree: SyntaxTree, word: str) -> dict[str, bool]:

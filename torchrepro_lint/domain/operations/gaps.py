@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
@@ -47,6 +48,7 @@ from torchrepro_lint.trace.library_models import flattened_values
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program, ProgramEffects
+    from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import TraceEvent
 
 # The functions of an object that a trainer of a framework trains, which return the loss.
@@ -70,10 +72,12 @@ def gaps_to_loss(project: ProgramEffects, program: Program) -> tuple[Gap, ...]:
 
     An object of a package counts here, too, if no table describes it: the forward pass of a model may lie behind it.
     """
-    known: dict[int, tuple[Gap, ...]] = project.revision_cache.setdefault(__name__, {})
-    if id(program.run) not in known:
-        known[id(program.run)] = tuple(_LossSlice(project, program).gaps())
-    return known[id(program.run)]
+    return _gaps_to_loss_from(project, program.entry)
+
+
+@query()
+def _gaps_to_loss_from(project: ProgramEffects, entry: Entry) -> tuple[Gap, ...]:
+    return tuple(_LossSlice(project, project.program(entry)).gaps())
 
 
 def first_gap(project: ProgramEffects, program: Program) -> str:

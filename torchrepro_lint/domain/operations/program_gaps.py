@@ -15,6 +15,7 @@ from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reas
 from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, UnknownCalls, is_from_elsewhere
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program, ProgramEffects
     from torchrepro_lint.syntax.nodes import Function
     from torchrepro_lint.trace.builder import Trace
+    from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import ResolvedEvent, TraceEvent
 
 
@@ -46,10 +48,12 @@ _RUNNING = frozenset({"builtins.exec", "runpy.run_path", "runpy.run_module"})
 
 def gaps_of_program(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
     """The gaps of a program, in trace order, each place once."""
-    known: dict[int, tuple[ProgramGap, ...]] = project.revision_cache.setdefault(__name__, {})
-    if id(program.run) not in known:
-        known[id(program.run)] = tuple(_find(project, program.run))
-    return known[id(program.run)]
+    return _gaps_from(project, program.entry)
+
+
+@query()
+def _gaps_from(project: ProgramEffects, entry: Entry) -> tuple[ProgramGap, ...]:
+    return tuple(_find(project, project.program(entry).run))
 
 
 def causes_of_gaps(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
@@ -62,8 +66,12 @@ def causes_of_gaps(project: ProgramEffects, program: Program) -> tuple[ProgramGa
 
 def first_gap_of_program(project: ProgramEffects, program: Program) -> ProgramGap | None:
     """The first gap of a program, without looking for the others."""
-    known = project.revision_cache.get(__name__, {}).get(id(program.run))
-    return next(iter(known if known is not None else _find(project, program.run)), None)
+    return _first_gap_from(project, program.entry)
+
+
+@query()
+def _first_gap_from(project: ProgramEffects, entry: Entry) -> ProgramGap | None:
+    return next(_find(project, project.program(entry).run), None)
 
 
 def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:

@@ -18,6 +18,7 @@ from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop, verdicts_of
 from torchrepro_lint.domain.program_effects import has_backward
 from torchrepro_lint.domain.rng.feasibility import is_reachable
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Call, Subscript
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context, Project
     from torchrepro_lint.syntax.nodes import Expression
+    from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import TraceEvent
 
 # The typical operation of models of other libraries.
@@ -162,16 +164,19 @@ def device_of(context: Context, program: Program) -> str:
 
 def _operations(context: Context, program: Program) -> tuple[ReachedOperation, ...]:
     """The operations on the program's device, in the phases that it has."""
-    known: dict[int, tuple[ReachedOperation, ...]] = context.project.revision_cache.setdefault("operations", {})
-    if id(program.run) not in known:
-        device, backward = device_of(context, program), has_backward(program)
-        known[id(program.run)] = tuple(
-            each
-            for each in _all_operations(context, program)
-            if (device in each.row.devices or ("any" in each.row.devices and device != "xla"))
-            and _runs_phase(context, program, each, backward=backward)
-        )
-    return known[id(program.run)]
+    return _operations_from(context, program.entry)
+
+
+@query()
+def _operations_from(context: Context, entry: Entry) -> tuple[ReachedOperation, ...]:
+    program = context.project.program(entry)
+    device, backward = device_of(context, program), has_backward(program)
+    return tuple(
+        each
+        for each in _all_operations(context, program)
+        if (device in each.row.devices or ("any" in each.row.devices and device != "xla"))
+        and _runs_phase(context, program, each, backward=backward)
+    )
 
 
 def _runs_phase(context: Context, program: Program, operation: ReachedOperation, *, backward: bool) -> bool:
@@ -232,7 +237,7 @@ def _all_operations(context: Context, program: Program) -> Iterator[ReachedOpera
 
 
 def _calls_of(context: Context, program: Program) -> tuple[_CallIndex, ...]:
-    return prefix_and_rest(program.run, "operations", partial(_index_calls, context), context.project.revision_cache)
+    return prefix_and_rest(program.run, "operations", partial(_index_calls, context), context.database)
 
 
 class _CallIndex(NamedTuple):

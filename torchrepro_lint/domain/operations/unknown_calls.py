@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -74,8 +75,8 @@ class UnknownCalls:
     """The calls of a project that may run anything."""
 
     def __init__(self, project: ProgramEffects) -> None:
-        self._project = project
         self._names = project.resolver
+        self.database = project.database
 
     def are_unknown(self, names: Sequence[str]) -> bool:
         """Whether a callee may be an object, or the method of one, of which nothing is known: of a base class, or of a
@@ -130,16 +131,12 @@ class UnknownCalls:
         """Whether networks of the project have a method of this name, and values do not."""
         return not _is_of_values(word) and word in self._methods()
 
+    @query()
     def _methods(self) -> frozenset[str]:
         """The methods of all networks of the project."""
-        known: frozenset[str] | None = self._project.revision_cache.get(__name__)
-        if known is None:
-            owners = [each for module in _MODULES for each in self._names.subclasses(module)]
-            known = frozenset(
-                word for owner in owners for each in self._names.classes(owner) for word, _ in each.methods
-            ) | {"forward"}
-            self._project.revision_cache[__name__] = known
-        return known
+        owners = [each for module in _MODULES for each in self._names.subclasses(module)]
+        found = (word for owner in owners for each in self._names.classes(owner) for word, _ in each.methods)
+        return frozenset({*found, "forward"})
 
     def yielded(self, function: str) -> Iterator[Expression]:
         """The expressions that a generator of the project yields."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.cases import Case, call_cases, subscript_cases
 from torchrepro_lint.domain.operations.subscripts import subscript_rows
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import Arg, Constant
 from torchrepro_lint.syntax.qualified_names import path_of
 
@@ -50,14 +50,12 @@ def verdicts(context: Context, *, ties: bool = False, code: str = "") -> tuple[V
 
 
 def _known(context: Context, part: Callable[..., Iterator[Case]], ties: bool) -> tuple[Verdict, ...]:
-    known = _KNOWN.setdefault(context.project, {})
-    key = context.path, part.__name__, ties
-    if key not in known:
-        known[key] = tuple(_verdicts(part(context, spoken=_has_rule if ties else _has_rule_but_ties)))
-    return known[key]
+    return _verdicts_in(context, context.path, part, ties)
 
 
-_KNOWN: WeakKeyDictionary[Project, dict[tuple[str, str, bool], tuple[Verdict, ...]]] = WeakKeyDictionary()
+@query()
+def _verdicts_in(context: Context, _path: str, part: Callable[..., Iterator[Case]], ties: bool) -> tuple[Verdict, ...]:
+    return tuple(_verdicts(part(context, spoken=_has_rule if ties else _has_rule_but_ties)))
 
 
 def verdicts_of(context: Context, paths: Iterable[str]) -> Iterator[tuple[str, Verdict]]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -158,9 +158,6 @@ _LOGGING_CALLS = frozenset(
 )
 _NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", ".parse_intermixed_args()")
 
-# The expressions read in each file of a project, shared by its entry points.
-_KNOWN: WeakKeyDictionary[Project, dict[str, tuple[Expression, ...]]] = WeakKeyDictionary()
-
 
 class OptionReads:
     """The reads of options, attributes and keys in some files."""
@@ -168,12 +165,12 @@ class OptionReads:
     def __init__(self, project: Project, files: Sequence[str]) -> None:
         self._project = project
         self._files = files
-        self._known = _KNOWN.setdefault(project, {})
+        self.database = project.database
 
+    @query()
     def _in(self, path: str) -> tuple[Expression, ...]:
-        if path not in self._known:
-            self._known[path] = tuple(_expressions_read(self._project, path))
-        return self._known[path]
+        """The expressions that a file reads."""
+        return tuple(_expressions_read(self._project, path))
 
     @property
     def _expressions(self) -> Iterator[tuple[str, Expression]]:

@@ -14,6 +14,7 @@ from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, C
 from torchrepro_lint.domain.operations.cases import cases
 from torchrepro_lint.domain.operations.reached_operations import device_of
 from torchrepro_lint.domain.program_effects import has_backward
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import span as span_of
 
 if TYPE_CHECKING:
@@ -135,12 +136,15 @@ def concerns_program(context: Context, program: Program, code: str, span: Span) 
 
 def _rows(context: Context) -> dict[Span, list[OperationRow]]:
     """The rows of the catalogue that may hold for each call of a file, computed once."""
-    known: dict[str, dict[Span, list[OperationRow]]] = context.project.revision_cache.setdefault(__name__, {})
-    if context.path not in known:
-        found = known.setdefault(context.path, {})
-        for case in cases(context):
-            found.setdefault(span_of(case.site.call), []).append(case.row)
-    return known[context.path]
+    return _rows_in(context, context.path)
+
+
+@query()
+def _rows_in(context: Context, _path: str) -> dict[Span, list[OperationRow]]:
+    found: dict[Span, list[OperationRow]] = {}
+    for case in cases(context):
+        found.setdefault(span_of(case.site.call), []).append(case.row)
+    return found
 
 
 # Key, title, and whether the lane is drawn without events: always, on CUDA, or never.
