@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
-from torchrepro_lint.query.database import query
+from torchrepro_lint.query.database import Cutoff, query
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -240,15 +240,19 @@ class DefUse:
 
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a module's variable in other files, by import or as an attribute of the module."""
-        importers = self._importers()
-        for path, root in importers.get(target, ()):
+        for path, root in self._importers_of(target):
             for ref in self.spots(path).uses(root):
                 yield path, ref, ref.path
         module, _, word = split_name(target)
-        for path, root in importers.get(module_symbol(module), ()):
+        for path, root in self._importers_of(module_symbol(module)):
             for ref in self.spots(path).uses(root):
                 if path != home and ref.path[:1] == (word,):
                     yield path, ref, ref.path[1:]
+
+    @query(cutoff=Cutoff.ALWAYS)
+    def _importers_of(self, target: str) -> tuple[tuple[str, str], ...]:
+        """The files that import a name of the project, and under which name."""
+        return tuple(self._importers().get(target, ()))
 
     @query()
     def _importers(self) -> dict[str, list[tuple[str, str]]]:

@@ -73,10 +73,9 @@ def run_groups(rules: Sequence[Rule], context: Context, finds_gaps: bool) -> Gro
     groups: dict[str, list[Rule]] = {}
     for rule in rules:
         groups.setdefault(_GROUPS.get(rule.code, _USUAL), []).append(rule)
-    table = _MemoisedGroups(context)
-    found = [table.of(group, partial(_run_rules, groups[group])) for group in _ORDER if group in groups]
+    found = [_memoised(context, group, partial(_run_rules, groups[group])) for group in _ORDER if group in groups]
     if finds_gaps:
-        found.append(table.of(_STATES, _run_programs))
+        found.append(_memoised(context, _STATES, _run_programs))
     return GroupResult(
         tuple(one for each in found for one in each.findings),
         tuple(one for each in found for one in each.programs),
@@ -86,37 +85,18 @@ def run_groups(rules: Sequence[Rule], context: Context, finds_gaps: bool) -> Gro
     )
 
 
-class _MemoisedGroups:
-    """The memoised results of groups in one file.
+def _memoised(context: Context, group: str, run: Callable[[Context], GroupResult]) -> GroupResult:
+    """The result of a group in a file; it is remembered where files change."""
+    if not context.database.reads.early_cutoff:
+        return run(context)
+    found: GroupResult = context.database.table("findings").of((group, context.path), lambda: _run_alone(context, run))
+    return found
 
-    A group is run on a project that other files have asked nothing, so that all dependencies are recorded. The groups of a file share
-    this project: each is taken to depend on what those before it have asked, too.
-    """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._tracked: Context | None = None
-        self._depends_on = 0
-
-    def of(self, group: str, run: Callable[[Context], GroupResult]) -> GroupResult:
-        """The result of a group."""
-        context = self._context
-        if not context.project.resolver.modules.reads.early_cutoff:
-            return run(context)
-        found: GroupResult = context.project.database.table("findings").of(
-            (group, context.path), lambda: self._run(run)
-        )
-        return found
-
-    def _run(self, run: Callable[[Context], GroupResult]) -> GroupResult:
-        context = self._context
-        reads = context.project.resolver.modules.reads
-        self._tracked = self._tracked or context._replace(project=context.project.with_tracking())
-        reads.dependencies |= self._depends_on
-        reads.record_read(context.path)
-        found = run(self._tracked)
-        self._depends_on = reads.dependencies
-        return found
+def _run_alone(context: Context, run: Callable[[Context], GroupResult]) -> GroupResult:
+    """Run a group on a project that nothing else has asked anything, so that all dependencies are recorded."""
+    context.database.reads.record_read(context.path)
+    return run(context._replace(project=context.project.with_tracking()))
 
 
 def _run_rules(rules: Sequence[Rule], context: Context) -> GroupResult:

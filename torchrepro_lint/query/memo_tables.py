@@ -41,7 +41,7 @@ def clear_interned() -> None:
     _words.clear()
 
 
-# The number of bits for words, and for answers. Two that share a bit count as changing together.
+# The number of bits for words, and for answers of solvers. Two that share a bit count as changing together.
 _WORD_BITS = 8192
 _ANSWER_BITS = 4096
 
@@ -57,13 +57,14 @@ class DependencyTracker:
     mean nothing to another tracker.
     """
 
-    __slots__ = ("_answers", "_first", "bits", "dependencies", "early_cutoff", "incremental", "recall")
+    __slots__ = ("_answers", "_first", "_own_answers", "bits", "dependencies", "early_cutoff", "incremental", "recall")
 
     def __init__(self, paths: Collection[str], *, incremental: bool, early_cutoff: bool = False) -> None:
         self.incremental = incremental
         self.early_cutoff = incremental and early_cutoff
         self.bits = {path: 1 << number if incremental else 0 for number, path in enumerate(sorted(paths), _WORD_BITS)}
         self._answers: dict[Hashable, int] = {}
+        self._own_answers: dict[Hashable, int] = {}
         self._first = _WORD_BITS + len(self.bits)
         self.dependencies = 0
         # Called with the name of a table that the cache stores, before the first of its answers is computed.
@@ -87,6 +88,11 @@ class DependencyTracker:
         """The bit of the answer to a question."""
         number = self._answers.setdefault(question, len(self._answers))
         return 1 << self._first + number % _ANSWER_BITS
+
+    def own_answer(self, question: Hashable) -> int:
+        """The bit of the answer to a question, which no other shares: for questions of which there are few."""
+        number = self._own_answers.setdefault(question, len(self._own_answers))
+        return 1 << self._first + _ANSWER_BITS + number
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -380,7 +386,7 @@ class CutoffTable(MemoTable[tuple[Hashable, ...], Any]):
                 self._known[key] = function(of, *key)
                 depends_on = self._index.put(key, reads.dependencies)
                 reads.dependencies = 0
-            bit = reads.answer((self._function.__qualname__, key))
+            bit = reads.own_answer((self._function, key))
             self._under_cutoff[key] = CutoffAnswer(tuple, bit, depends_on)
         reads.dependencies |= self._under_cutoff[key].bit
         return self._known[key]

@@ -47,7 +47,6 @@ class EntryPoints:
         self.database = names.database
         self._scripts = scripts
         self._globs = started
-        self._known: dict[str, tuple[Entry, ...]] = {}
 
     def all(self) -> tuple[Entry, ...]:
         """All of them, sorted by path."""
@@ -55,10 +54,8 @@ class EntryPoints:
 
     def of(self, path: str) -> tuple[Entry, ...]:
         """The entry points of one file: the file itself first, then its functions."""
-        if path not in self._known:
-            every = {*self._own(path), *self._named.get(path, ())}
-            self._known[path] = tuple(sorted(every, key=lambda entry: entry.function or "")) if every else ()
-        return self._known[path]
+        every = {*self._own(path), *self._named().get(path, ())}
+        return tuple(sorted(every, key=lambda entry: entry.function or "")) if every else ()
 
     @query()
     def _own(self, path: str) -> tuple[Entry, ...]:
@@ -78,7 +75,7 @@ class EntryPoints:
     def _started(self) -> frozenset[str]:
         return frozenset(filter(glob_matcher(self._globs), self._names.modules.files))
 
-    @cached_property
+    @query()
     def _named(self) -> dict[str, list[Entry]]:
         found: dict[str, list[Entry]] = {}
         for entry in (entry for script in self._scripts for entry in _named(self._names, script)):

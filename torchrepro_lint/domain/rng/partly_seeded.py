@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
@@ -28,17 +29,17 @@ def partly_seeded_functions(project: ProgramEffects, path: str) -> Iterator[Part
     Those that a program settles may be included (see ``is_settled_by_program``). Of many functions that call one another in a
     cycle only the first is: each of them reaches the same draws and seeds, and a trace for each would take minutes.
     """
-    known: _Searched = project.revision_cache.setdefault(__name__, _Searched({}, {}, [0]))
+    known: dict[str, _Searched] = project.revision_cache.setdefault(__name__, {})
     together: set[str] = set()
     for function in project.seeding_functions(path):
         if function in together:
             continue
-        if function not in known.found:
-            if known.events[0] > _MANY_EVENTS and _are_all_settled(project, function):
+        if function not in known:
+            if sum(each.events for each in known.values()) > _MANY_EVENTS and _are_all_settled(project, function):
                 continue
-            known.add(function, project.effects_in(function))
-        yield from known.found[function]
-        together |= known.cycles.get(function, frozenset())
+            known[function] = _search(project, function)
+        yield from known[function].found
+        together |= known[function].cycle
 
 
 # After so many events of traces, each of one function, it is worth to trace all programs first.
@@ -46,21 +47,19 @@ _MANY_EVENTS = 100_000
 
 
 class _Searched(NamedTuple):
-    """What is known of seeding functions, the large cycles that they are in, and the number of trace events looked at so far."""
+    """What is known of a seeding function: what it leaves unseeded, the large cycle that it is in, and how many events its trace has."""
 
-    found: dict[str, tuple[PartlySeeded, ...]]
-    cycles: dict[str, frozenset[str]]
-    events: list[int]
+    found: tuple[PartlySeeded, ...]
+    cycle: frozenset[str]
+    events: int
 
-    def add(self, function: str, effects: RngEffects) -> None:
-        """Add a function with its own effects."""
-        self.found[function] = tuple(_partly_seeded(function, effects))
-        self.events[0] += effects.end
-        if (
-            effects.end > limits.MAX_FUNCTIONS_IN_CYCLE
-            and len(cycle := effects.run.cycles.get(function, frozenset())) > limits.MAX_FUNCTIONS_IN_CYCLE
-        ):
-            self.cycles[function] = cycle
+
+@query()
+def _search(project: ProgramEffects, function: str) -> _Searched:
+    effects = project.effects_in(function)
+    most = limits.MAX_FUNCTIONS_IN_CYCLE
+    cycle = effects.run.cycles.get(function, frozenset()) if effects.end > most else frozenset()
+    return _Searched(tuple(_partly_seeded(function, effects)), cycle if len(cycle) > most else frozenset(), effects.end)
 
 
 def _are_all_settled(project: ProgramEffects, function: str) -> bool:
