@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
-from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment, is_given, literal_value
+from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, is_given, literal_value
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
@@ -57,8 +57,6 @@ class TypeInferenceEngine:
         self.solver = FixpointSolver(BOTTOM, join, widen)
         self._flows: dict[str, FileFlows] = {}
         self._depth = 0
-        # The environments in cache keys, kept alive so that their identities stay unique.
-        self._environments: dict[int, TypeEnvironment] = {}
         self._tensors_by_use: dict[BodyFlow, frozenset[Binding]] = {}
         self._sparse_by_use: dict[BodyFlow, frozenset[Binding]] = {}
         self._indices_by_use: dict[BodyFlow, frozenset[Binding]] = {}
@@ -185,8 +183,7 @@ class TypeInferenceEngine:
                 return self._reference(expression, point)
             case Call():
                 # Cached: the same call is evaluated as a receiver, a callee and an argument.
-                self._environments[id(point.env)] = point.env
-                key = (id(expression), id(point.env), point.calls_left)
+                key = point.path, expression, point.env, point.calls_left
                 return self.solver.solve(key, lambda: calls.call_value(self, expression, point))
             case Attribute(value=value, name=word):
                 return attributes.attribute_value(self, self.infer(value, point), word, point)
