@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.syntax.nodes import Expression, ModuleSummary
+    from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import TraceEvent
 
 _CODE = "TRL108"
@@ -53,10 +54,10 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _found_in(context: Context, program: Program) -> tuple[tuple[TraceEvent, str], ...]:
     """What is found in one program, in whichever file; asked once for all files."""
-    known: dict[int, tuple[tuple[TraceEvent, str], ...]] = context.project.revision_cache.setdefault(_CODE, {})
-    if id(program.run) not in known:
-        known[id(program.run)] = tuple(_unseeded(context, program))
-    return known[id(program.run)]
+    known: dict[Trace, tuple[tuple[TraceEvent, str], ...]] = context.project.revision_cache.setdefault(_CODE, {})
+    if program.run not in known:
+        known[program.run] = tuple(_unseeded(context, program))
+    return known[program.run]
 
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:
@@ -155,7 +156,7 @@ def _environment_key(context: Context, trace_event: TraceEvent, call: Call) -> o
     """The environment of a method call, by the calls that may have created it."""
     receiver = receiver_of(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
-    return tuple(sorted(id(value) for _, value in made)) or trace_event.names
+    return frozenset(made) or trace_event.names
 
 
 def _is_unseeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> bool:
@@ -221,12 +222,13 @@ def _is_made_with_seed(context: Context, made: Iterable[tuple[str, Expression]])
     """Whether an environment, or one that it wraps, is made with a seed: by the catalogue, or by a ``seed`` argument of an unknown
     callee.
     """
-    queue, seen = list(made), set[int]()
+    queue = list(made)
+    seen: set[tuple[str, Expression]] = set()
     while queue and len(seen) < limits.MAX_ENVIRONMENT_WRAPPERS:
         path, call = queue.pop()
-        if id(call) in seen or not isinstance(call, Call):
+        if (path, call) in seen or not isinstance(call, Call):
             continue
-        seen.add(id(call))
+        seen.add((path, call))
         if _takes_seed(context, path, call):
             return True
         if call.args:
