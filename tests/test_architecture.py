@@ -138,6 +138,39 @@ def test_the_limits_of_the_analysis_are_in_one_module() -> None:
     assert sum(word.startswith("MAX_") for word in defined(PACKAGE / "query" / "limits.py")) > 70
 
 
+# Packages in which no address in memory identifies anything; a node, or an object without ``__eq__``, is its own key.
+WITHOUT_ADDRESSES = (
+    "source",
+    "query",
+    "syntax",
+    "catalogue",
+    "config",
+    "resolve",
+    "dataflow",
+    "checks",
+    "engine",
+    "interfaces",
+)
+# Their modules that need addresses.
+NEEDING_ADDRESSES = {
+    # It walks over whatever objects refer to one another, some of which are compared by content and have no hash.
+    "torchrepro_lint.engine.partition",
+}
+
+
+def test_nothing_is_identified_by_its_address() -> None:
+    found = {
+        name
+        for name, path in modules().items()
+        if name.startswith(tuple(f"torchrepro_lint.{package}." for package in WITHOUT_ADDRESSES))
+        and any(
+            isinstance(node, ast.Name) and node.id == "id" and isinstance(node.ctx, ast.Load)
+            for node in ast.walk(ast.parse(path.read_bytes()))
+        )
+    }
+    assert found == NEEDING_ADDRESSES
+
+
 def takes_name_apart(node: ast.AST) -> bool:
     """Whether a node asks by the characters of a qualified name what it is, or puts one together."""
     match node:

@@ -66,7 +66,7 @@ def test_a_body_is_listed_under_each_word_that_its_events_call(path: Path) -> No
     back = _back(facts)
     cache = EventCache(Definitions({"a.py": facts}, DependencyTracker((), incremental=False)), frozenset(), "2.13")
     for number, body in enumerate((facts.body, *(each.body for each in facts.functions))):
-        for event in cache.of_body(body):
+        for event in cache.of_body("a.py", body):
             if event.kind == "call" and isinstance(event.value, Call):
                 assert number in back.bodies_calling(callee_identifier(event.value.func))
 

@@ -98,7 +98,7 @@ def _same_as_provider(source: str) -> None:
     while stack:
         node = stack.pop()
         stack.extend(node.children)
-        if type(node) in WANTED and id(node) in theirs._inner:
+        if type(node) in WANTED and theirs.find(node) is not None:
             assert ours.inner(node) == theirs.inner(node), cst.Module([]).code_for_node(node)
             if getattr(node, "lpar", ()):
                 assert ours.outer(node) == theirs.outer(node), cst.Module([]).code_for_node(node)

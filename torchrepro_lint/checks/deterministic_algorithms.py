@@ -92,12 +92,12 @@ def _is_off(context: Context, switch: ModeSwitch) -> bool:
 def _is_on_in_other_branch(context: Context, switch: ModeSwitch) -> bool:
     """Whether the other branch of an ``if`` around the call turns strict mode on: then the user decides."""
     other = {"if": "else", "else": "if"}
-    wanted = {(other[guard.kind], id(guard.value)) for guard in switch.site.guards if guard.kind in other}
+    wanted = {(other[guard.kind], guard.value) for guard in switch.site.guards if guard.kind in other}
     return bool(wanted) and any(
         each.mode is not None
         and not _is_off(context, each)
         and not only_warns(each)
-        and wanted.intersection((guard.kind, id(guard.value)) for guard in each.site.guards)
+        and wanted.intersection((guard.kind, guard.value) for guard in each.site.guards)
         for each in mode_switches(context.project, context.path)
     )
 

@@ -32,30 +32,30 @@ def may_draw(project: Project, path: str, call: Call, names: Iterable[str]) -> b
     """Whether the environment whose method a call calls may draw random numbers."""
     receiver = receiver_of(call.func)
     made = [*project.resolver.values_through_calls(path, receiver)] if receiver is not None else []
-    seen: set[int] = set()
+    seen: set[tuple[str, Expression]] = set()
     if any(isinstance(value, Call) for _, value in made):
         return any(_value_draws(project, file, value, seen) for file, value in made)
     owners = [project.resolver.owner(name) for name in names if in_project(name)]
     return not owners or any(_class_draws(project, owner) for owner in owners)
 
 
-def _draws(project: Project, path: str, expression: Expression, seen: set[int]) -> bool:
+def _draws(project: Project, path: str, expression: Expression, seen: set[tuple[str, Expression]]) -> bool:
     found = [*project.resolver.values_through_calls(path, expression)]
     return not found or any(_value_draws(project, file, value, seen) for file, value in found)
 
 
-def _value_draws(project: Project, path: str, value: Expression, seen: set[int]) -> bool:
+def _value_draws(project: Project, path: str, value: Expression, seen: set[tuple[str, Expression]]) -> bool:
     """Whether what an expression makes draws; an expression that leads back to itself adds nothing."""
-    if id(value) in seen:
+    if (path, value) in seen:
         return False
-    seen.add(id(value))
+    seen.add((path, value))
     if isinstance(value, Collection | Comprehension):
         return _functions_draw(project, path, value, seen)
     names = project.names(path, value.func) if isinstance(value, Call) else ()
     return not names or any(_made_draws(project, path, value, name, seen) for name in names if isinstance(value, Call))
 
 
-def _made_draws(project: Project, path: str, call: Call, name: str, seen: set[int]) -> bool:
+def _made_draws(project: Project, path: str, call: Call, name: str, seen: set[tuple[str, Expression]]) -> bool:
     """Whether what a call of this name makes draws."""
     first = call.args[0].value if call.args and not call.args[0].star else None
     if project.resolver.classes(name):
@@ -73,7 +73,7 @@ def _made_draws(project: Project, path: str, call: Call, name: str, seen: set[in
     return _functions_draw(project, path, first, seen)
 
 
-def _functions_draw(project: Project, path: str, made: Expression, seen: set[int]) -> bool:
+def _functions_draw(project: Project, path: str, made: Expression, seen: set[tuple[str, Expression]]) -> bool:
     """Whether the environments draw that functions in a list make; not those that a function seeds."""
     lists = [(path, made)] if not isinstance(made, Ref) else [*project.resolver.values(path, made)]
     functions = [

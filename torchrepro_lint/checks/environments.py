@@ -159,7 +159,7 @@ def _environment_key(context: Context, trace_event: TraceEvent, call: Call) -> o
     """The environment of a method call, by the calls that may have created it."""
     receiver = receiver_of(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
-    return tuple(sorted(id(value) for _, value in made)) or trace_event.names
+    return frozenset(made) or trace_event.names
 
 
 def _is_unseeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> bool:
@@ -225,12 +225,13 @@ def _is_made_with_seed(context: Context, made: Iterable[tuple[str, Expression]])
     """Whether an environment, or one that it wraps, is made with a seed: by the catalogue, or by a ``seed`` argument of an unknown
     callee.
     """
-    queue, seen = list(made), set[int]()
+    queue = list(made)
+    seen: set[tuple[str, Expression]] = set()
     while queue and len(seen) < limits.MAX_ENVIRONMENT_WRAPPERS:
         path, call = queue.pop()
-        if id(call) in seen or not isinstance(call, Call):
+        if (path, call) in seen or not isinstance(call, Call):
             continue
-        seen.add(id(call))
+        seen.add((path, call))
         if _takes_seed(context, path, call):
             return True
         if call.args:

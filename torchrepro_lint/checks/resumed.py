@@ -78,7 +78,8 @@ def _is_holder(call: Call) -> bool:
 def _resuming(context: Context, program: Program) -> Call | None:
     """The call that restores an optimizer's state, where a program then trains and restores no generator."""
     files = sorted({path_of(function) for function in program.run.functions})
-    calls = {id(call): call for path in files for call in _loads(context, path).calls}
+    calls: dict[tuple[str, Expression | None], Call]
+    calls = {(path, call): call for path in files for call in _loads(context, path).calls}
     order, found = _first_of(program, calls)
     if found is None or any(seed.order > order for seed in program.effects.seeds["torch"]):
         return None
@@ -88,12 +89,12 @@ def _resuming(context: Context, program: Program) -> Call | None:
     return found
 
 
-def _first_of(program: Program, calls: dict[int, Call]) -> tuple[int, Call | None]:
+def _first_of(program: Program, calls: dict[tuple[str, Expression | None], Call]) -> tuple[int, Call | None]:
     """The first of these calls in a trace, with its order."""
     for order, each in enumerate(program.run.trace_events):
         event = each.resolved.event
-        if event.kind == "call" and id(event.value) in calls:
-            return order, calls[id(event.value)]
+        if event.kind == "call" and (found := calls.get((each.path, event.value))) is not None:
+            return order, found
     return 0, None
 
 

@@ -12,12 +12,12 @@ from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
-from torchrepro_lint.trace.events import guards
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.rng.effects import Draw, Seed
+    from torchrepro_lint.syntax.nodes import Expression
     from torchrepro_lint.trace.events import TraceEvent
 
 
@@ -70,6 +70,12 @@ def _finding(context: Context, program: Program, family: Family, draw: Draw, see
 
 def _are_exclusive(one: TraceEvent, other: TraceEvent) -> bool:
     """Whether no run has both: they stand in different branches of one test."""
-    branches = {(id(guard.value), guard.kind) for guard in guards(one)}
     opposite = {"if": "else", "else": "if"}
-    return any((id(guard.value), opposite.get(guard.kind)) in branches for guard in guards(other))
+    branches = {*_branches(one)}
+    return any((path, test, opposite.get(kind)) in branches for path, test, kind in _branches(other))
+
+
+def _branches(trace_event: TraceEvent) -> Iterator[tuple[str, Expression, str]]:
+    """The guards around an event, from the entry point on: file, test and kind."""
+    steps = (*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event))
+    return ((path, guard.value, guard.kind) for path, event in steps for guard in event.guards)

@@ -48,7 +48,7 @@ def _left_empty(context: Context) -> Iterator[Finding]:
     """For each class, what a method leaves empty, unless a method of the class or its bases may fill it."""
     sites = context.project.calls_by(context.path, EMPTY_WORDS)
     made = [site for site in sites if returns_empty(context.project, context.path, site)]
-    making, empty = {site.function for site in made}, {id(site.call) for site in made}
+    making, empty = {site.function for site in made}, {site.call for site in made}
     functions = {each.name: each for each in context.tree.functions if f"{context.path}{each.name}" in making}
     for owner in context.tree.classes:
         methods = [functions[name] for _, name in owner.methods if name in functions]
@@ -62,14 +62,16 @@ def _left_empty(context: Context) -> Iterator[Finding]:
                 yield Finding("TRL111", span(value), message)
 
 
-def _empty_tensors(context: Context, methods: list[Function], empty: set[int]) -> Iterator[tuple[str, Expression, str]]:
-    """The attributes that become parameters or buffers of uninitialised memory (``empty``: the calls, by identity)."""
+def _empty_tensors(
+    context: Context, methods: list[Function], empty: set[Call]
+) -> Iterator[tuple[str, Expression, str]]:
+    """The attributes that become parameters or buffers of uninitialised memory (``empty``: the calls)."""
     for method in methods:
         for statement in statements(method.body):
             for value in _values(statement):
                 match value:
                     case Call(func=func, args=(first, *_)) if _names(context, func) & _PARAMETERS:
-                        if isinstance(statement, Assign) and id(first.value) in empty:
+                        if isinstance(statement, Assign) and first.value in empty:
                             for target in statement.targets:
                                 if isinstance(target, Ref) and len(target.path) == 1:
                                     yield target.path[0], value, "nn.Parameter(torch.empty(...))"
@@ -79,7 +81,7 @@ def _empty_tensors(context: Context, methods: list[Function], empty: set[int]) -
                         inner = tensor.value
                         if kind == "register_parameter" and isinstance(inner, Call) and inner.args:
                             inner = inner.args[0].value
-                        if isinstance(name.value, Constant) and id(inner) in empty:
+                        if isinstance(name.value, Constant) and inner in empty:
                             yield str(name.value.value), value, f"{kind}(torch.empty(...))"
 
 

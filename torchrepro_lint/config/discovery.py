@@ -322,8 +322,7 @@ class _Finder:
         # Directories below given ones that cannot be read, by absolute path: the name as printed, and the reason.
         self._unread: dict[str, tuple[str, str]] = {}
         self._exclusions: dict[str, Exclusion] = {}
-        # Each value holds its exclusion, so that the identity in the key stays unique.
-        self._walked: dict[tuple[str, int], tuple[Exclusion, tuple[str, ...], dict[str, str]]] = {}
+        self._walked: dict[tuple[str, Exclusion], tuple[tuple[str, ...], dict[str, str]]] = {}
 
     def exclusion(self, root: ProjectRoot) -> Exclusion:
         if root.path not in self._exclusions:
@@ -349,7 +348,7 @@ class _Finder:
             own = self.roots.of(os.path.dirname(found.path))
             if own == root or not self.exclusion(own).matches(found.path):
                 yield found
-        for folder, reason in self._walked[place, id(exclusion)][2].items():
+        for folder, reason in self._walked[place, exclusion][1].items():
             own = self.roots.of(os.path.dirname(folder))
             if own == root or not self.exclusion(own).matches(folder, directory=True):
                 self._unread.setdefault(folder, (_shown(path, place, folder), reason))
@@ -363,11 +362,11 @@ class _Finder:
 
     def _below(self, place: str, exclusion: Exclusion, most: int | None = None) -> tuple[str, ...]:
         """The absolute paths of the files below a directory; searched once. Raises ``TooManyFiles``."""
-        key = place, id(exclusion)
+        key = place, exclusion
         if key not in self._walked:
             unread: dict[str, str] = {}
-            self._walked[key] = exclusion, tuple(python_files(place, exclusion, most, unread)), unread
-        return self._walked[key][1]
+            self._walked[key] = tuple(python_files(place, exclusion, most, unread)), unread
+        return self._walked[key][0]
 
     def is_given(self, root: ProjectRoot) -> bool:
         """Whether the directory of a project, or one around it, was given."""

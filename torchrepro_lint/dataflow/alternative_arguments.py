@@ -104,10 +104,8 @@ def _as_seen_from(arg: Arg, call: Call) -> Arg:
 def _other_uses(function: Function, variable: str) -> Iterator[Ref]:
     """The references to a variable, except those that a call receives through ``**``."""
     inside = [each for one in statements(function.body) for value in expressions(one) for each in subexpressions(value)]
-    forwarded = {id(arg.value) for each in inside if isinstance(each, Call) for arg in each.args if arg.star == "**"}
-    yield from (
-        each for each in inside if isinstance(each, Ref) and variable in each.roots and id(each) not in forwarded
-    )
+    forwarded = {arg.value for each in inside if isinstance(each, Call) for arg in each.args if arg.star == "**"}
+    yield from (each for each in inside if isinstance(each, Ref) and variable in each.roots and each not in forwarded)
 
 
 def alternative_arguments(

@@ -52,7 +52,7 @@ _ARITHMETIC = frozenset({"+", "-", "*", "%", "//", "^", "&", "|", "**", "<<", ">
 _CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "builtins.str", "builtins.round"})
 _FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
 _TYPER = frozenset({"typer.Option", "typer.Argument"})
-# One object, since answers are kept by its identity.
+# One object, since an environment is equal only to itself.
 _NO_ARGUMENTS = Environment()
 
 
@@ -71,8 +71,7 @@ class DefaultValues:
         self._paths = sorted(paths)
         self._changes = changes
         self._depth = 0
-        # The answers, by file, expression and environment, whose identities the question keeps.
-        self._known: dict[tuple[object, ...], tuple[Closure, DefaultValue | None]] = {}
+        self._known: dict[Closure, DefaultValue | None] = {}
 
     @property
     def _sources(self) -> ValueSources:
@@ -86,17 +85,14 @@ class DefaultValues:
         """The value of an expression without options; None if it is unknown."""
         if isinstance(closure.value, Constant) or self._depth >= limits.MAX_DEFAULT_DEPTH:
             return DefaultValue(closure.value.value) if isinstance(closure.value, Constant) else None
-        value = closure.value
-        what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
-        key = (closure.path, what, id(closure.environment))
-        if key not in self._known:
-            self._known[key] = closure, None  # while it is asked for, as of itself
+        if closure not in self._known:
+            self._known[closure] = None  # while it is asked for, as of itself
             self._depth += 1
             try:
-                self._known[key] = closure, self._of(closure)
+                self._known[closure] = self._of(closure)
             finally:
                 self._depth -= 1
-        return self._known[key][1]
+        return self._known[closure]
 
     def ruled_out(self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment) -> list[Ruling]:
         """The tests that keep a place of a body from running: those around it, and those before it that leave the body."""
@@ -340,9 +336,10 @@ class DefaultValues:
             for body in self._bodies_with(path, [each.value for each in stores]):
                 if start is not None and not (path == closure.path and contains(body, ref.start)):
                     start = self._stored_in(path, body, ref, start)
-        home = self._body_around(closure.path, ref)
+        home = self._function_around(closure.path, ref)
+        body = self._project.files[closure.path].body if home is None else home.body
         return start and PlaceRun(self.of, closure.path, closure.environment, (ref.roots, ref.path)).through(
-            home, ref.start, start
+            body, ref.start, start
         )
 
     def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
@@ -382,13 +379,13 @@ class DefaultValues:
     def _bodies_with(self, path: str, places: list[Expression]) -> Iterator[tuple[Statement, ...]]:
         """The bodies of a file that hold any of these expressions themselves, not in a function inside."""
         facts = self._project.files[path]
-        owners = {id(self._body_around(path, each)) for each in places}
-        yield from (each for each in (facts.body, *(one.body for one in facts.functions)) if id(each) in owners)
+        owners = {self._function_around(path, each) for each in places}
+        yield from (facts.body,) if None in owners else ()
+        yield from (each.body for each in facts.functions if each in owners)
 
-    def _body_around(self, path: str, place: Expression) -> tuple[Statement, ...]:
-        facts = self._project.files[path]
-        around = [each for each in facts.functions if each.start <= place.start < each.end]
-        return min(around, key=lambda each: each.end - each.start).body if around else facts.body
+    def _function_around(self, path: str, place: Expression) -> Function | None:
+        around = [each for each in self._project.files[path].functions if each.start <= place.start < each.end]
+        return min(around, key=lambda each: each.end - each.start, default=None)
 
     def _stored_in(self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue) -> DefaultValue | None:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from torchrepro_lint.syntax.nodes import Expression, Function, Ref
+from torchrepro_lint.syntax.nodes import Expression, FrozenRecord, Function, Ref
 from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, locals_prefix
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.query.call_stack import Budget
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.definitions import Assignments, ContainerUpdate, MutationSites
-    from torchrepro_lint.syntax.nodes import Operation
+    from torchrepro_lint.syntax.nodes import Operation, Statement
 
 
 class ConstructedObject(NamedTuple):
@@ -45,8 +45,8 @@ class ValueSources(Protocol):
     """The protocol of value source analysis, for the modules that implement it."""
 
     project: ProgramIndex
-    certain: dict[tuple[int, int], bool]
-    choices: dict[int, tuple[Operation, ...]]
+    certain: dict[tuple[str, Function, int], bool]
+    choices: dict[tuple[str, Statement], tuple[Operation, ...]]
     dictionaries: Budget
 
     def of(self, closure: Closure, steps: int = ...) -> tuple[Closure, ...]:
@@ -86,9 +86,9 @@ class ValueSources(Protocol):
         ...
 
 
-class Environment(NamedTuple):
+class Environment(FrozenRecord, frozen=True, eq=False):
     """An argument environment: the values of parameters (``path:f.<locals>.x``), what ``*`` and ``**`` parameters collect,
-    and the class of ``self`` (empty if unknown).
+    and the class of ``self`` (empty if unknown). It is equal only to itself, so that closures are keys at little cost.
     """
 
     arguments: Mapping[str, tuple[Closure, ...]] = {}
@@ -131,11 +131,11 @@ def join_arguments(one: BoundArguments, other: BoundArguments) -> BoundArguments
 
 
 def distinct(values: Iterable[Closure]) -> tuple[Closure, ...]:
-    """The values without repetitions, by identity: the nodes of a syntax tree live as long as the tree."""
-    return tuple({(each.path, id(each.value), id(each.environment)): each for each in values}.values())
+    """The values without repetitions."""
+    return tuple(dict.fromkeys(values))
 
 
-_Numbers: TypeAlias = dict[int, int]
+_Numbers: TypeAlias = dict[Environment, int]
 
 
 class HashConsing:
@@ -143,8 +143,6 @@ class HashConsing:
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
-        # One environment for each number: it keeps the identities in its key alive.
-        self._alive: list[Environment] = []
 
     def number(self, environment: Environment) -> int:
         """The number of an environment."""
@@ -152,29 +150,21 @@ class HashConsing:
 
     def _number(self, environment: Environment, known: _Numbers) -> int:
         """``known`` caches the numbers of nested environments: many values share one."""
-        if (number := known.get(id(environment))) is not None:
+        if (number := known.get(environment)) is not None:
             return number
         star_arguments = frozenset(
             (name, self._values(each.named, known), self._places(each.excess, known), each.complete)
             for name, each in environment.star_arguments.items()
         )
         key = environment.receiver_class, self._values(environment.arguments, known), star_arguments
-        number = known[id(environment)] = self._numbers.setdefault(key, len(self._alive))
-        if number == len(self._alive):
-            self._alive.append(environment)
+        number = known[environment] = self._numbers.setdefault(key, len(self._numbers))
         return number
 
     def _values(self, given: Mapping[str, tuple[Closure, ...]], known: _Numbers) -> Hashable:
         return frozenset((name, self._places(values, known)) for name, values in given.items())
 
     def _places(self, values: tuple[Closure, ...], known: _Numbers) -> Hashable:
-        return tuple([(each.path, _identity(each), self._number(each.environment, known)) for each in values])
-
-
-def _identity(each: Closure) -> Hashable:
-    """References are also made up for questions, so they are compared by value; other nodes by identity."""
-    value = each.value
-    return (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
+        return tuple([(each.path, each.value, self._number(each.environment, known)) for each in values])
 
 
 class ContextInsensitivity:
@@ -208,7 +198,7 @@ def context_insensitive_key(place: Closure) -> Hashable:
     """
     given = place.environment.arguments
     makers = frozenset(each.path for values in given.values() for each in values)
-    return place.path, id(place.value), place.environment.receiver_class, bool(given), makers
+    return place.path, place.value, place.environment.receiver_class, bool(given), makers
 
 
 def _binds_any(path: str, function: Function, environment: Environment) -> bool:

@@ -15,6 +15,7 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Constant,
     Expression,
+    Function,
     If,
     Loop,
     Operation,
@@ -100,7 +101,7 @@ class _BranchPruning:
 
     def _choose(self, statement: Statement) -> None:
         """Collect the operands that are not evaluated, of ``one if test else other`` and after a short circuit."""
-        for choice in _conditional_operations(self._sources, statement):
+        for choice in _conditional_operations(self._sources, self._path, statement):
             operands = choice.operands
             if choice.op == "if":
                 test, one, other = operands
@@ -121,21 +122,23 @@ class _BranchPruning:
             self.found.append((body[0].start, body[-1].end))
 
 
-def runs_always(sources: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
-    """Whether a place runs in every environment: it is in no branch, and nothing before it may leave the function."""
-    key = (id(body), offset)
+def runs_always(sources: ValueSources, path: str, function: Function, offset: int) -> bool:
+    """Whether a place of a function runs in every environment: it is in no branch, and nothing before it may leave the function."""
+    key = path, function, offset
     if key not in sources.certain:
-        sources.certain[key] = _runs_always(sources, body, offset)
+        sources.certain[key] = _runs_always(sources, path, function.body, offset)
     return sources.certain[key]
 
 
-def _runs_always(sources: ValueSources, body: tuple[Statement, ...], offset: int) -> bool:
+def _runs_always(sources: ValueSources, path: str, body: tuple[Statement, ...], offset: int) -> bool:
     for statement in body:
         if statement.start <= offset < statement.end:
             for block in blocks(statement):
                 if block and block[0].start <= offset < block[-1].end:
-                    return not isinstance(statement, If) and _runs_always(sources, block, offset)
-            chosen = (each for choice in _conditional_operations(sources, statement) for each in choice.operands[1:])
+                    return not isinstance(statement, If) and _runs_always(sources, path, block, offset)
+            chosen = (
+                each for choice in _conditional_operations(sources, path, statement) for each in choice.operands[1:]
+            )
             return not any(each.start <= offset < each.end for each in chosen)
         if _may_leave(statement):
             return False
@@ -146,11 +149,11 @@ def _may_leave(statement: Statement) -> bool:
     return any(isinstance(each, SimpleStatement) and each.kind in _LEAVING for each in statements((statement,)))
 
 
-def _conditional_operations(sources: ValueSources, statement: Statement) -> tuple[Operation, ...]:
+def _conditional_operations(sources: ValueSources, path: str, statement: Statement) -> tuple[Operation, ...]:
     """The operations of a statement that may not evaluate all their operands."""
-    found = sources.choices.get(id(statement))
+    found = sources.choices.get((path, statement))
     if found is None:
-        found = sources.choices[id(statement)] = tuple(
+        found = sources.choices[path, statement] = tuple(
             each
             for expression in expressions(statement)
             for each in subexpressions(expression)

@@ -27,6 +27,7 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Operation,
     Ref,
+    Statement,
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import (
@@ -99,15 +100,15 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
         yield from (ReachingDefinition(path, False, Closure(path, each.value, closure.environment)) for each in found)
         yield from (ReachingDefinition(path, False, None, each.change) for each in changed)
         return
-    steps: dict[int, list[ReachingDefinition]] = {}
+    steps: dict[Statement, list[ReachingDefinition]] = {}
     for each in found:
-        steps.setdefault(id(each.statement), []).append(
+        steps.setdefault(each.statement, []).append(
             ReachingDefinition(path, False, Closure(path, each.value, closure.environment))
         )
     for one in changed:
-        steps.setdefault(id(one.statement), []).append(ReachingDefinition(path, False, None, one.change))
+        steps.setdefault(one.statement, []).append(ReachingDefinition(path, False, None, one.change))
     for ran in preceding_statements(home.body, closure.value.start) if steps else ():
-        here = steps.get(id(ran.statement))
+        here = steps.get(ran.statement)
         # Feasibility is the most expensive question, so it is asked last.
         if here and (
             not isinstance(home, Function) or sources.is_feasible(path, home, ran.statement.start, closure.environment)

@@ -94,9 +94,9 @@ def attributes_read(facts: SyntaxTree) -> list[Ref | Attribute]:
 
 def _in_body(body: tuple[Statement, ...], found: list[Ref | Attribute]) -> None:
     for statement in body:
-        written = set(map(id, targets(statement)))
+        written = (*targets(statement),)
         for expression in expressions(statement):
-            if type(expression) is not Ref or id(expression) not in written:
+            if type(expression) is not Ref or expression not in written:
                 _in_expression(expression, found)
         for block in blocks(statement):
             _in_body(block, found)
@@ -351,6 +351,6 @@ def _is_on_other_path(defined: ExpressionPosition, read: ExpressionPosition) -> 
             continue
         if block.exit_kind in ("return", "raise") or (block.exit_kind and loop in there):
             return True
-        if isinstance(block.owner, If) and (id(block.owner), 1 - block.number) in there:
+        if isinstance(block.owner, If) and (block.owner.start, 1 - block.number) in there:
             return True
     return False

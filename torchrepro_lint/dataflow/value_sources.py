@@ -39,6 +39,7 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     SimpleStatement,
+    Statement,
     Subscript,
     With,
 )
@@ -48,8 +49,8 @@ from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements, 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 
-# The infeasible ranges by environment; the environment is stored with them, which keeps its identity alive.
-_InfeasibleRanges: TypeAlias = dict[tuple[str, int, int], tuple[Environment, tuple[tuple[int, int], ...]]]
+# The infeasible ranges of functions, by environment.
+_InfeasibleRanges: TypeAlias = dict[tuple[str, Function, Environment], tuple[tuple[int, int], ...]]
 
 
 class ValueSourceAnalysis:
@@ -58,13 +59,13 @@ class ValueSourceAnalysis:
     def __init__(self, project: ProgramIndex) -> None:
         self.project = project
         self.database = project.database
-        self._known: dict[tuple[object, ...], tuple[Closure, tuple[Closure, ...]]] = {}
+        self._known: dict[Closure, tuple[Closure, ...]] = {}
         self._idle: _InfeasibleRanges = {}
         # The same for questions that are not nested: these are always answered in full.
         self._settled: _InfeasibleRanges = {}
-        # Caches of the feasibility module, by identity: places that always run, and conditional operations of statements.
-        self.certain: dict[tuple[int, int], bool] = {}
-        self.choices: dict[int, tuple[Operation, ...]] = {}
+        # Caches of the feasibility module: places that always run, and conditional operations of statements.
+        self.certain: dict[tuple[str, Function, int], bool] = {}
+        self.choices: dict[tuple[str, Statement], tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
         # The budget of dictionaries for the current question.
@@ -116,13 +117,13 @@ class ValueSourceAnalysis:
         """Whether a place of a function can be reached in an environment."""
         if not environment.arguments:
             return True
-        if runs_always(self, function.body, offset):
+        if runs_always(self, path, function, offset):
             return True
         known = self._idle if self._nesting else self._settled
-        key = (path, function.start, id(environment))
+        key = path, function, environment
         if key not in known:
-            known[key] = (environment, infeasible_ranges(self, path, function.body, environment))
-        return not any(start <= offset < end for start, end in known[key][1])
+            known[key] = infeasible_ranges(self, path, function.body, environment)
+        return not any(start <= offset < end for start, end in known[key])
 
     def construct(self, call: Closure, owner: str) -> ConstructedObject:
         """The object of a class of the project that a call constructs."""
@@ -137,23 +138,21 @@ class ValueSourceAnalysis:
             self._known.clear()
             self._idle.clear()
             self._steps = steps
-        key = _key(closure)
-        if key not in self._known:
-            # The question is stored with its answer, which keeps its identity alive.
-            self._known[key] = (closure, (closure,))
+        if closure not in self._known:
+            self._known[closure] = (closure,)  # while it is asked for, as of itself
             if self._nesting < limits.MAX_SOURCE_DEPTH and self._steps > 0:
                 self._nesting += 1
                 self.dictionaries.begin()
                 try:
-                    self._known[key] = (closure, self._follow(closure))
+                    self._known[closure] = self._follow(closure)
                 finally:
                     self.dictionaries.leave()
                     self._nesting -= 1
-        return self._known[key][1]
+        return self._known[closure]
 
     def _follow(self, closure: Closure) -> tuple[Closure, ...]:
         found: list[Closure] = []
-        queue, seen = [closure], {_key(closure): closure}
+        queue, seen = [closure], {closure}
         while queue:
             each = queue.pop()
             self._steps -= 1
@@ -161,8 +160,8 @@ class ValueSourceAnalysis:
             if not behind:
                 found.append(each)
             for one in reversed(behind):
-                if (key := _key(one)) not in seen:
-                    seen[key] = one
+                if one not in seen:
+                    seen.add(one)
                     queue.append(one)
         return distinct(found)
 
@@ -248,13 +247,6 @@ class ValueSourceAnalysis:
     def list_items(self, closure: Closure) -> BoundArguments:
         """The items of a list or tuple, appended ones included, as excess arguments."""
         return list_items(self, closure)
-
-
-def _key(closure: Closure) -> tuple[object, ...]:
-    """References are also made up for questions, so they are compared by value; other nodes by identity."""
-    value = closure.value
-    what = (value.roots, value.path, value.start) if isinstance(value, Ref) else id(value)
-    return (closure.path, what, id(closure.environment))
 
 
 def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:

@@ -136,7 +136,7 @@ def flag_writes(names: Names, catalogue: Catalogue, path: str) -> Iterator[FlagW
     """The flag writes of a module, function by function, without branches that constant tests rule out."""
     tree = names.modules.files[path]
     for name, body in (("", tree.body), *((each.name, each.body) for each in tree.functions)):
-        for event in names.events.of_body(body):
+        for event in names.events.of_body(path, body):
             if event.value is not None and event.kind in ("call", "set", "index"):
                 found = names.names(path, _subject_of(event))
                 for each in flag_settings_of(names, catalogue, path, event, found):

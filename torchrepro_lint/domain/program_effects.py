@@ -402,7 +402,8 @@ def is_attributed_elsewhere(project: ProgramEffects, entry: Entry, trace_event: 
         and (
             not family
             or any(
-                event_key(draw.trace_event.event) == event_key(trace_event.event)
+                event_key(draw.trace_event.path, draw.trace_event.event)
+                == event_key(trace_event.path, trace_event.event)
                 for draw in other.effects.draws.get(family, ())
             )
         )

@@ -28,7 +28,6 @@ from torchrepro_lint.syntax.nodes import (
     Param,
     Ref,
     Statement,
-    SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, Symbol, in_project, path_of, simple_name, super_call
 from torchrepro_lint.syntax.visitor import (
@@ -178,15 +177,16 @@ class CallGraph:
         bodies = self._bodies.setdefault(number, {})
         for each in facts.bodies_calling(word):
             if each not in bodies:
-                bodies[each] = self._walk(facts, each)
+                bodies[each] = self._walk(self._paths[number], each)
             calls, words, _ = bodies[each]
             if word in words:
                 first = (each or 0) * _PER_BODY
                 yield from (_NumberedCall(first + at, calls[at]) for at, called in enumerate(words) if called == word)
 
-    def _walk(self, facts: SyntaxTree, number: int | None) -> _BodyCalls:
+    def _walk(self, path: str, number: int | None) -> _BodyCalls:
+        facts = self._names.modules.files[path]
         several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
-        found = [list(self._called(facts.functions[each - 1].body if each else facts.body)) for each in several]
+        found = [list(self._called(path, facts.functions[each - 1].body if each else facts.body)) for each in several]
         calls = tuple(chain.from_iterable(found))
         return _BodyCalls(calls, tuple([callee_identifier(each.func) for each in calls]), tuple(map(len, found)))
 
@@ -195,7 +195,7 @@ class CallGraph:
         facts = self._names.modules.files[path]
         bodies = self._bodies.setdefault(self.number(path), {})
         if None not in bodies:
-            bodies[None] = self._walk(facts, None)
+            bodies[None] = self._walk(path, None)
         left = iter(bodies[None].calls)
         for function, count in zip(
             (MODULE_ROOT, *(each.name for each in facts.functions)), bodies[None].counts, strict=True
@@ -231,8 +231,8 @@ class CallGraph:
         there = filter(self._exists, numbers)
         return sorted(there, key=lambda number: (number // _PER_FILE, self._calls[number].place))
 
-    def _called(self, body: tuple[Statement, ...]) -> Iterator[Call]:
-        for event in self._events.of_body(body):
+    def _called(self, path: str, body: tuple[Statement, ...]) -> Iterator[Call]:
+        for event in self._events.of_body(path, body):
             if event.kind == "call":
                 yield event.value  # type: ignore[misc]  # a call happens to a Call
 

@@ -99,7 +99,6 @@ class Configurations:
 
     def __init__(self, names: ConfiguredNames) -> None:
         self._names = names
-        self._calls: dict[str, Call] = {}
 
     def texts(self, path: str, expression: Expression) -> Iterator[str]:
         """The texts that a part of a configuration may be: ``config["model"]["type"]``."""
@@ -151,10 +150,8 @@ class Configurations:
         return found
 
     def _made(self, text: str) -> Call:
-        """A call of what a text names; always the same one, since answers are remembered by its identity."""
-        if text not in self._calls:
-            self._calls[text] = Call(0, 0, Ref(0, 0, (text,), (), 0), (), 0)
-        return self._calls[text]
+        """A call of what a text names."""
+        return Call(0, 0, Ref(0, 0, (text,), (), 0), (), 0)
 
     def dotted(self, path: str, text: str) -> Iterator[Value]:
         """What a dotted text names, where Python would find it from a file, or from the root of the project."""
@@ -184,7 +181,7 @@ class Configurations:
         seen: set[tuple[str, object, _Keys]] = set()
         while queue:
             file, value, keys = queue.pop()
-            key = (file, (value.roots, value.path) if isinstance(value, Ref) else id(value), keys)
+            key = (file, (value.roots, value.path) if isinstance(value, Ref) else value, keys)
             if key in seen or len(seen) > limits.MAX_CONFIGURATION_STEPS:
                 continue
             seen.add(key)

@@ -162,7 +162,7 @@ class Names(ObjectSources):
         if kind in _WITHOUT_NAMES:
             return ()
         if kind is not Ref:
-            return self._memo.solve((path, id(expression)), lambda: self._names(path, expression))
+            return self._memo.solve((path, expression), lambda: self._names(path, expression))
         roots, words = expression.roots, expression.path  # type: ignore[union-attr]  # narrowed by exact type
         if len(roots) == 1:
             root = roots[0]
@@ -175,7 +175,7 @@ class Names(ObjectSources):
         return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
 
     def _names(self, path: str, expression: Expression) -> Iterable[Value]:
-        self.modules.reads.record_read(path)  # the key is an identity in this file
+        self.modules.reads.record_read(path)  # the key is a node of this file
         match expression:
             case Ref(roots=roots, path=words):
                 return self._referred(path, roots, words)
@@ -194,7 +194,7 @@ class Names(ObjectSources):
         return ()
 
     def names_of(self, path: str, reference: Ref) -> tuple[Value, ...]:
-        """``names`` of a reference that the caller constructed; its identity must not become a memo key."""
+        """``names`` of a reference that the caller constructed, without a memo entry for it."""
         return tuple(sorted(set(self._names(path, reference))))
 
     def _referred(self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]) -> list[Value]:
@@ -350,11 +350,11 @@ class Names(ObjectSources):
             (word in BUILDERS and self._has_registries)
             or (word in MAKER_WORDS and not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)))
         ):
-            return self._memo.solve(("configured", path, id(call)), lambda: self._find_configured(path, call))
+            return self._memo.solve(("configured", path, call), lambda: self._find_configured(path, call))
         return ()
 
     def _find_configured(self, path: str, call: Call) -> Iterator[Value]:
-        self.modules.reads.record_read(path)  # the key is an identity in this file
+        self.modules.reads.record_read(path)  # the key is a node of this file
         yield from self._built(path, call)
         if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
             yield from self._made(path, call, nested=True)

@@ -103,7 +103,7 @@ class ObjectSources(Values):
         return _objects(found if len(words) == 1 else self._followed(found, words[1:]))
 
     def _known_objects(self, path: str, expression: Expression) -> tuple[Value, ...]:
-        what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
+        what = (expression.roots, expression.path) if isinstance(expression, Ref) else expression
         return self._memo.solve(("objects", path, what), lambda: self._follow([(path, expression)]))
 
     def _follow(self, queue: _Sources) -> set[str]:
@@ -112,7 +112,7 @@ class ObjectSources(Values):
         seen: set[tuple[str, object]] = set()
         while queue:
             path, value = queue.pop()
-            key = (path, (value.roots, value.path) if isinstance(value, Ref) else id(value))
+            key = (path, (value.roots, value.path) if isinstance(value, Ref) else value)
             if key in seen or isinstance(value, Constant):
                 continue  # no constant can be called
             seen.add(key)

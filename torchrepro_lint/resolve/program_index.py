@@ -275,7 +275,7 @@ class ProgramIndex:
             yield from self._called_in(f"{path}{name or ':'}", body)
 
     def _called_in(self, function: str, body: tuple[Statement, ...]) -> Iterator[UnresolvedCall]:
-        for event in self.resolver.events.of_body(body):
+        for event in self.resolver.events.of_body(path_of(function), body):
             if event.kind == "call" and isinstance(event.value, Call):
                 yield UnresolvedCall(event.value, function, event)
 

@@ -217,8 +217,8 @@ class EventCache:
         self._imported = StaticContext(False, torch, properties)
         self._started = StaticContext(True, torch, properties)
         most = None if definitions.reads.early_cutoff else _CACHED_BODIES
-        # By the identity of a body, which lives as long as its tree.
-        self._known: LruTable[tuple[int, bool], tuple[Event, ...]] = LruTable(most)
+        # By file and first statement, which identifies a body.
+        self._known: LruTable[tuple[str, tuple[Statement, ...], bool], tuple[Event, ...]] = LruTable(most)
         self._mutations: dict[str, MutationSites] = {}
 
     def of(self, name: Symbol, *, main: bool = False) -> tuple[Event, ...]:
@@ -227,16 +227,16 @@ class EventCache:
         A property has the events of its getter: a setter or deleter is another definition of that name.
         """
         if is_module(name):
-            return self.of_body(self._definitions.top_level(name), main=main)
+            return self.of_body(path_of(name), self._definitions.top_level(name), main=main)
         definitions = self._definitions.functions(name)
         if len(definitions) > 1:
             definitions = tuple([each for each in definitions if is_property(each)]) or definitions
-        found = [self.of_body(each.body) for each in definitions]
+        found = [self.of_body(path_of(name), each.body) for each in definitions]
         return found[0] if len(found) == 1 else tuple(event for each in found for event in each)
 
-    def of_body(self, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:
-        """The events of one body."""
-        key = (id(body), main)
+    def of_body(self, path: str, body: tuple[Statement, ...], *, main: bool = True) -> tuple[Event, ...]:
+        """The events of one body of a file."""
+        key = path, body[:1], main
         found: tuple[Event, ...] | None = self._known.get(key)
         if found is None:
             found = self._known[key] = events(body, self._started if main else self._imported)
@@ -266,7 +266,7 @@ class EventCache:
         self._mutations.pop(path, None)
         for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
             for main in (True, False):
-                self._known.pop((id(body), main))
+                self._known.pop((path, body[:1], main))
 
 
 # The most classes whose instance attributes are kept.

@@ -95,8 +95,8 @@ class Values(ClassHierarchy):
             return ((path, expression),)
         if self._memo.busy:
             return self._work_out(path, expression, calls=calls)
-        # Callers construct references, so the key is their content; calls live as long as their file's tree.
-        what = (expression.roots, expression.path) if isinstance(expression, Ref) else id(expression)
+        # Equal references stand for the same, wherever they are in the file.
+        what = (expression.roots, expression.path) if isinstance(expression, Ref) else expression
         found = self._behind.of((path, what, calls), lambda: self._elsewhere(path, expression, calls=calls))
         return found or ((path, expression),)
 
@@ -109,7 +109,7 @@ class Values(ClassHierarchy):
     def _work_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
         """Follow each variable and each call once, however many paths lead to it."""
         queue = [(path, expression)]
-        seen: set[tuple[str, tuple[str, ...], tuple[str, ...]] | int] = set()
+        seen: set[tuple[str, tuple[str, ...], tuple[str, ...]] | tuple[str, Call]] = set()
         while queue:
             file, value = queue.pop()
             found: list[tuple[str, Expression]] = []
@@ -120,8 +120,8 @@ class Values(ClassHierarchy):
                 seen.add(key)
                 if len(seen) < limits.MAX_NAME_STEPS:
                     found = [pair for root in value.roots for pair in self._values_of(file, root, value.path)]
-            elif calls and isinstance(value, Call) and id(value) not in seen and len(seen) < limits.MAX_NAME_STEPS:
-                seen.add(id(value))
+            elif calls and isinstance(value, Call) and (file, value) not in seen and len(seen) < limits.MAX_NAME_STEPS:
+                seen.add((file, value))
                 found = list(self._returned_values(file, value))
             if found:
                 queue.extend(reversed(found))
@@ -312,10 +312,10 @@ class Values(ClassHierarchy):
         """The strings that an expression may be, from literals and from the literals of options."""
         if isinstance(key, Constant):
             return (key.value,) if isinstance(key.value, str) else ()
-        return self._memo.solve(("texts", path, id(key)), lambda: self._find_texts(path, key, 0))
+        return self._memo.solve(("texts", path, key), lambda: self._find_texts(path, key, 0))
 
     def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
-        self.modules.reads.record_read(path)  # the key is an identity in this file
+        self.modules.reads.record_read(path)  # the key is a node of this file
         found: set[str] = set()
         for file, value in self.values(path, key):
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
@@ -339,11 +339,11 @@ class Values(ClassHierarchy):
         if read_part(value) is not None or (
             isinstance(value, Ref) and value.path and not self._is_own_attribute(path, value)
         ):
-            return self._memo.solve(("parts", path, id(value)), lambda: self._find_configured_texts(path, value))
+            return self._memo.solve(("parts", path, value), lambda: self._find_configured_texts(path, value))
         return ()
 
     def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        self.modules.reads.record_read(path)  # the value is an identity in this file
+        self.modules.reads.record_read(path)  # the value is a node of this file
         return self.configurations.texts(path, value)
 
     def _is_own_attribute(self, path: str, value: Ref) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.syntax.definitions import header_targets, stored_places
 from torchrepro_lint.syntax.nodes import (
@@ -290,9 +290,13 @@ class Event(FrozenRecord, frozen=True):
     given: Expression | None = None
 
 
-def event_key(event: Event) -> tuple[str, int]:
-    """The identity of an event while its syntax tree stays in memory. The event object itself may be computed more than once."""
-    return event.kind, id(event.statement if event.value is None else event.value)
+# What identifies an event: its file, what happens, and the node that it happens to.
+EventIdentity: TypeAlias = tuple[str, str, Expression | Statement]
+
+
+def event_key(path: str, event: Event) -> EventIdentity:
+    """The key of an event of a file. The event object itself may be computed more than once."""
+    return path, event.kind, event.statement if event.value is None else event.value
 
 
 def events(body: tuple[Statement, ...], context: StaticContext) -> tuple[Event, ...]:
@@ -342,10 +346,10 @@ class _EventExtractor:
 
     def _header(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
         """Collect the events of a statement without its blocks; returns the guards of its blocks."""
-        targets = [id(each) for each in header_targets(statement)]
+        targets = (*header_targets(statement),)
         inner = guards
         for expression in expressions(statement):
-            if id(expression) in targets:
+            if expression in targets:
                 self._target(expression, statement, inner)
                 continue
             self._expression(expression, statement, inner)

@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.serialization import Reader, Writer
 
 
 def encode_tree(facts: SyntaxTree) -> str:
-    """The ASCII text of a syntax tree without its summary; equal trees give equal texts, if equal nodes in them are one object."""
+    """The ASCII text of a syntax tree without its summary; equal trees give equal texts."""
     return _LineEncoder(facts).text()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Container
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import libcst
 from libcst._nodes.internal import CodegenState
@@ -22,27 +22,29 @@ class LostSource(Exception):  # noqa: N818  no error of ours
     """libcst does not reproduce the text that it has parsed, so positions are unknown."""
 
 
+_Spans: TypeAlias = dict[libcst.CSTNode, tuple[int, int]]
+
+
 class NodeSpans:
-    """The spans of the nodes of one module, by identity; the tree must outlive this object."""
+    """The spans of the nodes of one module; libcst's nodes are equal and hashed by identity."""
 
     __slots__ = ("_inner", "_outer")
 
-    def __init__(self, inner: dict[int, tuple[int, int]], outer: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, inner: _Spans, outer: _Spans) -> None:
         self._inner = inner
         self._outer = outer
 
     def inner(self, node: libcst.CSTNode) -> tuple[int, int]:
         """The span without the node's own parentheses, leading lines and trailing whitespace."""
-        return self._inner[id(node)]
+        return self._inner[node]
 
     def find(self, node: libcst.CSTNode) -> tuple[int, int] | None:
         """``inner``, or None for a node whose type was not wanted."""
-        return self._inner.get(id(node))
+        return self._inner.get(node)
 
     def outer(self, node: libcst.CSTNode) -> tuple[int, int]:
         """The span of an expression with its own parentheses."""
-        key = id(node)
-        return self._outer.get(key) or self._inner[key]
+        return self._outer.get(node) or self._inner[node]
 
 
 class _Span:
@@ -69,10 +71,10 @@ class _Span:
         inner = self.state.inner
         start, end = self.start, len(self.state.tokens)
         if self.start_node is not None:
-            start = inner.get(id(self.start_node), (start, end))[0]
+            start = inner.get(self.start_node, (start, end))[0]
         if self.end_node is not None:
-            end = inner.get(id(self.end_node), (start, end))[1]
-        inner[id(self.node)] = (start, end)
+            end = inner.get(self.end_node, (start, end))[1]
+        inner[self.node] = (start, end)
 
 
 class _NoSpan:
@@ -115,8 +117,8 @@ class _CountingState(CodegenState):
     def __init__(self, default_indent: str, default_newline: str, wanted: Container[type]) -> None:
         super().__init__(default_indent, default_newline)
         self.wanted = wanted
-        self.inner: dict[int, tuple[int, int]] = {}
-        self.outer: dict[int, tuple[int, int]] = {}
+        self.inner: _Spans = {}
+        self.outer: _Spans = {}
         self.open: list[int] = []
 
     def before_codegen(self, node: libcst.CSTNode) -> None:
@@ -125,9 +127,9 @@ class _CountingState(CodegenState):
 
     def after_codegen(self, node: libcst.CSTNode) -> None:
         if getattr(node, "lpar", ()):
-            self.outer[id(node)] = (self.open.pop(), len(self.tokens))
+            self.outer[node] = (self.open.pop(), len(self.tokens))
         elif type(node) in _UNRECORDED:
-            self.inner[id(node)] = (self.open.pop(), len(self.tokens))
+            self.inner[node] = (self.open.pop(), len(self.tokens))
 
     def record_syntactic_position(  # type: ignore[override]  # a plain context manager, not a generator's
         self,
@@ -165,8 +167,8 @@ def locate(tree: libcst.Module, text: str, wanted: Container[type]) -> NodeSpans
         raise LostSource
     ends.append(ends[-1])  # the newline that libcst removes at the end of a file without one
 
-    def convert(spans: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
-        return {key: (ends[start], ends[end]) for key, (start, end) in spans.items()}
+    def convert(spans: _Spans) -> _Spans:
+        return {node: (ends[start], ends[end]) for node, (start, end) in spans.items()}
 
     return NodeSpans(convert(state.inner), convert(state.outer))
 
@@ -185,8 +187,8 @@ def _by_visible_characters(tree: libcst.Module, text: str) -> NodeSpans:
         )
         return (written[first], written[last - 1] + 1) if first < last else (len(text), len(text))
 
-    def convert(ranges: Any) -> dict[int, tuple[int, int]]:
-        return {id(node): span(range_) for node, range_ in ranges.items()}
+    def convert(ranges: Any) -> _Spans:
+        return {node: span(range_) for node, range_ in ranges.items()}
 
     whole = wrapper.resolve(WhitespaceInclusivePositionProvider)
     outer = {node: range_ for node, range_ in whole.items() if getattr(node, "lpar", ())}
@@ -208,8 +210,8 @@ def by_provider(tree: libcst.Module, text: str) -> NodeSpans:
     def offset(place: Any) -> int:
         return lines.offset(place.line, max(place.column + lost.get(place.line, 0), 0) + 1)
 
-    def convert(ranges: Any) -> dict[int, tuple[int, int]]:
-        return {id(node): (offset(place.start), offset(place.end)) for node, place in ranges.items()}
+    def convert(ranges: Any) -> _Spans:
+        return {node: (offset(place.start), offset(place.end)) for node, place in ranges.items()}
 
     inner = convert(wrapper.resolve(PositionProvider))
     whole = wrapper.resolve(WhitespaceInclusivePositionProvider)

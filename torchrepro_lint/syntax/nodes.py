@@ -1,7 +1,12 @@
 """The syntax tree of a file: nodes of expressions, statements and definitions, with resolved names and without a parser's objects.
 
 Nothing here knows a rule, torch, another file, or where the file lies: equal texts give equal trees. The nodes are plain immutable records
-that are written to JSON, read back, and kept as long as the bytes of the file stay the same. A node is known by its identity.
+that are written to JSON, read back, and kept as long as the bytes of the file stay the same.
+
+What identifies a node
+    Its file, its position and its content. So a node is its own key in a table about one file, and ``(path, node)`` is the key where a
+    table serves several files. What is known of a node is found again after its file is read anew, which no address in memory allows.
+    The hash is that of the position, and what a look-up finds is nearly always the same object, so it rarely compares contents.
 
 Names in a file
     ``:main`` is what the file itself defines, ``:Net.forward`` a method, ``:main.<locals>.x`` a local variable or
@@ -42,6 +47,17 @@ class FrozenRecord(Struct, frozen=True, gc=False):
         return replace(self, **changes)
 
 
+class Node(FrozenRecord, frozen=True):
+    """A node of the syntax tree, which spans the text from ``start`` to ``end``."""
+
+    start: int
+    end: int
+
+    def __hash__(self) -> int:
+        """By the position alone, whatever is below the node."""
+        return hash((self.start, self.end))
+
+
 def fields(of: FrozenRecord) -> tuple[Any, ...]:
     """The values of the fields of a record, in order."""
     return astuple(of)
@@ -50,80 +66,66 @@ def fields(of: FrozenRecord) -> tuple[Any, ...]:
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-class Constant(FrozenRecord, frozen=True):
+class Constant(Node, frozen=True):
     """A literal: number, string (adjacent parts joined), bytes, ``True``, ``False``, ``None`` or ``...``."""
 
-    start: int
-    end: int
     value: str | bytes | int | float | complex | bool | None
 
 
-class Ref(FrozenRecord, frozen=True):
+class Ref(Node, frozen=True):
     """A name with the attributes read from it: ``x``, ``torch.nn.Linear``, ``self.proj.weight``.
 
     ``roots`` are the names that its first word may be bound to, sorted; ``path`` are the attributes.
     ``base_end`` is where the text before the last attribute ends (``x`` in ``x.T``), parentheses included.
     """
 
-    start: int
-    end: int
     roots: tuple[str, ...]
     path: tuple[str, ...]
     base_end: int
 
 
-class Attribute(FrozenRecord, frozen=True):
+class Attribute(Node, frozen=True):
     """An attribute of an expression that is not a name: ``f(x).T``."""
 
-    start: int
-    end: int
     value: Expression
     name: str
     base_end: int
 
 
-class Arg(FrozenRecord, frozen=True):
+class Arg(Node, frozen=True):
     """An argument of a call. ``star`` is ``""``, ``"*"`` or ``"**"``; ``start`` to ``end`` spans the value with its
     parentheses, but neither the keyword nor the comma.
     """
 
-    start: int
-    end: int
     keyword: str | None
     star: str
     value: Expression
 
 
-class Call(FrozenRecord, frozen=True):
+class Call(Node, frozen=True):
     """``func(args)``; ``open`` is the offset after the opening parenthesis of the arguments."""
 
-    start: int
-    end: int
     func: Expression
     args: tuple[Arg, ...]
     open: int
 
 
-class Subscript(FrozenRecord, frozen=True):
+class Subscript(Node, frozen=True):
     """``value[indices]``; several indices mean a tuple. A slice is an ``Operation(":")``."""
 
-    start: int
-    end: int
     value: Expression
     indices: tuple[Expression, ...]
     base_end: int
 
 
-class Collection(FrozenRecord, frozen=True):
+class Collection(Node, frozen=True):
     """A tuple, list, set or dict display. A dict's items are keys and values in turn; ``**d`` has the key ``None``."""
 
-    start: int
-    end: int
     kind: str
     items: tuple[Expression | None, ...]
 
 
-class Operation(FrozenRecord, frozen=True):
+class Operation(Node, frozen=True):
     """An operation on operands, named by ``op``: every expression that has no node of its own.
 
     Binary operators and comparisons by their sign, ``and``/``or``/``not``, ``if`` (test, value, other value),
@@ -131,17 +133,13 @@ class Operation(FrozenRecord, frozen=True):
     A chained comparison is an ``and`` of comparisons.
     """
 
-    start: int
-    end: int
     op: str
     operands: tuple[Expression, ...]
 
 
-class Lambda(FrozenRecord, frozen=True):
+class Lambda(Node, frozen=True):
     """A lambda; ``function`` is the name of its ``Function``, whose body is one ``Return``."""
 
-    start: int
-    end: int
     function: str
 
 
@@ -153,11 +151,9 @@ class Clause(FrozenRecord, frozen=True):
     tests: tuple[Expression, ...]
 
 
-class Comprehension(FrozenRecord, frozen=True):
+class Comprehension(Node, frozen=True):
     """``kind`` is ``list``, ``set``, ``dict`` or ``generator``; a dict comprehension has a key and a value."""
 
-    start: int
-    end: int
     kind: str
     elements: tuple[Expression, ...]
     clauses: tuple[Clause, ...]
@@ -168,98 +164,78 @@ Expression: TypeAlias = Constant | Ref | Attribute | Call | Subscript | Collecti
 # --- statements ------------------------------------------------------------------------------------------------------
 
 
-class ExpressionStatement(FrozenRecord, frozen=True):
+class ExpressionStatement(Node, frozen=True):
     """An expression statement."""
 
-    start: int
-    end: int
     value: Expression
 
 
-class Assign(FrozenRecord, frozen=True):
+class Assign(Node, frozen=True):
     """``targets = value``, ``target op= value`` or ``target: annotation [= value]``."""
 
-    start: int
-    end: int
     targets: tuple[Expression, ...]
     value: Expression | None
     op: str
     annotation: Expression | None
 
 
-class Import(FrozenRecord, frozen=True):
+class Import(Node, frozen=True):
     """An import statement: the modules that it loads, as written, and its bindings (local name, name). A star binds ``*``."""
 
-    start: int
-    end: int
     modules: tuple[str, ...]
     names: tuple[tuple[str, str], ...]
 
 
-class If(FrozenRecord, frozen=True):
-    start: int
-    end: int
+class If(Node, frozen=True):
     test: Expression
     body: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
 
 
-class Loop(FrozenRecord, frozen=True):
+class Loop(Node, frozen=True):
     """``for target in source`` or, without a target, ``while source``."""
 
-    start: int
-    end: int
     target: Expression | None
     source: Expression
     body: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
 
 
-class With(FrozenRecord, frozen=True):
-    start: int
-    end: int
+class With(Node, frozen=True):
     items: tuple[tuple[Expression, Expression | None], ...]
     body: tuple[Statement, ...]
 
 
-class Try(FrozenRecord, frozen=True):
+class Try(Node, frozen=True):
     """Handlers are (exception types or None, body)."""
 
-    start: int
-    end: int
     body: tuple[Statement, ...]
     handlers: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
     orelse: tuple[Statement, ...]
     final: tuple[Statement, ...]
 
 
-class Match(FrozenRecord, frozen=True):
+class Match(Node, frozen=True):
     """``match subject``: the guards and bodies of the cases, without their patterns."""
 
-    start: int
-    end: int
     subject: Expression
     cases: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
 
 
-class DefinitionStatement(FrozenRecord, frozen=True):
+class DefinitionStatement(Node, frozen=True):
     """A ``def`` or ``class`` statement: it evaluates decorators, defaults and bases, and binds the name.
 
     ``body`` is that of a class, which runs here, too; empty for a function.
     """
 
-    start: int
-    end: int
     name: str
     values: tuple[Expression, ...]
     body: tuple[Statement, ...]
 
 
-class SimpleStatement(FrozenRecord, frozen=True):
+class SimpleStatement(Node, frozen=True):
     """A simple statement that is only a keyword and operands: ``return``, ``raise``, ``assert``, ``del``, ``break``, ``continue``."""
 
-    start: int
-    end: int
     kind: str
     values: tuple[Expression, ...]
 
@@ -293,6 +269,10 @@ class Function(NamedTuple):
     generator: bool
     returns: Expression | None
 
+    def __hash__(self) -> int:
+        """By the position alone, as of a node."""
+        return hash((self.start, self.end))
+
 
 class Class(NamedTuple):
     """A class. ``body`` runs where the class is defined; ``methods`` maps short names to functions, last one wins."""
@@ -304,6 +284,10 @@ class Class(NamedTuple):
     decorators: tuple[Expression, ...]
     body: tuple[Statement, ...]
     methods: tuple[tuple[str, str], ...]
+
+    def __hash__(self) -> int:
+        """By the position alone, as of a node."""
+        return hash((self.start, self.end))
 
 
 class ModuleSummary(NamedTuple):

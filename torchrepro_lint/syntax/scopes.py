@@ -326,7 +326,7 @@ class ParserTree(ABC):
 def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
     """Bind in ``scope`` all names that the statements of a body bind, including nested blocks, but not nested scopes."""
     body = tree.body(block)
-    unconditional = set(map(id, body))
+    unconditional = set(body)
     imported: dict[str, str] = {}
     binders, blocks, walrus = tree.binders, tree.blocks, tree.walrus
     stack = list(reversed(body))
@@ -335,10 +335,10 @@ def bind_body(tree: ParserTree, scope: Scope, block: Node) -> None:
         kind = type(node)
         binder = binders.get(kind)
         if binder is not None:
-            if binder in _REPLACING and id(node) in unconditional:
+            if binder in _REPLACING and node in unconditional:
                 _drop_replaced(tree, scope, imported, node)
             binder(tree, scope, node)
-            if imported and binder is _bind_assign and id(node) in unconditional:
+            if imported and binder is _bind_assign and node in unconditional:
                 _rebind(tree, scope, imported, node)
         if walrus:
             for target in tree.walruses(node):

@@ -28,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     FrozenRecord,
     ModuleSummary,
+    Node,
     Operation,
     Ref,
     Subscript,
@@ -46,7 +47,7 @@ _TAGS: dict[type, str] = {
 _TYPES: dict[str, Any] = {
     _TAGS.get(kind, name): kind
     for name, kind in vars(nodes).items()
-    if isinstance(kind, type) and issubclass(kind, (FrozenRecord, tuple)) and kind is not FrozenRecord
+    if isinstance(kind, type) and issubclass(kind, (FrozenRecord, tuple)) and kind not in (FrozenRecord, Node)
 }
 _PLAIN = 0
 _AGAIN = "="
@@ -80,13 +81,13 @@ class Writer:
         self.words: list[tuple[str, ...]] = []
         self.line = 0
         self._numbers: dict[tuple[str, ...], int] = {}
-        # By the identity of a completed record: its line, and its number there.
-        self._complete: dict[int, tuple[int, int]] = {}
+        # By completed record: its line, and its number there.
+        self._complete: dict[Any, tuple[int, int]] = {}
         self._counts: dict[int, int] = {}
 
     def line_of(self, value: Any) -> int | None:
         """The line in which a record was written; None for one that is repeated at each place, or not written yet."""
-        known = self._complete.get(id(value))
+        known = self._complete.get(value)
         return None if known is None else known[0]
 
     def encoded(self, value: Any) -> Any:
@@ -99,14 +100,13 @@ class Writer:
             return value
         if kind in _REPEATED:
             return write(self, value)
-        complete, key = self._complete, id(value)
-        if key in complete:
-            line, number = complete[key]
+        if (known := self._complete.get(value)) is not None:
+            line, number = known
             return [_AGAIN, number] if line == self.line else [_AGAIN, number, line]
         written = write(self, value)
         number = self._counts.get(self.line, 0)
         self._counts[self.line] = number + 1
-        complete[key] = self.line, number
+        self._complete[value] = self.line, number
         return written
 
     def all(self, values: Iterable[Any]) -> list[Any]:
@@ -297,7 +297,7 @@ _REDUCED: dict[type, Any] = {
     **{
         kind: _reduce_node
         for kind in vars(nodes).values()
-        if isinstance(kind, type) and issubclass(kind, FrozenRecord) and kind.__struct_fields__[:2] == ("start", "end")
+        if isinstance(kind, type) and issubclass(kind, Node) and kind is not Node
     },
     Ref: lambda it: (_make_interned_ref, fields(it)),
     Call: lambda it: (_make_call, fields(it)),

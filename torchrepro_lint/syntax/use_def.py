@@ -46,8 +46,8 @@ class Block(FrozenRecord, frozen=True):
 
     @property
     def key(self) -> tuple[int, int]:
-        """The identity of the block within its function."""
-        return (id(self.owner) if self.owner is not None else 0, self.number)
+        """The identity of the block within its function: where its statement starts, and its number there."""
+        return (-1 if self.owner is None else self.owner.start, self.number)
 
 
 class ExpressionPosition(FrozenRecord, frozen=True):
@@ -77,7 +77,7 @@ class UseDefIndex:
     """The use-def index of a file: positions of its expressions, uses by name, and kills by variable or attribute."""
 
     def __init__(self, facts: SyntaxTree) -> None:
-        self._positions: dict[int, ExpressionPosition] = {}
+        self._positions: dict[Expression, ExpressionPosition] = {}
         # Expressions and their positions in turn: a tuple for each pair would double the memory.
         self._all: list[Any] = []
         self._refs: dict[str, list[Ref]] = {}
@@ -92,7 +92,7 @@ class UseDefIndex:
 
     def of(self, expression: Expression) -> ExpressionPosition | None:
         """The position of an expression; None for one that is no part of this file's statements."""
-        return self._positions.get(id(expression))
+        return self._positions.get(expression)
 
     def items(self) -> Iterator[tuple[Expression, ExpressionPosition]]:
         """All expressions with their positions, in the order of their statements."""
@@ -135,10 +135,10 @@ class UseDefIndex:
             self._statement(statement, function, inner)
 
     def _statement(self, statement: Statement, function: str, around: tuple[Block, ...]) -> None:
-        written = {id(target) for target in targets(statement)}
+        written = (*targets(statement),)
         read, assigned = (ExpressionPosition(None, statement, function, around, each) for each in (False, True))
         for expression in expressions(statement):
-            self._expression(expression, assigned if id(expression) in written else read)
+            self._expression(expression, assigned if expression in written else read)
         for ref, at in _kills_of(statement):
             loop_blocks = around
             if isinstance(statement, Loop):
@@ -168,7 +168,7 @@ class UseDefIndex:
                 self._kills.setdefault(key, []).append(Kill(statement.start, statement, function, around))
 
     def _expression(self, expression: Expression, position: ExpressionPosition) -> None:
-        self._positions[id(expression)] = position
+        self._positions[expression] = position
         self._all += (expression, position)
         if type(expression) is Constant:
             return

@@ -13,7 +13,7 @@ from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passe
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.query import limits
-from torchrepro_lint.syntax.control_flow import event_key
+from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
 from torchrepro_lint.syntax.qualified_names import (
     is_instance,
@@ -64,12 +64,12 @@ class CallingContexts:
             self._runs(trace_event.function, trace_event.event, scope) for scope in self.scopes(trace_event.function)
         )
 
-    def reached_without(self, events: Collection[tuple[str, int]]) -> frozenset[str]:
+    def reached_without(self, events: Collection[EventIdentity]) -> frozenset[str]:
         """The functions that the trace reaches without these events, which are given by their keys."""
         ways: dict[str, list[str]] = {}
         for function, entries in self._run.call_edges.items():
             for each in entries:
-                if event_key(each.event) not in events:
+                if event_key(path_of(each.caller), each.event) not in events:
                     ways.setdefault(each.caller, []).append(function)
         found, queue = set(self._starts), [*self._starts]
         while queue:

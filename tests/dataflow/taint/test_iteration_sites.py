@@ -38,8 +38,8 @@ def ag():
 
 
 def _left_out(facts: SyntaxTree) -> list[str]:
-    among = {id(each) for each in iteration_sites(facts)}
-    return [str(node) for node, spot in UseDefIndex(facts).items() if may_iterate(node, spot) and id(node) not in among]
+    among = {*iteration_sites(facts)}
+    return [str(node) for node, spot in UseDefIndex(facts).items() if may_iterate(node, spot) and node not in among]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -87,15 +87,15 @@ def _calls_needing(project: Project, path: str) -> tuple[int, ...]:
 class _GeneratorAnalysis(NamedTuple):
     """What the fixes of a file share.
 
-    ``needing``: the starts of the calls that need a generator. ``generators``: whether a value, by identity, is one.
-    ``positions``: positions by offset. ``made``: the variables that a block, by identity, sets to one. ``own``: the
+    ``needing``: the starts of the calls that need a generator. ``generators``: whether a value is one.
+    ``positions``: positions by offset. ``made``: the variables that a block sets to one, by its first statement. ``own``: the
     module's own. ``above``: for each call, the generators above it.
     """
 
     needing: dict[str, tuple[int, ...]]
-    generators: dict[int, bool]
+    generators: dict[tuple[str, Expression], bool]
     positions: dict[tuple[str, int], ControlFlowPosition | None]
-    made: dict[int, tuple[tuple[int, str], ...]]
+    made: dict[tuple[str, tuple[Statement, ...]], tuple[tuple[int, str], ...]]
     own: dict[str, tuple[str, ...]]
     above: dict[str, dict[int, _Above]]
 
@@ -159,10 +159,10 @@ def _is_passed(project: Project, path: str, variable: str) -> bool:
 
 def _generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
     """The statements of a block that set a variable to a generator, with the variable."""
-    known = _analysis(project).made
-    if id(block) not in known:  # the project keeps the syntax tree alive
-        known[id(block)] = tuple(_find_generators_assigned(project, path, block))
-    return known[id(block)]
+    known, key = _analysis(project).made, (path, block[:1])
+    if key not in known:
+        known[key] = tuple(_find_generators_assigned(project, path, block))
+    return known[key]
 
 
 def _find_generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
@@ -184,9 +184,9 @@ def _module_generators(project: Project, path: str) -> Iterator[str]:
 def _is_generator(project: Project, path: str, value: Expression) -> bool:
     """``torch.Generator()``, seeded or not, but none for a device."""
     known = _analysis(project).generators
-    if id(value) not in known:  # the project keeps the syntax tree alive
-        known[id(value)] = _makes_generator(project, path, value)
-    return known[id(value)]
+    if (path, value) not in known:
+        known[path, value] = _makes_generator(project, path, value)
+    return known[path, value]
 
 
 def _makes_generator(project: Project, path: str, value: Expression) -> bool:

@@ -73,17 +73,19 @@ class SeedUses:
             self._tested.update((each.roots, each.path) for each in subexpressions(test) if isinstance(each, Ref))
 
 
-def seed_uses(project: Project, body: _Body) -> SeedUses:
+def seed_uses(project: Project, path: str, body: _Body) -> SeedUses:
     """The uses of seeds in a body of a file of the project."""
     known = _SEED_USES.get(project)
     if known is None:
         known = _SEED_USES[project] = {}
-    if id(body) not in known:  # SeedUses references the body, so that its identity stays unique
-        known[id(body)] = SeedUses(body)
-    return known[id(body)]
+    key = path, body[:1]
+    if key not in known:
+        known[key] = SeedUses(body)
+    return known[key]
 
 
-_SEED_USES: WeakKeyDictionary[Project, dict[int, SeedUses]] = WeakKeyDictionary()
+# By file and first statement, which identifies a body.
+_SEED_USES: WeakKeyDictionary[Project, dict[tuple[str, _Body], SeedUses]] = WeakKeyDictionary()
 
 
 def is_seed_attribute(expression: Expression) -> bool:
@@ -109,7 +111,7 @@ _PARSED_OPTIONS = lazy_pattern(
 
 def seed_fields(project: Project, path: str, position: ControlFlowPosition, root: str, word: str) -> tuple[str, ...]:
     """How the seed in a namespace, a configuration or an object is written, if the project shows that there is one."""
-    uses = seed_uses(project, position.body)
+    uses = seed_uses(project, path, position.body)
     if root in uses.writes:
         return tuple(_find_seed_fields(project, path, position, root, word))
     # The result does not depend on the position in the body.
@@ -124,7 +126,7 @@ def _find_seed_fields(
     variable = Ref(0, 0, (root,), (), 0)
     written = {
         target.path
-        for each in field_writes(project, position, root)
+        for each in field_writes(project, path, position, root)
         for inner in statements((each,))
         for target in assigned_targets(inner)
         if isinstance(target, Ref)
@@ -140,9 +142,11 @@ def _find_seed_fields(
             if nondeterministic_source(project.resolver, path_of(owner), value) is None:
                 yield with_fallback(f"{word}.{attribute}", value)
                 return
-    for reference in _seed_reads(project, position, root):
+    for reference in _seed_reads(project, path, position, root):
         text = ".".join((word, *reference.path))
-        yield with_fallback(text, Constant(0, 0, None) if seed_uses(project, position.body).tests(reference) else None)
+        yield with_fallback(
+            text, Constant(0, 0, None) if seed_uses(project, path, position.body).tests(reference) else None
+        )
         return
 
 
@@ -168,26 +172,22 @@ def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expressio
             yield from ((word, value) for how, _, value in values if how == "=")
 
 
-def _seed_reads(project: Project, position: ControlFlowPosition, root: str) -> Iterator[Ref]:
+def _seed_reads(project: Project, path: str, position: ControlFlowPosition, root: str) -> Iterator[Ref]:
     """Where the function reads a seed from a variable: ``cfg.train.seed``. A seed that it writes itself may not exist
     yet.
     """
-    uses = seed_uses(project, position.body)
+    uses = seed_uses(project, path, position.body)
     if root in uses.writes:
-        early = {id(inner) for outer in position.before for inner in statements((outer,))}
-        if any(id(each) not in early for each in uses.writes[root]):
+        early = {inner for outer in position.before for inner in statements((outer,))}
+        if not early.issuperset(uses.writes[root]):
             return
     yield from uses.read.get(root, ())
 
 
-def field_writes(project: Project, position: ControlFlowPosition, root: str) -> list[Statement]:
+def field_writes(project: Project, path: str, position: ControlFlowPosition, root: str) -> list[Statement]:
     """The statements before that assign to a seed in a variable, with their enclosing blocks."""
-    writing = {id(each) for each in seed_uses(project, position.body).writes.get(root, ())}
-    return (
-        [outer for outer in position.before for inner in statements((outer,)) if id(inner) in writing]
-        if writing
-        else []
-    )
+    writing = seed_uses(project, path, position.body).writes.get(root, ())
+    return [outer for outer in position.before for inner in statements((outer,)) if inner in writing] if writing else []
 
 
 def option_expressions(project: Project, path: str, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
@@ -241,12 +241,14 @@ def block_seeds(project: Project, path: str, position: ControlFlowPosition, bloc
     known = _BLOCK_SEEDS.get(project)
     if known is None:
         known = _BLOCK_SEEDS[project] = {}
-    if id(block) not in known:  # the project keeps the block alive
-        known[id(block)] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
-    return known[id(block)]
+    key = path, block[:1]
+    if key not in known:
+        known[key] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
+    return known[key]
 
 
-_BLOCK_SEEDS: WeakKeyDictionary[Project, dict[int, BlockSeeds]] = WeakKeyDictionary()
+# By file and first statement, which identifies a block.
+_BLOCK_SEEDS: WeakKeyDictionary[Project, dict[tuple[str, _Body], BlockSeeds]] = WeakKeyDictionary()
 
 
 def last_binding(project: Project, path: str, position: ControlFlowPosition, root: str) -> int:
@@ -305,7 +307,7 @@ def _seed_variables(
             if SEED_NAME.fullmatch(word):
                 gives = is_integer(statement.value)
             else:
-                gives = root in seed_uses(project, position.body).writes or bool(
+                gives = root in seed_uses(project, path, position.body).writes or bool(
                     seed_fields(project, path, position, root, word)
                 )
             if gives:
@@ -347,7 +349,7 @@ def _parameter_seeds(project: Project, path: str, position: ControlFlowPosition)
             if click:
                 yield from (SeedValue(text, None) for text in option_expressions(project, path, click[0], param.name))
             elif may_be_number(param.default):
-                tested = seed_uses(project, position.body).tests(Ref(0, 0, (root,), (), 0))
+                tested = seed_uses(project, path, position.body).tests(Ref(0, 0, (root,), (), 0))
                 none = Constant(0, 0, None) if tested else param.default
                 yield SeedValue(with_fallback(param.name, none), None)
         else:
@@ -366,7 +368,7 @@ def _variable_seeds(project: Project, path: str, position: ControlFlowPosition) 
             if SEED_NAME.fullmatch(word):
                 yield SeedValue(word, statement)
             else:
-                last = max([statement, *field_writes(project, position, root)], key=lambda each: each.start)
+                last = max([statement, *field_writes(project, path, position, root)], key=lambda each: each.start)
                 yield from (SeedValue(text, last) for text in seed_fields(project, path, position, root, word))
 
 

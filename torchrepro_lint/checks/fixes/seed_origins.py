@@ -66,13 +66,13 @@ def seed_origins(
     project: Project, effects: RngEffects, families: Sequence[str] = ("torch", "numpy", "python")
 ) -> list[SeedOrigin]:
     """The origins of a program's seeds, family by family and each family's in their order."""
-    # Every fix asks. The effects are part of what is known, so that their identity stays unique.
-    known: dict[tuple[int, tuple[str, ...]], tuple[RngEffects, list[SeedOrigin]]]
+    # Every fix asks.
+    known: dict[tuple[RngEffects, tuple[str, ...]], list[SeedOrigin]]
     known = project.revision_cache.setdefault(__name__, {})
-    key = id(effects), tuple(families)
+    key = effects, tuple(families)
     if key not in known:
-        known[key] = effects, list(_find_origins(project, effects, families))
-    return known[key][1]
+        known[key] = list(_find_origins(project, effects, families))
+    return known[key]
 
 
 def _find_origins(project: Project, effects: RngEffects, families: Sequence[str]) -> Iterator[SeedOrigin]:

@@ -134,7 +134,12 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
     """The mode is turned on below the unconditional seeding, else where the program starts."""
     trace_events = program.run.trace_events
     order = next(
-        (n for n, each in enumerate(trace_events) if event_key(each.event) == event_key(first.event)), len(trace_events)
+        (
+            n
+            for n, each in enumerate(trace_events)
+            if event_key(each.path, each.event) == event_key(first.path, first.event)
+        ),
+        len(trace_events),
     )
     seed = existing_seed(project, program.effects, first, order, "torch")
     # In a file that other programs share, it would be turned on for these, too.

@@ -60,8 +60,8 @@ class TaintAnalysis:
             if isinstance(tainted, Sink):
                 yield tainted
                 continue
-            call_path = tuple(id(call) for _, _, call in tainted.call_path or ())
-            key = (tainted.path, id(tainted.node), tainted.taint, tainted.attributes, call_path, tainted.receiver_class)
+            call_path = tuple([(path, call) for _, path, call in tainted.call_path or ()])
+            key = (tainted.path, tainted.node, tainted.taint, tainted.attributes, call_path, tainted.receiver_class)
             if (
                 key in seen
                 or len(seen) > limits.MAX_TAINTED_VALUES

@@ -232,9 +232,9 @@ def _is_annotated(names: Names, path: str, value: Expression) -> bool:
     return False
 
 
-_Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | int"
+_Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | tuple[str, Call]"
 # Stands for a value without a key.
-_UNNAMED = -1
+_UNNAMED: _Key = ("", (), ())
 
 
 class NonSets:
@@ -277,7 +277,7 @@ class NonSets:
         while left:
             file, value, to = left.pop()
             key = _key(file, value)
-            self._names.modules.reads.record_read(file)  # the key may be an identity in this file
+            self._names.modules.reads.record_read(file)  # the key may be a call of this file
             if key is not None:
                 if key in reached_from or (known := self._known.get(key)):
                     continue
@@ -368,7 +368,7 @@ def _key(path: str, value: Expression) -> _Key | None:
     """The key of a value with sources elsewhere; None for a value that only leads to its own parts."""
     if type(value) is Ref:
         return path, value.roots, value.path
-    return id(value) if type(value) is Call else None
+    return (path, value) if type(value) is Call else None
 
 
 # Names of calls that may iterate their arguments.

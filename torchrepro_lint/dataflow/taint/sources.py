@@ -285,7 +285,7 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
     analysis = project.taint
     likely = _candidates(project, path)
     for node, spot in analysis.uses.spots(path).items() if likely else ():
-        if id(node) not in likely or not may_iterate(node, spot):
+        if node not in likely or not may_iterate(node, spot):
             continue
         whole = _set_of(node)
         what = inference.of(path, whole)
@@ -310,11 +310,11 @@ def _set_of(node: Expression) -> Expression:
     return receiver(node) if isinstance(node, Ref | Attribute) and last_identifier(node) == "pop" else node
 
 
-def _candidates(project: TaintFlow, path: str) -> set[int]:
-    """The identities of iterated expressions that may be sets: few files have any."""
+def _candidates(project: TaintFlow, path: str) -> set[Expression]:
+    """The iterated expressions that may be sets: few files have any."""
     non_sets = project.taint.non_sets
     return {
-        id(node)
+        node
         for node in iteration_sites(project.files[path])
         for whole in [_set_of(node)]
         if _may_give_set(whole)

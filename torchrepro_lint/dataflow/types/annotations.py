@@ -276,7 +276,7 @@ def union_members(inference: TypeInference, path: str, annotation: Expression) -
 
 
 def _names(inference: TypeInference, path: str, annotation: Expression) -> tuple[str, ...]:
-    """The names of a class; nodes of quoted annotations are temporary, so they must not be cached by identity."""
+    """The names of a class."""
     resolver = inference.project.resolver
     return resolver.names_of(path, annotation) if isinstance(annotation, Ref) else resolver.names(path, annotation)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.nodes import (
@@ -62,8 +62,20 @@ FLOW = "<flow>"
 # The entry for the bindings that are not None there, its ``predecessors``.
 NOT_NONE = "<not none>"
 
-# A type environment: the bindings of a function's variables at one place, by name.
-TypeEnvironment: TypeAlias = Mapping[str, Binding]
+
+class TypeEnvironment(dict[str, Binding]):
+    """A type environment: the bindings of a function's variables at one place, by name. It is not changed once it is built, and
+    compared by identity, so that it is a key at little cost.
+    """
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a dictionary has none
+
+    def rebound(self, changes: Mapping[str, Binding]) -> TypeEnvironment:
+        """The environment with some bindings changed or added; the same one where there are none."""
+        return TypeEnvironment({**self, **changes}) if changes else self
 
 
 def join_environments(one: TypeEnvironment | None, other: TypeEnvironment | None) -> TypeEnvironment | None:
@@ -81,7 +93,9 @@ def join_environments(one: TypeEnvironment | None, other: TypeEnvironment | None
             )
     given = tuple(each for each in given_bindings(one) if is_given(other, each))
     found.pop(NOT_NONE, None)
-    return {**found, NOT_NONE: Binding(NOT_NONE, predecessors=given)} if given else found
+    if given:
+        found[NOT_NONE] = Binding(NOT_NONE, predecessors=given)
+    return TypeEnvironment(found)
 
 
 def given_bindings(env: TypeEnvironment) -> tuple[Binding, ...]:
@@ -130,13 +144,13 @@ OTHER_MUTATORS = frozenset({"insert", "setdefault", "__setitem__"})
 def after_mutation(call: Expression, env: TypeEnvironment) -> TypeEnvironment:
     """The environment after a call statement that mutates: ``x.add_(y)``, ``names.append(name)``."""
     changes = {root: Binding(how, call, env, (env[root],)) for root, how in _mutations(call).items() if root in env}
-    return {**env, **changes} if changes else env
+    return env.rebound(changes)
 
 
 def after_escape(value: Expression, env: TypeEnvironment) -> TypeEnvironment:
     """The environment after an expression whose calls receive local containers: the callee may fill them."""
     changes = {root: Binding("handed", env=env, predecessors=(env[root],)) for root in escaping_containers(value, env)}
-    return {**env, **changes} if changes else env
+    return env.rebound(changes)
 
 
 def escaping_containers(value: Expression, env: TypeEnvironment) -> list[str]:
@@ -165,9 +179,9 @@ _MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.set", "collecti
 
 def _is_container(binding: Binding) -> bool:
     """Whether a variable was bound to a new container. Bindings of a loop may be cyclic."""
-    seen: set[int] = set()
-    while binding.kind in _DERIVED and binding.predecessors and id(binding) not in seen:
-        seen.add(id(binding))
+    seen: set[Binding] = set()
+    while binding.kind in _DERIVED and binding.predecessors and binding not in seen:
+        seen.add(binding)
         binding = binding.predecessors[0]
     match binding.value:
         case Collection(kind=kind):
@@ -299,7 +313,7 @@ def assume(test: Expression, env: TypeEnvironment, *, truth: bool) -> TypeEnviro
     tested = [env[root] for root in _excluded(test, truth=truth) if root in env]
     known = given_bindings(env)
     new = tuple(each for each in tested if each not in known)
-    return {**env, NOT_NONE: Binding(NOT_NONE, predecessors=(*known, *new))} if new else env
+    return env.rebound({NOT_NONE: Binding(NOT_NONE, predecessors=(*known, *new))} if new else {})
 
 
 def _excluded(test: Expression, *, truth: bool) -> list[str]:

@@ -98,7 +98,7 @@ def rank_by_sizes(statement: Assign, env: TypeEnvironment) -> dict[str, Binding]
     for each in asked:
         of, count = _size_read(each)
         counts.update(
-            _narrowed_bindings(of, {**env, **counts}, "sized", None, (count, count)) if of is not None else {}
+            _narrowed_bindings(of, env.rebound(counts), "sized", None, (count, count)) if of is not None else {}
         )
     return counts
 
@@ -151,8 +151,7 @@ def _shape_read(expression: Expression) -> Expression | None:
 def _narrow_variable(
     of: Expression | None, env: TypeEnvironment, how: str, value: Expression | None, at: tuple[int, int] = (0, 0)
 ) -> TypeEnvironment:
-    changes = _narrowed_bindings(of, env, how, value, at)
-    return {**env, **changes} if changes else env
+    return env.rebound(_narrowed_bindings(of, env, how, value, at))
 
 
 def _narrowed_bindings(
@@ -177,13 +176,13 @@ class BodyFlow:
     def __init__(self, body: tuple[Statement, ...], function: Function | None) -> None:
         self.points: list[StatementPoint] = []
         self._left: list[list[TypeEnvironment]] = []
-        env: dict[str, Binding] = {FLOW: Binding("flow")}
+        env = TypeEnvironment({FLOW: Binding("flow")})
         for position, param in enumerate(function.params if function else ()):
             assert function is not None
             env[local_symbol(function.name, param.name)] = Binding("param", param=(function, param, position))
         for decorator in function.decorators if function else ():
             env[MODES] = Binding("with", decorator, predecessors=(env[MODES],) if MODES in env else ())
-        self.start: TypeEnvironment = env
+        self.start = env
         # Whether the end of the body is reached: a function then returns None.
         self.falls_through = self._body(body, env) is not None
 
@@ -247,9 +246,9 @@ class BodyFlow:
         """A loop: at the start of its body, a rebound variable has its previous binding or that of an earlier round."""
         names = dict.fromkeys([*variables_of_loop(loop), *_containers_escaping(loop, env)])
         rebound = {name: Binding("loop", predecessors=(env[name],) if name in env else ()) for name in names}
-        begin: TypeEnvironment = {**env, **rebound}
+        begin = env.rebound(rebound)
         elements = {} if loop.target is None else bind_target(loop.target, loop.source, env, "[]")
-        inside: TypeEnvironment = {**begin, **elements}
+        inside = begin.rebound(elements)
         if loop.target is None:
             inside = assume(loop.source, narrow(loop.source, inside, truth=True), truth=True)
         self._left.append([])
@@ -264,14 +263,16 @@ class BodyFlow:
     ) -> TypeEnvironment | None:
         """A ``with``: its context managers are among the modes inside, and not after it."""
         around = env.get(MODES)
-        inside: dict[str, Binding] = dict(env)
+        inside = TypeEnvironment(env)
         for value, target in items:
             inside[MODES] = Binding("with", value, predecessors=(inside[MODES],) if MODES in inside else ())
             inside.update({} if target is None else bind_target(target, value, inside, "with"))
         end = self._body(body, inside)
         if end is None:
             return None
-        return {**{name: each for name, each in end.items() if name != MODES}, **({MODES: around} if around else {})}
+        after = TypeEnvironment(end)
+        after.pop(MODES, None)
+        return after.rebound({MODES: around} if around else {})
 
     def _try(self, statement: Try, env: TypeEnvironment) -> TypeEnvironment | None:
         body = self._body(statement.body, env)
@@ -311,7 +312,9 @@ def _assigned(statement: Assign, env: TypeEnvironment) -> TypeEnvironment:
             for root in target.roots:
                 before = (env[root],) if root in env else ()
                 changes[root] = Binding(statement.op, statement.value, env, before)
-    return {**env, **rank_by_sizes(statement, env), **rank_by_unpacking(statement, env), **changes} if changes else env
+    return env.rebound(
+        {**rank_by_sizes(statement, env), **rank_by_unpacking(statement, env), **changes} if changes else {}
+    )
 
 
 def _declared(target: Expression, statement: Assign, env: TypeEnvironment) -> dict[str, Binding]:
@@ -326,8 +329,8 @@ class FileFlows:
 
     def __init__(self, facts: SyntaxTree) -> None:
         self._facts = facts
-        self._flows: dict[int, BodyFlow] = {}
-        self._inside: dict[tuple[int, int, int | None], tuple[TypeEnvironment, TypeEnvironment]] = {}
+        self._flows: dict[Function | None, BodyFlow] = {}
+        self._inside: dict[tuple[Comprehension, TypeEnvironment, int | None], TypeEnvironment] = {}
         self._owners: dict[Binding, BodyFlow] = {}
         self._bodies = sorted((_body_start(each), each.end, number) for number, each in enumerate(facts.functions))
 
@@ -342,15 +345,15 @@ class FileFlows:
 
         It is built once, since answers are cached by the identity of bindings.
         """
-        key = (id(comprehension), id(env), clauses)
+        key = comprehension, env, clauses
         if key not in self._inside:
             inner = env
             for clause in comprehension.clauses[:clauses]:
-                inner = {**inner, **bind_target(clause.target, clause.source, inner, "[]")}
+                inner = inner.rebound(bind_target(clause.target, clause.source, inner, "[]"))
                 for test in clause.tests:
                     inner = assume(test, inner, truth=True)
-            self._inside[key] = (env, inner)
-        return self._inside[key][1]
+            self._inside[key] = inner
+        return self._inside[key]
 
     def _around(self, statement: Statement, offset: int, env: TypeEnvironment) -> TypeEnvironment:
         """The type environment inside the comprehensions around an offset."""
@@ -376,11 +379,10 @@ class FileFlows:
 
     def flow(self, function: Function | None) -> BodyFlow:
         """The flow of a function, or of the top level."""
-        key = -1 if function is None else id(function)
-        if key not in self._flows:
-            flow = self._flows[key] = BodyFlow(self._facts.body if function is None else function.body, function)
+        if function not in self._flows:
+            flow = self._flows[function] = BodyFlow(self._facts.body if function is None else function.body, function)
             self._owners[flow.start[FLOW]] = flow
-        return self._flows[key]
+        return self._flows[function]
 
     def flow_of(self, env: TypeEnvironment) -> BodyFlow | None:
         """The flow that a type environment belongs to."""

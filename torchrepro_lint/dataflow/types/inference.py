@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
-from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment, is_given, literal_value
+from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, is_given, literal_value
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
@@ -42,9 +42,7 @@ _CACHED_FILES = 100
 
 
 class _TypeTables:
-    """What type inference remembers, as long as the database. All is dropped together, since answers are known by the identity of
-    others.
-    """
+    """What type inference remembers, as long as the database. All is dropped together, since environments are keys of answers."""
 
     def __init__(self, database: Database) -> None:
         self._reads = database.reads
@@ -58,8 +56,6 @@ class _TypeTables:
         self.by_use: MemoTable[tuple[str, str, BodyFlow], frozenset[Binding]] = MemoTable(self._reads)
         # What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call).
         self.registered: MemoTable[str, dict[str, list[tuple[str, str, Call]]]] = MemoTable(self._reads)
-        # The environments in keys, kept alive so that their identities stay unique.
-        self.environments: dict[int, TypeEnvironment] = {}
 
     def invalidate(self, changed: int) -> None:
         """Drop the answers that depend on anything that has changed."""
@@ -205,8 +201,7 @@ class TypeInferenceEngine:
                 return self._reference(expression, point)
             case Call():
                 # Cached: the same call is evaluated as a receiver, a callee and an argument.
-                self._tables.environments[id(point.env)] = point.env
-                key = (id(expression), id(point.env), point.calls_left)
+                key = point.path, expression, point.env, point.calls_left
                 return self._tables.solver.solve(key, lambda: self._call(expression, point))
             case Attribute(value=value, name=word):
                 return attributes.attribute_value(self, self.infer(value, point), word, point)

@@ -214,13 +214,13 @@ def _solve_dependencies(inference: TypeInference, binding: Binding, point: Progr
     stack, seen = [binding], set()
     while stack:
         top = stack[-1]
-        if id(top) in seen or inference.solver.knows((top, point.calls_left)):
+        if top in seen or inference.solver.knows((top, point.calls_left)):
             stack.pop()
             if top is not binding:
                 key = (top, point.calls_left)
                 inference.solver.solve(key, lambda each=top: _variable_value(inference, each, point))  # type: ignore[misc]
             continue
-        seen.add(id(top))
+        seen.add(top)
         stack.extend(_dependencies(top))
 
 

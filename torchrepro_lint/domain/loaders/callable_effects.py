@@ -22,7 +22,7 @@ from torchrepro_lint.domain.rng.effects import called_variable
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import event_key
+from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -223,7 +223,7 @@ class CallableEffects:
         work = self._project.worker_trace(tuple(methods))
         contexts = CallingContexts(self._value_sources, work.run, methods, environment)
         found: set[str] = set()
-        known: set[tuple[str, int]] = set()
+        known: set[EventIdentity] = set()
         free: frozenset[str] = frozenset()
         remaining = [each for each in work.run.trace_events if each.event.kind in _USES]
         while remaining:
@@ -235,7 +235,7 @@ class CallableEffects:
                     seen = self._hidden_effects(work, trace_event, contexts)
                     if seen is not None:
                         found |= seen
-                        known.add(event_key(trace_event.event))
+                        known.add(event_key(trace_event.path, trace_event.event))
             free = contexts.reached_without(known) if skipped else free
             remaining = skipped if len(skipped) < len(remaining) else []
         drawn = (
@@ -386,13 +386,15 @@ class CallableEffects:
         return any(path + each.name in work.run.functions for each in inner)
 
 
-def _is_covered(trace_event: TraceEvent, known: set[tuple[str, int]], free: frozenset[str]) -> bool:
+def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozenset[str]) -> bool:
     """Whether the generators of an event are known, or those of an event on its call path, if nothing else enters the
     function.
     """
-    if event_key(trace_event.event) in known:
+    if event_key(trace_event.path, trace_event.event) in known:
         return True
-    return trace_event.function not in free and any(event_key(step.event) in known for step in trace_event.call_path)
+    return trace_event.function not in free and any(
+        event_key(step.path, step.event) in known for step in trace_event.call_path
+    )
 
 
 def unseeded_draws(work: WorkerTrace) -> Iterator[Draw]:

@@ -185,14 +185,20 @@ class GapReasons:
         methods = (
             path_of(owner) + name for owner in owners for each in self._names.classes(owner) for _, name in each.methods
         )
-        return frozenset(method for method in methods if any(map(self._constructs, self._names.functions(method))))
+        return frozenset(
+            method
+            for method in methods
+            if any(self._constructs(path_of(method), each) for each in self._names.functions(method))
+        )
 
-    def _constructs(self, method: Function) -> bool:
+    def _constructs(self, path: str, method: Function) -> bool:
         """Whether a class method calls its class."""
         if not is_classmethod(method):
             return False
         own = local_symbol(method.name, method.params[0].name) if method.params else ""
-        calls = (each.value.func for each in self._names.events.of_body(method.body) if isinstance(each.value, Call))
+        calls = (
+            each.value.func for each in self._names.events.of_body(path, method.body) if isinstance(each.value, Call)
+        )
         return any(isinstance(func, Ref) and not func.path and own in func.roots for func in calls)
 
     def _of_wide_method(self, path: str, call: Call, names: tuple[str, ...]) -> _Judgement:

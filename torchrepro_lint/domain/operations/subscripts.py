@@ -63,7 +63,7 @@ def implicit_calls(context: Context) -> Iterator[ImplicitCall]:
     kinds = _KINDS if on_cpu else _KINDS - {"index"}
     for name, body in (("", tree.body), *((each.name, each.body) for each in tree.functions)):
         function = f"{context.path}{name or ':'}"
-        for event in context.project.resolver.events.of_body(body):
+        for event in context.project.resolver.events.of_body(context.path, body):
             if event.kind in kinds:
                 yield from _of_event(context, tensors, function, event)
 

@@ -254,7 +254,7 @@ class Workspace:
         before, self._project_by_path, self._refreshed, self._broken_settings = self._project_by_path, {}, [], set()
         for path in self._documents:
             self._project_by_path[path] = self._guarded(partial(self._find, path), before.get(path))
-        for linked in {id(home[0]): home[0] for home in self._project_by_path.values() if home is not None}.values():
+        for linked in dict.fromkeys(home[0] for home in self._project_by_path.values() if home is not None):
             if linked not in self._refreshed:
                 self._guarded(partial(linked.refresh, linked.tree))
         self._reported &= self._broken_settings

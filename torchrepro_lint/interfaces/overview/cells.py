@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program
     from torchrepro_lint.domain.project import Context
     from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
+    from torchrepro_lint.syntax.nodes import Call
 
 
 _NONE = "No DataLoader was found in this run."
@@ -57,10 +58,10 @@ def _loaders(context: Context, program: Program) -> Iterator[tuple[str, Loader]]
     """The loaders that are constructed, one for each call, with their files."""
     reached = program.run.functions
     for path in sorted({path_of(function) for function in reached}):
-        seen: set[int] = set()
+        seen: set[Call] = set()
         for each in context.project.loaders(path):
-            if each.site.function in reached and id(each.site.call) not in seen:
-                seen.add(id(each.site.call))
+            if each.site.function in reached and each.site.call not in seen:
+                seen.add(each.site.call)
                 yield path, each
 
 

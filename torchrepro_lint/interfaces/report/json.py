@@ -20,10 +20,10 @@ def render(diagnostics: Iterable[Diagnostic], _view: View) -> str:
 
 def records(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
     """An object for each diagnostic."""
-    rows: dict[int, dict[int, tuple[int, int]]] = {}
+    rows: dict[Lines, dict[int, tuple[int, int]]] = {}
     objects = []
     for one in diagnostics:
-        joined = rows.get(id(one.lines)) or rows.setdefault(id(one.lines), joined_rows(one.lines))
+        joined = rows.get(one.lines) or rows.setdefault(one.lines, joined_rows(one.lines))
         row = one.lines.position(one.span.start).row
         objects.append(_finding(one, one.start.row + joined[row][1] - row))
     return objects
