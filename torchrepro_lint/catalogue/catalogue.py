@@ -8,9 +8,9 @@ frameworks) are read once; a ``Catalogue`` adds what torch's documentation and `
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from torchrepro_lint.catalogue.rows import (
     Condition,
@@ -30,10 +30,6 @@ from torchrepro_lint.catalogue.rows import (
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.qualified_names import top_package
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # The number of callables whose seeder is cached: it is asked for at every call.
 _CACHED_NAMES = 4096

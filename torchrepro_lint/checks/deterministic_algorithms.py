@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import restores_by_name
@@ -16,14 +15,11 @@ from torchrepro_lint.domain.operations.verdicts import (
     only_warns,
     strict_mode_would_stop,
 )
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
-from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Try, span
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, Statement, Try, span
 from torchrepro_lint.syntax.visitor import blocks, bodies, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Expression, Statement
 
 CODE = "TRL204"
 _MODERN_SINCE, _OLD_UNTIL = (1, 8), (1, 9)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
 
 _BASES = lazy_pattern(
     r"(gym|gymnasium)\.(core\.)?(Env|\w*Wrapper)|(gym|gymnasium)\.(vector|wrappers)\.\w+|stable_baselines3\.common\.vec_env\.\w+"

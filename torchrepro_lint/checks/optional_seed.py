@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
+from torchrepro_lint.domain.rng.seeders import OptionalSeed
 from torchrepro_lint.source.text import Message, Reference, Span
-from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Operation
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, SyntaxTree
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.seeders import OptionalSeed
-    from torchrepro_lint.syntax.nodes import Expression, SyntaxTree
 
 
 def check(context: Context) -> Iterator[Finding]:

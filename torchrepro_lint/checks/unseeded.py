@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.effects import Draw
 
 
 def _check_for(code: str, family: Family) -> Callable[[Context], Iterator[Finding]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -30,9 +31,6 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, project_classes
 from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.library_models import receiver_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
 
 _CLOCKS = lazy_pattern(
     r"time\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?|time\.clock|timeit\.default_timer|"

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
-from torchrepro_lint.domain.loaders.workers import may_seed_workers
+from torchrepro_lint.domain.loaders.workers import WorkerSeed, may_seed_workers
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Fix, NoFix
-from torchrepro_lint.syntax.nodes import Ref, span
+from torchrepro_lint.syntax.nodes import Function, Ref, span
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.loaders.workers import WorkerSeed
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Function
 
 CODE = "TRL307"
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed")

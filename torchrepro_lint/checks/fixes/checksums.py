@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torchrepro_lint.checks.fixes.insertions import ensure_import
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
 
 # Functions and methods of libraries that give bytes, and those that give text.
 _MAKING_BYTES = frozenset(

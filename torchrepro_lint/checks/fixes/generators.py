@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
@@ -22,6 +22,7 @@ from torchrepro_lint.domain.loaders.splits import (
     takes_generator,
     unseeded_worker_draws,
 )
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
@@ -56,10 +57,6 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, subexpressions
 from torchrepro_lint.trace.repetition import function_runs_often
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-
 
 KEYWORD = "generator"
 _GENERATOR_OBJECT = "torch.Generator()"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall, RewriteOptions, rewrite
@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.types.tensor_facts import (
     sparse_carriers,
     sparse_variables,
 )
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.scripted import scripted_functions
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
@@ -36,10 +37,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import qualname_of
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-
 
 _VIEWS = frozenset({"view", "view_as"})
 # Methods whose result has a new memory layout, or is no tensor.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading, own_comments
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
@@ -26,10 +27,6 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
 )
 from torchrepro_lint.syntax.visitor import statements
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-
 
 _NEWLINE = lazy_pattern(r"\r\n|\r|\n")
 _BLANK_LINES = lazy_pattern(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
 from torchrepro_lint.checks.fixes.seed_place import entry_place, entry_positions, first_offset
 from torchrepro_lint.checks.fixes.seeding import fix_drawn, fix_start
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
 from torchrepro_lint.syntax.control_flow import (
@@ -35,12 +38,6 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.visitor import blocks, expressions, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.domain.rng.effects import Draw, Seed
-
 
 _BACKEND_FLAGS = "torch.backends."
 

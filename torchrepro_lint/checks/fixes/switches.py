@@ -9,8 +9,8 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE
 from torchrepro_lint.checks.fixes.cells import in_one_cell
@@ -29,24 +29,18 @@ from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
 from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_in
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
+from torchrepro_lint.domain.flag_effects import FlagWrite
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
-from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, Statement, SyntaxTree, span
 from torchrepro_lint.syntax.qualified_names import split_name, top_package
 from torchrepro_lint.syntax.visitor import statements
-from torchrepro_lint.trace.events import is_conditional
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.domain.flag_effects import FlagWrite
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.nodes import Statement, SyntaxTree
-    from torchrepro_lint.trace.events import TraceEvent
-
+from torchrepro_lint.trace.events import TraceEvent, is_conditional
 
 _EQUALS = lazy_pattern(r"[ \t]*=[ \t]*")
 

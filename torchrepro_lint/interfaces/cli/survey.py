@@ -6,7 +6,7 @@ install where that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,6 @@ import click
 from torchrepro_lint.interfaces.cli.options import CONTEXT, Command, format_option, option_group, output_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from torchrepro_lint.interfaces.survey.dataset import Dataset, KnownRun
     from torchrepro_lint.interfaces.survey.repositories import Repository
     from torchrepro_lint.interfaces.survey.task import Task

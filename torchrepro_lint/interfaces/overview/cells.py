@@ -7,12 +7,13 @@ cuBLAS workspace), loaders and operations. Findings can only make a state worse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.program_gaps import gaps_of_run, told
 from torchrepro_lint.domain.operations.reached_operations import (
@@ -20,17 +21,13 @@ from torchrepro_lint.domain.operations.reached_operations import (
     operations_needing_mode,
     operations_raising,
 )
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, SHORT_MESSAGES, STATES, lane_key
 from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.qualified_names import path_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.loaders.queries import Loader
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
-
 
 _NONE = "No DataLoader was found in this run."
 

@@ -7,22 +7,18 @@ timeline is drawn: one for each generator and flag.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
+from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE, OperationRow
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
 from torchrepro_lint.domain.operations.cases import cases
 from torchrepro_lint.domain.operations.reached_operations import device_of
-from torchrepro_lint.domain.program_effects import has_backward
+from torchrepro_lint.domain.program_effects import Program, has_backward
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import TimelineDiagnostic, TimelineEvent
+from torchrepro_lint.interfaces.overview.records import EntryRecord
+from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import span as span_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.timeline import TimelineDiagnostic, TimelineEvent
-    from torchrepro_lint.interfaces.overview.records import EntryRecord
-    from torchrepro_lint.source.text import Span
 
 
 class Control(NamedTuple):

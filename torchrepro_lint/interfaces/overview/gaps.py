@@ -11,13 +11,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.checks.pages import url
-from torchrepro_lint.config.discovery import Exclusion, relative_path
+from torchrepro_lint.config.discovery import Exclusion, ProjectTree, relative_path
 from torchrepro_lint.config.target import console_scripts
 from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_run
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.engine.checker import Checker
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, SHORT_MESSAGES, concerns_program
 from torchrepro_lint.interfaces.overview.records import (
     CallPathRecord,
@@ -29,20 +33,10 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
-from torchrepro_lint.source.text import with_paths
+from torchrepro_lint.source.text import Fix, Position, with_paths
 from torchrepro_lint.syntax.qualified_names import in_project, split_name, top_package, without_calls
+from torchrepro_lint.trace.call_paths import CallPathStep
 from torchrepro_lint.trace.entry_points import is_test
-
-if TYPE_CHECKING:
-    from torchrepro_lint.config.discovery import ProjectTree
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.engine.checker import Checker
-    from torchrepro_lint.engine.diagnostic import Diagnostic
-    from torchrepro_lint.engine.partition import Partition
-    from torchrepro_lint.source.text import Fix, Position
-    from torchrepro_lint.trace.call_paths import CallPathStep
-
 
 # The kinds in the order of their importance to a reader, with their titles.
 GAP_KINDS: Mapping[str, str] = {

@@ -6,8 +6,8 @@ It holds no date and nothing of the machine that made it: equal overviews give e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.report.html_document import Section, counted, html_text, resource, sections_page
 from torchrepro_lint.interfaces.report.html_elements import HTML
 from torchrepro_lint.interfaces.report.page_content import (
@@ -28,9 +28,6 @@ from torchrepro_lint.interfaces.report.page_entries import entries
 from torchrepro_lint.interfaces.report.page_findings import findings
 from torchrepro_lint.interfaces.report.page_matrix import matrix
 from torchrepro_lint.interfaces.report.page_timeline import legend
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Overview
 
 
 def render(overview: Overview) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchrepro_lint.domain.timeline import Timeline
+from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.report.json import dumps
 from torchrepro_lint.interfaces.report.page_comparison import SCHEMA
 from torchrepro_lint.interfaces.report.timeline_json import record as timeline_record
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Overview
 
 
 def render(overview: Overview) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES, lane_title
+from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, Overview
 from torchrepro_lint.interfaces.report.html_document import counted
 from torchrepro_lint.interfaces.report.markdown_elements import (
     call_path,
@@ -37,9 +37,6 @@ from torchrepro_lint.interfaces.report.page_content import (
     verdict,
     why_no_entry_points,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, Overview
 
 
 def render(overview: Overview) -> str:

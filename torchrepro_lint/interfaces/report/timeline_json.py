@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic, TimelineEvent, TimelineGap
 from torchrepro_lint.interfaces.report.json import dumps
+from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.qualified_names import split_name
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import Timeline, TimelineDiagnostic, TimelineEvent, TimelineGap
-    from torchrepro_lint.source.text import Position
-    from torchrepro_lint.trace.call_paths import CallPathStep
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 # Raised when a field changes its meaning or is removed, not for new fields.
 FORMAT = 1
