@@ -59,7 +59,7 @@ def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
     if (obstacle := _obstacle(context, seed)) is not None:
         return obstacle
     from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-    from torchrepro_lint.checks.fixes.insertions import ensure_import
+    from torchrepro_lint.checks.fixes.import_block import ensure_import
 
     torch, imports = ensure_import(context.tree, context.lines.text, "torch")
     if imports and _is_unbound_name(context, torch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.checks.fixes.insertions import ensure_import
+from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, NoFix

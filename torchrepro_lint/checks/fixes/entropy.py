@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
-from torchrepro_lint.checks.fixes.insertions import ensure_import
+from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.domain.project import Project

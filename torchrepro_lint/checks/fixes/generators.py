@@ -13,7 +13,8 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.insertions import ensure_import, free_name, insert_statement, shadowed
+from torchrepro_lint.checks.fixes.import_block import ensure_import
+from torchrepro_lint.checks.fixes.insertions import free_name, insert_statement, shadowed
 from torchrepro_lint.checks.fixes.written_seed import written_seed
 from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.loaders.splits import (

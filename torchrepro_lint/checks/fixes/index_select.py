@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
-from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall, RewriteOptions, rewrite
+from torchrepro_lint.checks.fixes.index_select_call import IndexSelectCall
+from torchrepro_lint.checks.fixes.index_select_rewrite import RewriteOptions, rewrite
 from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.dataflow.types.tensor_facts import (
     TensorFacts,

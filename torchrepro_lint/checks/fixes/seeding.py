@@ -9,11 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.checks.fixes.insertions import (
-    ensure_import,
-    free_name,
-    insert_below,
-)
+from torchrepro_lint.checks.fixes.import_block import ensure_import
+from torchrepro_lint.checks.fixes.insertions import free_name, insert_below
 from torchrepro_lint.checks.fixes.program_seed import (
     CONSTANT,
     FALLBACK,

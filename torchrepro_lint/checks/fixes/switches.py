@@ -14,15 +14,14 @@ from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE
 from torchrepro_lint.checks.fixes.cells import in_one_cell
-from torchrepro_lint.checks.fixes.import_block import imports_torch, last_of_block, only_imports
-from torchrepro_lint.checks.fixes.insertions import (
+from torchrepro_lint.checks.fixes.import_block import (
     ensure_import,
-    insert_below,
+    imports_torch,
     insert_import,
-    insert_paragraph,
-    insert_statement,
-    newline,
+    last_of_block,
+    only_imports,
 )
+from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.outdated_comments import SPEED, outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.removals import remove_statement

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.checks.fixes.import_block import imports_torch
-from torchrepro_lint.checks.fixes.insertions import ensure_import, free_word, insert_constant
+from torchrepro_lint.checks.fixes.import_block import ensure_import, imports_torch
+from torchrepro_lint.checks.fixes.insertions import free_word, insert_constant
 from torchrepro_lint.checks.fixes.program_seed import CONSTANT, FALLBACK, module_constant, own_seed
 from torchrepro_lint.checks.fixes.seed_origins import (
     SeedOrigin,
