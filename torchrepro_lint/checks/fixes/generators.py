@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.import_block import ensure_import
@@ -99,13 +98,9 @@ class _GeneratorAnalysis(NamedTuple):
 
 
 def _analysis(project: Project) -> _GeneratorAnalysis:
-    found = _ANALYSES.get(project)
-    if found is None:
-        found = _ANALYSES[project] = _GeneratorAnalysis({}, {}, {}, {}, {}, {})
+    found: _GeneratorAnalysis
+    found = project.revision_cache.setdefault(__name__, _GeneratorAnalysis({}, {}, {}, {}, {}, {}))
     return found
-
-
-_ANALYSES: WeakKeyDictionary[Project, _GeneratorAnalysis] = WeakKeyDictionary()
 
 
 def _needs_generator(project: Project, loader: Loader) -> bool:

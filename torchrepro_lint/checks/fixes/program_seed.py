@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.domain.project import Project
@@ -74,15 +73,10 @@ class SeedUses:
 
 def seed_uses(project: Project, body: _Body) -> SeedUses:
     """The uses of seeds in a body of a file of the project."""
-    known = _SEED_USES.get(project)
-    if known is None:
-        known = _SEED_USES[project] = {}
+    known: dict[int, SeedUses] = project.revision_cache.setdefault("seed uses", {})
     if id(body) not in known:  # SeedUses references the body, so that its identity stays unique
         known[id(body)] = SeedUses(body)
     return known[id(body)]
-
-
-_SEED_USES: WeakKeyDictionary[Project, dict[int, SeedUses]] = WeakKeyDictionary()
 
 
 def is_seed_attribute(expression: Expression) -> bool:
@@ -237,15 +231,10 @@ class BlockSeeds(NamedTuple):
 
 def block_seeds(project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
     """The bindings and seeds of a block that leads to a position."""
-    known = _BLOCK_SEEDS.get(project)
-    if known is None:
-        known = _BLOCK_SEEDS[project] = {}
+    known: dict[int, BlockSeeds] = project.revision_cache.setdefault("block seeds", {})
     if id(block) not in known:  # the project keeps the block alive
         known[id(block)] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
     return known[id(block)]
-
-
-_BLOCK_SEEDS: WeakKeyDictionary[Project, dict[int, BlockSeeds]] = WeakKeyDictionary()
 
 
 def last_binding(project: Project, path: str, position: ControlFlowPosition, root: str) -> int:
@@ -371,9 +360,7 @@ def _variable_seeds(project: Project, path: str, position: ControlFlowPosition) 
 
 def module_constant(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """``SEED`` of the module, its own or imported, if it is bound before."""
-    known = _CONSTANTS.get(project)
-    if known is None:
-        known = _CONSTANTS[project] = {}
+    known: dict[str, tuple[tuple[str, Statement], ...]] = project.revision_cache.setdefault("seed constants", {})
     if path not in known:
         known[path] = tuple(_seed_constants(project, path))
     for word, binding in known[path]:
@@ -382,9 +369,6 @@ def module_constant(project: Project, path: str, position: ControlFlowPosition) 
         if binding.start < position.spots[0].statement.start:
             return SeedValue(word, binding)
     return None
-
-
-_CONSTANTS: WeakKeyDictionary[Project, dict[str, tuple[tuple[str, Statement], ...]]] = WeakKeyDictionary()
 
 
 def _seed_constants(project: Project, path: str) -> Iterator[tuple[str, Statement]]:
