@@ -67,6 +67,8 @@ STATES: Mapping[str, ControlState] = {
         ControlState("unused", "\u2013", "not used", "The run uses nothing of this kind.", 3),
     )
 }
+# What cells say in more than one case.
+NOT_KNOWN, NOT_NEEDED = "not known: a call is not followed", "not needed"
 # The control of each rule, and its message in the few words that fit a cell. Without a control the finding says
 # which generator it is about. What TRL0 reports makes no run less repeatable.
 _RULES = (
