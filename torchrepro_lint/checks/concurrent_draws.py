@@ -30,12 +30,11 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance
 from torchrepro_lint.syntax.visitor import (
-    expressions,
+    expressions_within,
     is_none,
     known_argument,
     last_identifier,
     statements,
-    subexpressions,
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.library_models import receiver_of
@@ -271,11 +270,10 @@ def _waits_in_loop(context: Context, start: TaskStart) -> bool:
 
 
 def _waits(statement: Statement) -> bool:
-    for expression in expressions(statement):
-        for each in subexpressions(expression):
-            match each:
-                case Comprehension():
-                    return False
-                case Call(func=Ref(path=(*_, "join" | "result")) | Attribute(name="join" | "result"), args=()):
-                    return True
+    for each in expressions_within(statement):
+        match each:
+            case Comprehension():
+                return False
+            case Call(func=Ref(path=(*_, "join" | "result")) | Attribute(name="join" | "result"), args=()):
+                return True
     return False

@@ -23,7 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, is_super, path_of
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, statements
 from torchrepro_lint.trace.entry_points import is_test
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
@@ -74,7 +74,7 @@ def _empty_tensors(context: Context, methods: list[Function], empty: set[int]) -
     """The attributes that become parameters or buffers of uninitialised memory (``empty``: the calls, by identity)."""
     for method in methods:
         for statement in statements(method.body):
-            for value in _values(statement):
+            for value in expressions_within(statement):
                 match value:
                     case Call(func=func, args=(first, *_)) if _names(context, func) & _PARAMETERS:
                         if isinstance(statement, Assign) and id(first.value) in empty:
@@ -89,11 +89,6 @@ def _empty_tensors(context: Context, methods: list[Function], empty: set[int]) -
                             inner = inner.args[0].value
                         if isinstance(name.value, Constant) and id(inner) in empty:
                             yield str(name.value.value), value, f"{kind}(torch.empty(...))"
-
-
-def _values(statement: Statement) -> Iterator[Expression]:
-    for expression in expressions(statement):
-        yield from subexpressions(expression)
 
 
 def _names(context: Context, func: Expression) -> set[str]:
@@ -123,7 +118,9 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
 def _fills(statement: Statement, word: str, made: Expression) -> bool:
     if isinstance(statement, Assign) and any(_writes(target, word) for target in statement.targets):
         return statement.value is not made
-    return any(each is not made and isinstance(each, Call) and _may_write(each, word) for each in _values(statement))
+    return any(
+        each is not made and isinstance(each, Call) and _may_write(each, word) for each in expressions_within(statement)
+    )
 
 
 def _writes(target: Expression, word: str) -> bool:

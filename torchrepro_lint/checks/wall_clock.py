@@ -29,7 +29,14 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, project_classes
-from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    bodies,
+    expressions_within,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 from torchrepro_lint.trace.library_models import receiver_of
 
 _CLOCKS = lazy_pattern(
@@ -190,8 +197,7 @@ class _Body:
         return any(
             isinstance(each, Call) and last_identifier(each.func) in _WAITS
             for statement in statements(body)
-            for expression in expressions(statement)
-            for each in subexpressions(expression)
+            for each in expressions_within(statement)
         )
 
     def _work(self, body: Sequence[Statement]) -> Work | None:
@@ -203,10 +209,9 @@ class _Body:
         match statement:
             case Assign(op="+=", value=value) if value is not None and self._is_result(value, limits.MAX_CLOCK_DEPTH):
                 yield _FILLS
-        for expression in expressions(statement):
-            for each in subexpressions(expression):
-                if isinstance(each, Call):
-                    yield from self._of_call(each)
+        for each in expressions_within(statement):
+            if isinstance(each, Call):
+                yield from self._of_call(each)
 
     def _of_call(self, call: Call) -> Iterator[Work]:
         names = self.project.names(self.path, call.func)

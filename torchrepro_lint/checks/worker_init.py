@@ -10,7 +10,10 @@ from torchrepro_lint.domain.loaders.workers import WorkerSeed, may_seed_workers
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Function, Ref, span
-from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    all_statements,
+    expressions_within,
+)
 
 CODE = "TRL307"
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed")
@@ -49,8 +52,8 @@ def _helpers_called(context: Context, seed: WorkerSeed) -> list[Function]:
 
 def _is_unbound_name(context: Context, word: str) -> bool:
     """Whether the file reads a name that it does not bind, and that an import would bind."""
-    read = (each for body in bodies(context.tree) for statement in statements(body) for each in expressions(statement))
-    return any(isinstance(one, Ref) and f"?{word}" in one.roots for each in read for one in subexpressions(each))
+    read = (each for statement in all_statements(context.tree) for each in expressions_within(statement))
+    return any(isinstance(each, Ref) and f"?{word}" in each.roots for each in read)
 
 
 def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:

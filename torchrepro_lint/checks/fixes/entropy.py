@@ -24,7 +24,13 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
-from torchrepro_lint.syntax.visitor import expressions, is_none, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions_within,
+    is_none,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 from torchrepro_lint.trace.repetition import runs_often
 
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
@@ -76,8 +82,7 @@ def _is_teardown(project: Project, path: str, call: Call) -> bool:
     return position is not None and any(
         isinstance(each, Operation) and each.op.startswith("yield")
         for statement in statements(tuple(position.before))
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(statement)
     )
 
 

@@ -55,7 +55,12 @@ from torchrepro_lint.syntax.qualified_names import (
     qualname_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions_within,
+    known_argument,
+    last_identifier,
+    subexpressions,
+)
 from torchrepro_lint.trace.repetition import function_runs_often
 
 KEYWORD = "generator"
@@ -383,6 +388,5 @@ def _in_lambda(position: ControlFlowPosition, call: Call) -> bool:
     """Whether a call stands in a lambda, which may run repeatedly."""
     return any(
         isinstance(each, Lambda) and each.start <= call.start < each.end
-        for expression in expressions(position.spots[-1].statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(position.spots[-1].statement)
     )

@@ -37,7 +37,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, statements, subexpressions
 
 _BACKEND_FLAGS = "torch.backends."
 
@@ -171,8 +171,7 @@ def _bound_between(block: tuple[Statement, ...], place: int, first: int, last: i
 
 def _references(body: tuple[Statement, ...]) -> Iterator[Ref]:
     for statement in statements(body):
-        for expression in expressions(statement):
-            yield from (each for each in subexpressions(expression) if isinstance(each, Ref))
+        yield from (each for each in expressions_within(statement) if isinstance(each, Ref))
 
 
 def _names_bound(statement: Statement) -> Iterator[str]:

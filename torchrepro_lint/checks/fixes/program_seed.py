@@ -29,7 +29,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.summary import Option
-from torchrepro_lint.syntax.visitor import expressions, known_argument, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, known_argument, statements, subexpressions
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
@@ -61,7 +61,7 @@ class SeedUses:
         return (reference.roots, reference.path) in self._tested
 
     def _visit(self, statement: Statement, targets: list[Expression]) -> None:
-        found = [inner for expression in expressions(statement) for inner in subexpressions(expression)]
+        found = list(expressions_within(statement))
         called = [each.func for each in found if isinstance(each, Call)]
         for each in found:
             if isinstance(each, Ref) and is_seed_attribute(each) and each not in targets and each not in called:

@@ -20,7 +20,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
 from torchrepro_lint.syntax.control_flow import BlockPosition, control_flow_position
 from torchrepro_lint.syntax.nodes import Import, SyntaxTree, Try, span
-from torchrepro_lint.syntax.visitor import bodies, statements
+from torchrepro_lint.syntax.visitor import all_statements
 
 _WORD = lazy_pattern(r"\w+")
 _NAMES = lazy_pattern(r"(?:from\s.*?\bimport\b|import\b)\s*\(?\s*", re.DOTALL)
@@ -48,7 +48,7 @@ def edits_of_unused_imports(tree: SyntaxTree, text: str, edits: Sequence[Edit], 
     words = _words_left_out(tree, text, edits)
     if not words:
         return tuple(edits)
-    imports = [each for body in bodies(tree) for each in statements(body) if isinstance(each, Import)]
+    imports = [each for each in all_statements(tree) if isinstance(each, Import)]
     used = _words_used(text, [each.span for each in edits] + [span(each) for each in imports], words)
     unused = words - used - set(_WORD.findall(hidden))
     result = tuple(sorted(edits))
@@ -68,7 +68,7 @@ def _words_left_out(tree: SyntaxTree, text: str, edits: Iterable[Edit]) -> set[s
     written = {word for each in edits for word in _WORD.findall(each.text)}
     if not (wanted := removed - written):
         return set()
-    imports = (each for body in bodies(tree) for each in statements(body) if isinstance(each, Import))
+    imports = (each for each in all_statements(tree) if isinstance(each, Import))
     return wanted & {local for each in imports for local, _ in each.names}
 
 
