@@ -308,7 +308,7 @@ def parse_settings(data: dict[str, Any], origin: str, prefix: str = "") -> Setti
     """Settings from a table; ``origin`` and ``prefix`` name it in the ``UsageError`` of a bad key or value."""
     values: dict[str, Any] = {}
     for key, value in data.items():
-        reader = _READERS.get(key)
+        reader = READERS.get(key)
         if reader is None:
             raise UsageError(f"{origin}: {prefix}{key}: unknown key{_key_suggestion(key)}")
         try:
@@ -321,7 +321,7 @@ def parse_settings(data: dict[str, Any], origin: str, prefix: str = "") -> Setti
 
 
 def _key_suggestion(key: str) -> str:
-    near = difflib.get_close_matches(key.replace("_", "-"), _READERS, 1, cutoff=0.5)
+    near = difflib.get_close_matches(key.replace("_", "-"), READERS, 1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -362,7 +362,8 @@ def _is_version(text: str) -> bool:
     return True
 
 
-_READERS: dict[str, Callable[[object], object]] = {
+# The validator of each key.
+READERS: dict[str, Callable[[object], object]] = {
     "select": string_list,
     "extend-select": string_list,
     "ignore": string_list,
