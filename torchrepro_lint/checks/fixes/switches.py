@@ -113,14 +113,18 @@ def _beside_own_switch(project: Project, program: Program, first: TraceEvent, wo
             continue
         if is_conditional(effect.trace_event, first) or effect.value is not UNKNOWN_VALUE:
             continue
-        tree, text = project.files[path], project.text(path)
-        function = split_name(effect.trace_event.function)[2]
-        inside = f":{function}" if function else ""
-        torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement.end)
-        value = text[statement.value.start : statement.value.end]
-        edit = insert_below(text, span(statement), f"{torch}.{word}({value})")
-        return fix_in(path, program.entry.path, f"Call torch.{word}({value})", join_insertions((*imports, edit)))
+        value = project.text(path)[statement.value.start : statement.value.end]
+        return _call_below(project, program, effect.trace_event, span(statement), f"{word}({value})")
     return None
+
+
+def _call_below(project: Project, program: Program, beside: TraceEvent, below: Span, call: str) -> Fix:
+    """Call a function of torch below a statement of the function that an event is in."""
+    path, function = beside.path, split_name(beside.function)[2]
+    tree, text = project.files[path], project.text(path)
+    torch, imports = ensure_import(tree, text, "torch", inside=f":{function}" if function else "", at=below.end)
+    edit = insert_below(text, below, f"{torch}.{call}")
+    return fix_in(path, program.entry.path, f"Call torch.{call}", join_insertions((*imports, edit)))
 
 
 def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -> Fix | NoFix:
@@ -133,12 +137,8 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
     # In a file that other programs share, it would be turned on for these, too.
     own = seed is not None and seed.trace_event.path == program.entry.path
     if seed is not None and own and not is_conditional(seed.trace_event, first):
-        path, function = seed.trace_event.path, split_name(seed.trace_event.function)[2]
-        tree, text = project.files[path], project.text(path)
-        last = span(last_seeding_statement(project, path, seed.trace_event.event.statement))
-        torch, imports = ensure_import(tree, text, "torch", inside=f":{function}" if function else "", at=last.end)
-        edit = insert_below(text, last, f"{torch}.{word}(True)")
-        return fix_in(path, program.entry.path, f"Call torch.{word}(True)", join_insertions((*imports, edit)))
+        last = last_seeding_statement(project, seed.trace_event.path, seed.trace_event.event.statement)
+        return _call_below(project, program, seed.trace_event, span(last), f"{word}(True)")
     place = start_place(project, program, first)
     if isinstance(place, NoFix):
         return place

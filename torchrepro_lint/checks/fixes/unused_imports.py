@@ -108,12 +108,8 @@ def _read_in(token: _Token, listed: bool) -> set[str]:
     found = set(_WORD.findall(token.text))
     is_formatted = "f" in token.text[: token.text.find(token.text[-1])].lower() and "{" in token.text
     in_annotation = token.before in (":", "->") or (token.before == "[" and re.search(r"\w[.\[]", token.text))
-    return found if is_formatted or in_annotation or (listed and _is_one_name(token.text)) else set()
-
-
-def _is_one_name(string: str) -> bool:
-    """Whether a string is a name."""
-    return string[1:-1].isidentifier() and string[0] in "\"'"
+    is_name = token.text[1:-1].isidentifier() and token.text[0] in "\"'"
+    return found if is_formatted or in_annotation or (listed and is_name) else set()
 
 
 def _without(
@@ -124,17 +120,14 @@ def _without(
     gone = [at for at, (local, _) in enumerate(places) if local in unused]
     position = control_flow_position(tree, statement.start)
     spot = position.spots[-1] if position else None
-    if not gone or spot is None or isinstance(spot.parent, Try) or _KEEP.search(text, *_line_of(text, statement)):
+    line = statement.start, line_end(text, statement.end)
+    if not gone or spot is None or isinstance(spot.parent, Try) or _KEEP.search(text, *line):
         return edits
     if len(gone) < len(places):
         fresh = _drop_names(places, gone)
         overlapping = any(_overlap(one.span, each.span) for one in edits for each in fresh)
         return edits if overlapping else tuple(sorted((*edits, *fresh)))
     return _drop_statement(text, spot, edits)
-
-
-def _line_of(text: str, statement: Import) -> tuple[int, int]:
-    return statement.start, line_end(text, statement.end)
 
 
 def _named(text: str, statement: Import) -> list[tuple[str, Span]]:
