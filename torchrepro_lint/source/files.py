@@ -13,7 +13,7 @@ import os
 import posixpath
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -255,17 +255,6 @@ def _compiled(_folder: str) -> dict[str, _CompiledTable]:
         return {}
     entries = msgspec.json.decode(data, type=dict[str, tuple[str, msgspec.Raw]])
     return {name: _CompiledTable(made_from, bytes(table)) for name, (made_from, table) in entries.items()}
-
-
-def compile_tables(tables: Mapping[str, bytes]) -> bytes:
-    """The compiled form of the tables of a catalogue, given by names and bytes; a line for each, sorted."""
-    import msgspec
-
-    lines = (
-        msgspec.json.encode(name) + b":" + msgspec.json.encode((digest(data), load_toml(data)))
-        for name, data in sorted(tables.items())
-    )
-    return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 def documented_versions() -> tuple[str, ...]:
