@@ -236,20 +236,9 @@ def is_at_least(severity: str, floor: str) -> bool:
 
 # Ruff's default exclusions.
 DEFAULT_EXCLUDE = (
-    *(
-        ".bzr",
-        ".direnv",
-        ".eggs",
-        ".git",
-        ".git-rewrite",
-        ".hg",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".nox",
-        ".pants.d",
-    ),
-    *(".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pypackages__"),
-    *("_build", "buck-out", "dist", "node_modules", "site-packages", "venv"),
+    *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox"),
+    *(".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode"),
+    *("__pypackages__", "_build", "buck-out", "dist", "node_modules", "site-packages", "venv"),
 )
 
 

@@ -79,20 +79,8 @@ def _may_interrupt(statement: Statement) -> bool:
 
 # Packages whose imports form one group, above those of the project.
 _COMMON_PACKAGES = frozenset(
-    (
-        "torch",
-        "numpy",
-        "torchvision",
-        "torchaudio",
-        "pandas",
-        "scipy",
-        "sklearn",
-        "matplotlib",
-        "PIL",
-        "cv2",
-        "tqdm",
-        "yaml",
-    )
+    {"torch", "numpy", "torchvision", "torchaudio", "pandas", "scipy"}
+    | {"sklearn", "matplotlib", "PIL", "cv2", "tqdm", "yaml"}
 )
 
 
