@@ -214,8 +214,8 @@ def read_row(record: Callable[..., _Entry], table: Table, **given: Any) -> _Entr
     A list becomes a tuple, and ``when`` conditions; a field that the row lacks has its default.
     """
     known: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
-    values = {name: table[name] for name in known if name in table and name not in given}
-    values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    found = ((name, table[name]) for name in known if name in table and name not in given)
+    values = {name: tuple(value) if type(value) is list else value for name, value in found}
     if "when" in values:
         values["when"] = read_conditions(values["when"])
     return record(**values, **given)
