@@ -9,7 +9,7 @@ from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Context, Project
-from torchrepro_lint.source.text import Lines, apply_fixes
+from torchrepro_lint.source.text import Lines, apply_edits, merge
 from torchrepro_lint.syntax.nodes import SyntaxTree
 from torchrepro_lint.syntax.parse import parse_module
 
@@ -54,6 +54,7 @@ def fixed(
         fixes = [one.fix for one in found if one.fix is not None and (one.fix.safe or unsafe)]
         if not fixes:
             return text
-        text, applied = apply_fixes(text, fixes)
-        assert applied
+        merged = merge(("", fix) for fix in fixes)
+        assert merged.taken
+        text = apply_edits(text, merged.edits[""])
     raise AssertionError(f"no fixed point after ten rounds:\n{text}")

@@ -17,9 +17,9 @@ from typing import Any
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import pages
 from torchrepro_lint.config.settings import (
-    _READERS,
     ALL_RULES,
     FAMILIES,
+    READERS,
     TABLE,
     OneOf,
     Settings,
@@ -102,7 +102,7 @@ def _rule() -> dict[str, Any]:
 def _properties() -> Iterator[tuple[str, dict[str, Any]]]:
     usual = Settings()._asdict()
     help_of = {option.name: getattr(option, "help", None) for option in check.params}
-    for key, reader in _READERS.items():
+    for key, reader in READERS.items():
         name = key.replace("-", "_")
         description = _DESCRIPTIONS.get(key) or help_of[name]
         default = usual.get(name)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.catalogue.render import compile_tables
 from torchrepro_lint.catalogue.catalogue import canonical, error_names, load, signatures
 from torchrepro_lint.catalogue.rows import BEHAVIOURS, FLAGS, GENERATORS, OperationRow, Seeder
 from torchrepro_lint.source import files
@@ -225,7 +226,7 @@ def test_the_compiled_tables_are_what_the_tables_say() -> None:
     folder = TOP / "rules" / "catalogue"
     tables = {path.name: path.read_bytes() for path in folder.glob("*.toml")}
     compiled = (folder / files.COMPILED).read_bytes()
-    assert compiled == files.compile_tables(tables)
+    assert compiled == compile_tables(tables)
     entries = json.loads(compiled)
     assert {name: repr(entries[name][1]) for name in tables} == {
         name: repr(files.load_toml(data)) for name, data in tables.items()
@@ -236,7 +237,7 @@ def test_an_edited_table_counts_before_it_is_compiled(tmp_path: Path, monkeypatc
     folder = tmp_path / "rules" / "catalogue"
     folder.mkdir(parents=True)
     (folder / "x.toml").write_text("row = 1")
-    (folder / files.COMPILED).write_bytes(files.compile_tables({"x.toml": b"row = 1"}))
+    (folder / files.COMPILED).write_bytes(compile_tables({"x.toml": b"row = 1"}))
     monkeypatch.setattr(files, "_PACKAGE", tmp_path / "torchrepro_lint")
     monkeypatch.setattr(files, "load_toml", lambda data: {"parsed": data})
     assert read_table("x.toml") == {"row": 1}

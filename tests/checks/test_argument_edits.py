@@ -8,8 +8,8 @@ import pytest
 
 from one_file import facts_of
 from torchrepro_lint.checks.fixes.arguments import append_argument, remove_argument, replace_argument
+from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.insertions import (
-    ensure_import,
     free_name,
     free_word,
     insert_below,

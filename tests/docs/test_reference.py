@@ -15,7 +15,7 @@ from conftest import Ran
 from tools.docs.tables import FAMILIES
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.pages import pages
-from torchrepro_lint.config.settings import _READERS, FORMATS, Settings, parse_settings
+from torchrepro_lint.config.settings import FORMATS, READERS, Settings, parse_settings
 from torchrepro_lint.domain.timeline import KINDS
 from torchrepro_lint.interfaces.cli.app import EVERY_COMMAND
 from torchrepro_lint.source.files import parse_toml
@@ -91,12 +91,12 @@ def test_fixes_are_as_safe_as_the_table_says() -> None:
 
 
 def test_all_keys_have_a_row_and_a_section() -> None:
-    keys = set(_READERS)
+    keys = set(READERS)
     assert set(re.findall(r"^\| \[`([\w-]+)`\]\(#\1\) \|", page("settings.md"), re.MULTILINE)) == keys
     assert set(re.findall(r"^### `([\w-]+)`$", page("settings.md"), re.MULTILINE)) == keys
 
 
-@pytest.mark.parametrize("key", sorted(_READERS))
+@pytest.mark.parametrize("key", sorted(READERS))
 def test_the_example_of_a_key_is_accepted(key: str) -> None:
     (block,) = re.findall(r"```toml\n(.*?)```", section("settings.md", f"`{key}`"), re.DOTALL)
     table = parse_toml(block)
@@ -108,7 +108,7 @@ def test_the_example_of_a_key_is_accepted(key: str) -> None:
 WORKED_OUT = {"select", "torch-version", "output-format", "exclude"}
 
 
-@pytest.mark.parametrize("key", sorted(set(_READERS) - WORKED_OUT))
+@pytest.mark.parametrize("key", sorted(set(READERS) - WORKED_OUT))
 def test_the_default_of_a_key_is_the_tools(key: str) -> None:
     (default,) = re.findall(rf"^\| \[`{key}`\].*?\| ([^|]+) \| [^|]+ \|$", page("settings.md"), re.MULTILINE)
     values = Settings()._asdict() | {"extend_select": (), "ignore": ()}
@@ -171,7 +171,7 @@ def test_the_keys_of_a_report_are_told(lint: Callable[..., Ran]) -> None:
 
 
 def test_the_settings_of_the_server_are_told() -> None:
-    from torchrepro_lint.interfaces.lsp.workspace import _READERS as READERS
+    from torchrepro_lint.interfaces.lsp.workspace import _READERS as OF_SERVER
 
     told = first_column(section("editors/index.md", "Settings of the server"))
-    assert {re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", key) for key in told} == set(READERS)
+    assert {re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", key) for key in told} == set(OF_SERVER)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from random import Random
 
-from torchrepro_lint.config.settings import _READERS
+from torchrepro_lint.config.settings import READERS
 
 from .commands import folder, run
 from .corpus import Corpus
@@ -75,7 +75,7 @@ _VALUES = (0, -1, 1e400, None, "", "x", [], {}, True, 10**40, 1.5, "1", "\ud800"
 def settings(chance: Random, corpus: Corpus) -> bytes:
     """A ``pyproject.toml``, mostly with something wrong."""
     lines = [f"[{_TABLES[0] if chance.random() < 0.9 else chance.choice(_TABLES)}]"]
-    keys = chance.sample(sorted(_READERS), chance.randint(0, 5))
+    keys = chance.sample(sorted(READERS), chance.randint(0, 5))
     lines += [f"{_spoilt(chance, key)} = {_value(chance)}" for key in keys]
     for _ in range(chance.choice((0, 0, 1, 2))):
         lines += [f"[{chance.choice(_TABLES)}]", f"{_string(chance)} = {_value(chance)}"]

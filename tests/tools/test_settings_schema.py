@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from conftest import Ran
 from tools.settings_schema import schemas
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.config.settings import _READERS, DEVICES, FORMATS, PARSERS, SEVERITIES, Settings, require_glob
+from torchrepro_lint.config.settings import DEVICES, FORMATS, PARSERS, READERS, SEVERITIES, Settings, require_glob
 from torchrepro_lint.source.files import parse_toml
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -45,9 +45,9 @@ def test_they_are_schemas(name: str) -> None:
 
 def test_every_key_has_a_description_and_every_default_is_the_tools() -> None:
     keys = SCHEMAS["torchrepro-lint.schema.json"]["properties"]
-    assert list(keys) == list(_READERS)
+    assert list(keys) == list(READERS)
     assert all(len(each["description"]) > 8 and each["description"].endswith(".") for each in keys.values())
-    usual = {key: _READERS[key](each["default"]) for key, each in keys.items() if "default" in each}
+    usual = {key: READERS[key](each["default"]) for key, each in keys.items() if "default" in each}
     assert usual == {key: getattr(Settings(), key.replace("-", "_")) for key in usual}
     # Of the others there is none: a selection starts from the rules that are on, and torch is looked for in the project.
     without = {key for key in keys if getattr(Settings(), key.replace("-", "_"), None) is None}

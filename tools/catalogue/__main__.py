@@ -19,7 +19,7 @@ from packaging.version import Version
 
 from tools.catalogue import index, listing, remote, render
 from tools.catalogue.grammar import UnknownLineError
-from torchrepro_lint.source.files import COMPILED, compile_tables
+from torchrepro_lint.source.files import COMPILED
 
 _MEMBER = "torch/__init__.py"
 _OUTPUT = Path("rules/catalogue")
@@ -125,7 +125,7 @@ def _release(release: str) -> _Make:
 def _compiled(options: argparse.Namespace) -> int:
     """Write or check the compiled form of what is in the output folder."""
     path = options.output / COMPILED
-    data = compile_tables({file.name: file.read_bytes() for file in options.output.glob("*.toml")})
+    data = render.compile_tables({file.name: file.read_bytes() for file in options.output.glob("*.toml")})
     if options.check:
         return _differs(path, data.decode())
     path.write_bytes(data)

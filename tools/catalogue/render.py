@@ -1,13 +1,16 @@
-"""The TOML renderer of a generated catalogue file."""
+"""The TOML renderer of a generated catalogue file, and the compiled form of all of them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+import msgspec
 
+from torchrepro_lint.source.files import digest, load_toml
+
+if TYPE_CHECKING:
     from tools.catalogue.grammar import DocumentedOperation
 
 _HEADER = """\
@@ -38,3 +41,12 @@ def _table(row: DocumentedOperation) -> str:
 def _inline(test: dict[str, object]) -> str:
     """An inline table. JSON's strings, numbers, booleans and lists are TOML's too."""
     return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in test.items()) + " }"
+
+
+def compile_tables(tables: Mapping[str, bytes]) -> bytes:
+    """The compiled form of the tables of a catalogue, given by names and bytes; a line for each, sorted."""
+    lines = (
+        msgspec.json.encode(name) + b":" + msgspec.json.encode((digest(data), load_toml(data)))
+        for name, data in sorted(tables.items())
+    )
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"

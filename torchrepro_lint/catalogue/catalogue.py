@@ -8,9 +8,9 @@ frameworks) are read once; a ``Catalogue`` adds what torch's documentation and `
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from torchrepro_lint.catalogue.rows import (
     Condition,
@@ -25,15 +25,12 @@ from torchrepro_lint.catalogue.rows import (
     Table,
     compatible,
     read_conditions,
+    read_row,
     read_signature,
 )
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.qualified_names import top_package
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # The number of callables whose seeder is cached: it is asked for at every call.
 _CACHED_NAMES = 4096
@@ -43,7 +40,9 @@ _CACHED_NAMES = 4096
 def signatures() -> dict[str, tuple[Signature, ...]]:
     """The signatures of each operation's public calls, by the operation's name."""
     return {
-        table["name"]: tuple(read_signature(one) for one in table["spelling"])
+        table["name"]: tuple(
+            read_row(Signature, one, defaults=tuple(one.get("defaults", {}).items())) for one in table["spelling"]
+        )
         for table in read_table("operations.toml")["operation"]
     }
 
@@ -89,34 +88,15 @@ def _identifiers_of(wanted: Callable[[Table], bool], named: Callable[[str, str],
 
 
 def _consumer(table: Table, name: str) -> Consumer:
-    return Consumer(
-        read_signature({key: value for key, value in table.items() if key != "when"}, name),
-        table["family"],
-        table["phase"],
-        (table["generator"],) if isinstance(table.get("generator"), str) else tuple(table.get("generator", ())),
-        read_conditions(table.get("when", ())),
-        table["source"],
-        table["evidence"],
-    )
+    named = table.get("generator", ())
+    generators = (named,) if isinstance(named, str) else tuple(named)
+    return read_row(Consumer, table, signature=read_signature(table, name), generators=generators)
 
 
 def _seeder(table: Table, name: str) -> Seeder:
-    default = str(table.get("default", "required"))
-    seed = str(table.get("seed", "seed"))
-    known = {"parameters": [seed], **{key: value for key, value in table.items() if key != "when"}}
-    return Seeder(
-        read_signature(known, name),
-        tuple(table.get("families", ())),
-        seed,
-        default,
-        table.get("none", default),
-        read_conditions(table.get("when", ())),
-        table.get("holds", False),
-        table.get("within", False),
-        tuple(_flag_settings(table)),
-        table["source"],
-        table["evidence"],
-    )
+    seed, default = table.get("seed", "seed"), table.get("default", "required")
+    known = {"parameters": [seed], "seed": seed, "default": default, "none": default, **table}
+    return read_row(Seeder, known, signature=read_signature(known, name), settings=tuple(_flag_settings(table)))
 
 
 def _flag_settings(table: Table) -> Iterator[FlagSetting]:
@@ -130,42 +110,22 @@ def _framework(table: Table, name: str) -> FrameworkModel:
     seeds = (
         {**table, "parameters": table.get("parameters", ()), **table["seeds"], "sets": ()} if "seeds" in table else None
     )
-    return FrameworkModel(
-        read_signature(table, name),
-        tuple(_flag_settings(table)),
-        None if seeds is None else _seeder(seeds, name),
-        tuple(_consumer(each, name) for each in draws),
-        tuple(table.get("runs", ())),
-        tuple(table.get("calls", ())),
-        read_conditions(table["accelerates"]) if "accelerates" in table else None,
-        table.get("matters", False),
-        table.get("restores", False),
-        table.get("keeps", False),
-        table.get("makes", ""),
-        table.get("wraps", ""),
-        table.get("gives", ""),
-        table["source"],
-        table["evidence"],
+    return read_row(
+        FrameworkModel,
+        table,
+        signature=read_signature(table, name),
+        settings=tuple(_flag_settings(table)),
+        seeder=None if seeds is None else _seeder(seeds, name),
+        draws=tuple(_consumer(each, name) for each in draws),
+        accelerates=read_conditions(table["accelerates"]) if "accelerates" in table else None,
     )
 
 
 @lru_cache(maxsize=1)
 def error_names() -> tuple[ErrorName, ...]:
     """All run-time error names, of every release."""
-    return tuple(
-        ErrorName(
-            table["name"],
-            table["since"],
-            table.get("until"),
-            tuple(table["operations"]),
-            tuple(table["calls"]),
-            tuple(table["device"]),
-            table["phase"],
-            read_conditions(table.get("when", ())),
-            table["evidence"],
-        )
-        for table in read_table("error_names.toml")["error"]
-    )
+    tables = read_table("error_names.toml")["error"]
+    return tuple(read_row(ErrorName, table, devices=tuple(table["device"])) for table in tables)
 
 
 class Alternative(NamedTuple):
@@ -174,7 +134,7 @@ class Alternative(NamedTuple):
     operations: tuple[str, ...]
     write: str
     since: str
-    when: tuple[Condition, ...]
+    when: tuple[Condition, ...] = ()
 
 
 def alternatives_for(row: OperationRow, version: str) -> tuple[str, ...]:
@@ -191,10 +151,7 @@ def alternatives_for(row: OperationRow, version: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def alternatives() -> tuple[Alternative, ...]:
     """All rows of the table."""
-    return tuple(
-        Alternative(tuple(table["operations"]), table["write"], table["since"], read_conditions(table.get("when", ())))
-        for table in read_table("alternatives.toml")["alternative"]
-    )
+    return tuple(read_row(Alternative, table) for table in read_table("alternatives.toml")["alternative"])
 
 
 class ThirdPartyOperation(NamedTuple):
@@ -207,13 +164,13 @@ class ThirdPartyOperation(NamedTuple):
     signature: Signature
     library: str
     phase: str
-    when: tuple[Condition, ...]
     cause: str
-    argument: str
-    since: str
-    instead: str
     source: str
     evidence: str
+    when: tuple[Condition, ...] = ()
+    argument: str = ""
+    since: str = ""
+    instead: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -222,18 +179,7 @@ def third_party_operations() -> dict[str, tuple[ThirdPartyOperation, ...]]:
     found: dict[str, tuple[ThirdPartyOperation, ...]] = {}
     for table in read_table("third_party.toml")["operation"]:
         for name in table["names"]:
-            row = ThirdPartyOperation(
-                read_signature({key: value for key, value in table.items() if key != "when"}, name),
-                table["library"],
-                table["phase"],
-                read_conditions(table.get("when", ())),
-                table["cause"],
-                table.get("argument", ""),
-                table.get("since", ""),
-                table.get("instead", ""),
-                table["source"],
-                table["evidence"],
-            )
+            row = read_row(ThirdPartyOperation, table, signature=read_signature(table, name))
             found[name] = (*found.get(name, ()), row)
     return found
 
@@ -366,11 +312,10 @@ def _override(documented: list[OperationRow], effective: list[OperationRow]) -> 
 
 
 def _documented(table: dict[str, Any], operation_of: dict[str, str]) -> OperationRow:
-    operation = operation_of[table["name"]]
-    when = read_conditions(table.get("when", ()))
-    return OperationRow(
-        operation, table["behaviour"], tuple(table["device"]), table["phase"], when, True, Signature(table["name"])
-    )
+    operation, signature = operation_of[table["name"]], Signature(table["name"])
+    devices = tuple(table["device"])
+    known = {"when": (), **table}
+    return read_row(OperationRow, known, operation=operation, devices=devices, listed=True, signature=signature)
 
 
 def _effective(version: str, documented: list[OperationRow]) -> Iterable[OperationRow]:
@@ -391,16 +336,14 @@ def _effective_rows() -> tuple[tuple[str, str | None, tuple[OperationRow, ...]],
             span["since"],
             span.get("until"),
             tuple(
-                OperationRow(
-                    operation,
-                    span["behaviour"],
-                    tuple(table["device"]),
-                    table["phase"],
-                    read_conditions(table.get("when", ())),
-                    False,
-                    Signature(operation),
-                    table["kind"],
-                    table["evidence"],
+                read_row(
+                    OperationRow,
+                    {"when": (), **table},
+                    operation=operation,
+                    behaviour=span["behaviour"],
+                    devices=tuple(table["device"]),
+                    listed=False,
+                    signature=Signature(operation),
                 )
                 for operation in table["operations"]
             ),

@@ -115,20 +115,11 @@ def _expression(name: str) -> str:
 
 
 _PRODUCTS = ("torch.mm", "torch.mv", "torch.bmm")
+_ATTENTION = ("torch.nn.functional.scaled_dot_product_attention",)
 _DETERMINISTIC = ("deterministic", "none")
 _UNNAMED_ERRORS = (
-    ErrorName(CUBLAS, "1.7", "2.9", _PRODUCTS, _PRODUCTS, ("cuda",), "forward", (), "binaries; torch's own message"),
-    ErrorName(
-        ATTENTION,
-        "2.1",
-        None,
-        ("torch.nn.functional.scaled_dot_product_attention",),
-        ("torch.nn.functional.scaled_dot_product_attention",),
-        ("cuda",),
-        "backward",
-        (),
-        "torch's source; its message",
-    ),
+    ErrorName(CUBLAS, "1.7", _PRODUCTS, _PRODUCTS, ("cuda",), "forward", "binaries; torch's own message", "2.9"),
+    ErrorName(ATTENTION, "2.1", _ATTENTION, _ATTENTION, ("cuda",), "backward", "torch's source; its message"),
 )
 
 

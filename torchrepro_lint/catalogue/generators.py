@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchrepro_lint.catalogue.loaders import LibraryVersions, admits_release_from
-from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_conditions, read_signature
+from torchrepro_lint.catalogue.loaders import LibraryVersions, admits_range
+from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_row, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.syntax.qualified_names import in_project, top_package, without_calls
 
@@ -29,23 +29,23 @@ class LibraryGenerator(NamedTuple):
 
     signature: Signature
     library: str
-    argument: str
-    key: str
-    others: tuple[str, ...]
-    write: str
-    value: str
-    required: bool
-    when: tuple[Condition, ...]
-    inner: bool
-    family: str
-    setters: tuple[str, ...]
-    uses: tuple[str, ...]
     cause: str
-    since: str
-    before: str
     source: str
     evidence: str
-    run: str
+    argument: str = ""
+    key: str = ""
+    others: tuple[str, ...] = ()
+    write: str = "{}"
+    value: str = ""
+    required: bool = False
+    when: tuple[Condition, ...] = ()
+    inner: bool = False
+    family: str = ""
+    setters: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    since: str = ""
+    before: str = ""
+    run: str = ""
 
     @property
     def must_hold(self) -> bool:
@@ -57,7 +57,9 @@ def library_generators(name: str, known: LibraryVersions = ()) -> tuple[LibraryG
     """The rows of a callable by its absolute name; ``known`` are the required versions of libraries."""
     if in_project(name) or top_package(name) not in _roots():
         return ()
-    return tuple(row for row in generators().of(without_calls(name)) if _applies_to(row, known))
+    return tuple(
+        row for row in generators().of(without_calls(name)) if admits_range(known, row.library, row.since, row.before)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -66,10 +68,8 @@ def generators() -> NameIndex[LibraryGenerator]:
     return NameIndex((table, _generator) for table in _tables())
 
 
-@lru_cache(maxsize=1)
-def versioned_generators() -> tuple[str, ...]:
-    """The libraries with rows for some releases only, sorted."""
-    return tuple(sorted({table["library"] for table in _tables() if "since" in table or "before" in table}))
+def _generator(table: Table, name: str) -> LibraryGenerator:
+    return read_row(LibraryGenerator, table, signature=read_signature(table, name))
 
 
 @lru_cache(maxsize=1)
@@ -81,35 +81,3 @@ def _roots() -> frozenset[str]:
 def _tables() -> list[Table]:
     found: list[Table] = read_table("generators.toml")["generator"]
     return found
-
-
-def _applies_to(row: LibraryGenerator, known: LibraryVersions) -> bool:
-    """Whether a row holds for the newest release that the project admits."""
-    asked = dict(known).get(row.library, "")
-    return (not row.since or admits_release_from(asked, row.since)) and not (
-        row.before and admits_release_from(asked, row.before)
-    )
-
-
-def _generator(table: Table, name: str) -> LibraryGenerator:
-    return LibraryGenerator(
-        read_signature({key: value for key, value in table.items() if key != "when"}, name),
-        table["library"],
-        table.get("argument", ""),
-        table.get("key", ""),
-        tuple(table.get("others", ())),
-        table.get("write", "{}"),
-        table.get("value", ""),
-        table.get("required", False),
-        read_conditions(table.get("when", ())),
-        table.get("inner", False),
-        table.get("family", ""),
-        tuple(table.get("setters", ())),
-        tuple(table.get("uses", ())),
-        table["cause"],
-        table.get("since", ""),
-        table.get("before", ""),
-        table["source"],
-        table["evidence"],
-        table.get("run", ""),
-    )

@@ -8,12 +8,12 @@ versions; the newest version that the project's requirements admit decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
-from torchrepro_lint.catalogue.rows import Condition, Signature, read_conditions, read_signature
+from torchrepro_lint.catalogue.rows import Condition, Signature, Table, read_row, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 
@@ -48,27 +48,24 @@ class LoaderKind(NamedTuple):
 
     name: str
     parameters: tuple[str, ...]
-    dataset: str
-    draws: str
-    when: tuple[Condition, ...]
+    evidence: str
     seeds_workers: bool
     shuffles: bool
-    evidence: str
+    dataset: str = "dataset"
+    draws: str = ""
+    when: tuple[Condition, ...] = ()
 
 
 @lru_cache(maxsize=1)
 def loader_kinds() -> dict[str, LoaderKind]:
     """The loader kinds by each of their names."""
     return {
-        name: LoaderKind(
-            name,
-            tuple(table["parameters"]),
-            table.get("dataset", "dataset"),
-            table.get("draws", ""),
-            read_conditions(table.get("when", ())),
-            table.get("workers") == "seeded",
-            table.get("shuffle", True),
-            table["evidence"],
+        name: read_row(
+            LoaderKind,
+            table,
+            name=name,
+            seeds_workers=table.get("workers") == "seeded",
+            shuffles=table.get("shuffle", True),
         )
         for table in read_table("loaders.toml")["loader"]
         for name in table["names"]
@@ -94,12 +91,12 @@ class TransformModel(NamedTuple):
     """
 
     draws: frozenset[str]
-    inner: bool
     signature: Signature
-    when: tuple[Condition, ...]
     library: str
-    since: str
-    before: str
+    inner: bool = False
+    when: tuple[Condition, ...] = ()
+    since: str = ""
+    before: str = ""
 
 
 class DatasetModel(NamedTuple):
@@ -110,11 +107,11 @@ class DatasetModel(NamedTuple):
     """
 
     draws: frozenset[str]
-    wraps: bool
-    calls: tuple[str, ...]
-    unless: tuple[str, ...]
     signature: Signature
-    when: tuple[Condition, ...]
+    wraps: bool = False
+    calls: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    when: tuple[Condition, ...] = ()
 
 
 def transform_models(name: str, known: LibraryVersions = ()) -> Iterator[TransformModel]:
@@ -122,7 +119,7 @@ def transform_models(name: str, known: LibraryVersions = ()) -> Iterator[Transfo
 
     ``known`` are the required versions of libraries; for others the newest release counts.
     """
-    return (row for row in _transforms_named(name) if _applies_to(row, known))
+    return (row for row in _transforms_named(name) if admits_range(known, row.library, row.since, row.before))
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
@@ -130,19 +127,10 @@ def _transforms_named(name: str) -> tuple[TransformModel, ...]:
     return tuple(row for modules, names, row in _transforms() if _fits(name, modules, names))
 
 
-def versioned_libraries() -> tuple[str, ...]:
-    """The libraries with rows for some releases only, sorted."""
-    return tuple(sorted({row.library for _, _, row in _transforms() if row.since or row.before}))
-
-
-def _applies_to(row: TransformModel, known: LibraryVersions) -> bool:
-    """Whether a row holds for the newest release that the project admits."""
-    if not row.since and not row.before:
-        return True
-    asked = dict(known).get(row.library, "")
-    return (not row.since or admits_release_from(asked, row.since)) and not (
-        row.before and admits_release_from(asked, row.before)
-    )
+def admits_range(known: LibraryVersions, library: str, since: str, before: str) -> bool:
+    """Whether the newest release of a library that the project admits is in a range; empty: no such bound."""
+    asked = dict(known).get(library, "") if since or before else ""
+    return (not since or admits_release_from(asked, since)) and not (before and admits_release_from(asked, before))
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
@@ -151,43 +139,28 @@ def dataset_model(name: str) -> DatasetModel | None:
     return next((row for modules, names, row in _datasets() if _fits(name, modules, names)), None)
 
 
-@lru_cache(maxsize=1)
-def _transforms() -> tuple[tuple[tuple[str, ...], re.Pattern[str], TransformModel], ...]:
-    return tuple(
-        (
-            tuple(table["modules"]),
-            _pattern(table["names"]),
-            TransformModel(
-                frozenset(table.get("draws", ())),
-                table.get("inner", False),
-                read_signature({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
-                read_conditions(table.get("when", ())),
-                table["library"],
-                table.get("since", ""),
-                table.get("before", ""),
-            ),
-        )
-        for table in read_table("transforms.toml")["transform"]
-    )
+_Model = TypeVar("_Model")
+# Each row with the modules and the pattern of its names.
+_Models: TypeAlias = "tuple[tuple[tuple[str, ...], re.Pattern[str], _Model], ...]"
 
 
 @lru_cache(maxsize=1)
-def _datasets() -> tuple[tuple[tuple[str, ...], re.Pattern[str], DatasetModel], ...]:
-    return tuple(
-        (
-            tuple(table["modules"]),
-            _pattern(table["names"]),
-            DatasetModel(
-                frozenset(table.get("draws", ())),
-                table.get("wraps", False),
-                tuple(table.get("calls", ())),
-                tuple(table.get("unless", ())),
-                read_signature({key: value for key, value in table.items() if key != "when"}, table["names"][0]),
-                read_conditions(table.get("when", ())),
-            ),
-        )
-        for table in read_table("datasets.toml")["dataset"]
-    )
+def _transforms() -> _Models[TransformModel]:
+    return _models(TransformModel, read_table("transforms.toml")["transform"])
+
+
+@lru_cache(maxsize=1)
+def _datasets() -> _Models[DatasetModel]:
+    return _models(DatasetModel, read_table("datasets.toml")["dataset"])
+
+
+def _models(record: Callable[..., _Model], tables: Iterable[Table]) -> _Models[_Model]:
+    return tuple((tuple(table["modules"]), _pattern(table["names"]), _model(record, table)) for table in tables)
+
+
+def _model(record: Callable[..., _Model], table: Table) -> _Model:
+    signature = read_signature(table, table["names"][0])
+    return read_row(record, table, signature=signature, draws=frozenset(table.get("draws", ())))
 
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:

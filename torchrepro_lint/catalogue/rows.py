@@ -39,6 +39,8 @@ CUBLAS_NOT_NEEDED_SINCE = (2, 10)
 
 
 Scalar: TypeAlias = str | int | float | bool
+Table: TypeAlias = dict[str, Any]
+_Entry = TypeVar("_Entry")
 
 # The flags that third-party calls set, besides environment variables.
 FLAGS = (
@@ -109,9 +111,9 @@ class Consumer(NamedTuple):
     family: str
     phase: str
     generators: tuple[str, ...]
-    when: tuple[Condition, ...]
     source: str
     evidence: str
+    when: tuple[Condition, ...] = ()
 
 
 class FlagSetting(NamedTuple):
@@ -134,16 +136,16 @@ class Seeder(NamedTuple):
     """
 
     signature: Signature
-    families: tuple[str, ...]
+    settings: tuple[FlagSetting, ...]
     seed: str
     default: str
     none: str
-    when: tuple[Condition, ...]
-    holds: bool
-    within: bool
-    settings: tuple[FlagSetting, ...]
     source: str
     evidence: str
+    families: tuple[str, ...] = ()
+    when: tuple[Condition, ...] = ()
+    holds: bool = False
+    within: bool = False
 
 
 class FrameworkModel(NamedTuple):
@@ -163,17 +165,17 @@ class FrameworkModel(NamedTuple):
     settings: tuple[FlagSetting, ...]
     seeder: Seeder | None
     draws: tuple[Consumer, ...]
-    runs: tuple[str, ...]
-    calls: tuple[str, ...]
     accelerates: tuple[Condition, ...] | None
-    matters: bool
-    restores: bool
-    keeps: bool
-    makes: str
-    wraps: str
-    gives: str
     source: str
     evidence: str
+    runs: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    matters: bool = False
+    restores: bool = False
+    keeps: bool = False
+    makes: str = ""
+    wraps: str = ""
+    gives: str = ""
 
 
 class ErrorName(NamedTuple):
@@ -181,16 +183,16 @@ class ErrorName(NamedTuple):
 
     name: str
     since: str
-    until: str | None
     operations: tuple[str, ...]
     calls: tuple[str, ...]
     devices: tuple[str, ...]
     phase: str
-    when: tuple[Condition, ...]
     evidence: str
+    until: str | None = None
+    when: tuple[Condition, ...] = ()
 
 
-def read_conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
+def read_conditions(tests: Iterable[Table]) -> tuple[Condition, ...]:
     """Read ``when`` of a table. Raises ``ValueError`` for a condition with more than one key besides ``of``."""
     found: list[Condition] = []
     for test in tests:
@@ -201,15 +203,22 @@ def read_conditions(tests: Iterable[dict[str, Any]]) -> tuple[Condition, ...]:
     return tuple(found)
 
 
-def read_signature(table: dict[str, Any], name: str = "") -> Signature:
-    """Read the signature that a table describes."""
-    return Signature(
-        name or table["name"],
-        tuple(table.get("parameters", ())),
-        tuple(table.get("keywords", ())),
-        tuple(table.get("defaults", {}).items()),
-        read_conditions(table.get("when", ())),
-    )
+def read_signature(table: Table, name: str) -> Signature:
+    """Read the signature that a table describes; its conditions are those of the row."""
+    return read_row(Signature, table, name=name, defaults=tuple(table.get("defaults", {}).items()), when=())
+
+
+def read_row(record: Callable[..., _Entry], table: Table, **given: Any) -> _Entry:
+    """The record (a named tuple) of a row: its fields by their names, and those that are ``given``.
+
+    A list becomes a tuple, and ``when`` conditions; a field that the row lacks has its default.
+    """
+    known: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
+    found = ((name, table[name]) for name in known if name in table and name not in given)
+    values = {name: tuple(value) if type(value) is list else value for name, value in found}
+    if "when" in values:
+        values["when"] = read_conditions(values["when"])
+    return record(**values, **given)
 
 
 def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
@@ -217,10 +226,6 @@ def compatible(one: Iterable[Condition], other: Iterable[Condition]) -> bool:
     return not any(
         a.of == b.of and a.test == b.test == "one_of" and not set(a.values) & set(b.values) for a in one for b in other
     )
-
-
-_Entry = TypeVar("_Entry")
-Table: TypeAlias = dict[str, Any]
 
 
 class NameIndex(Generic[_Entry]):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, programs_reaching
-from torchrepro_lint.domain.flag_effects import may_set_environment, may_set_flag
+from torchrepro_lint.domain.flag_effects import FlagWrite, may_set_environment, may_set_flag
 from torchrepro_lint.domain.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
 from torchrepro_lint.trace.call_paths import first_line
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import FlagWrite
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
 
 _CAUSE = "chooses kernels by timing them, which differs between runs"
 _WORDS = frozenset({"max_autotune", "max_autotune_gemm", "max_autotune_pointwise"})

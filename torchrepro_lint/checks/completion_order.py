@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.concurrency import arrival_orders
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import completions
+from torchrepro_lint.dataflow.taint.transfer import OrderTaint
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.transfer import OrderTaint
-    from torchrepro_lint.domain.project import Context
 
 _RESULTS = "results in the order in which they finish"
 _GIVEN = {"wait": "a set of the futures that are done, whose order differs between runs"}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY
+from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, Family
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.query import limits
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.control_flow import control_flow_position
@@ -22,27 +25,20 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Loop,
     Ref,
+    Statement,
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance
 from torchrepro_lint.syntax.visitor import (
-    expressions,
+    expressions_within,
     is_none,
     known_argument,
     last_identifier,
     statements,
-    subexpressions,
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.repetition import runs_often
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Family
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.effects import Draw
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.nodes import Statement
 
 # Prefilter: a file that starts tasks imports one of these.
 _PACKAGES = lazy_pattern(r"(^|[ .])(threading|concurrent|(torch\.)?multiprocess(ing)?)\b")
@@ -274,11 +270,10 @@ def _waits_in_loop(context: Context, start: TaskStart) -> bool:
 
 
 def _waits(statement: Statement) -> bool:
-    for expression in expressions(statement):
-        for each in subexpressions(expression):
-            match each:
-                case Comprehension():
-                    return False
-                case Call(func=Ref(path=(*_, "join" | "result")) | Attribute(name="join" | "result"), args=()):
-                    return True
+    for each in expressions_within(statement):
+        match each:
+            case Comprehension():
+                return False
+            case Call(func=Ref(path=(*_, "join" | "result")) | Attribute(name="join" | "result"), args=()):
+                return True
     return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VALUES, CUBLAS_VARIABLE
@@ -12,18 +11,16 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flag_effects import VARIABLE_EFFECT as A_VARIABLE
+from torchrepro_lint.domain.flag_effects import StateEffect
 from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import device_of
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.trace.call_paths import first_line, place_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import StateEffect
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL205"
 _SETTING = f'os.environ["{CUBLAS_VARIABLE}"] = ":4096:8"'

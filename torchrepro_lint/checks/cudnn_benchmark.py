@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
-from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes
+from torchrepro_lint.domain.flag_effects import FlagWrite, may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import FlagWrite
-    from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL201"
 _WORDS = frozenset({"benchmark"})

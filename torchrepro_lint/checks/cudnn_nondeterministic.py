@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
-from torchrepro_lint.domain.flag_effects import may_set_flag, opposite_branch_writes, restores_by_name
+from torchrepro_lint.domain.flag_effects import FlagWrite, may_set_flag, opposite_branch_writes, restores_by_name
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, is_off
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import FlagWrite
-    from torchrepro_lint.domain.project import Context
 
 _WORDS = frozenset({"deterministic"})
 _CAUSE = "lets cuDNN choose nondeterministic algorithms for the backward pass of convolutions"

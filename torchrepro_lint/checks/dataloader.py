@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.queries import Loader, group_by_call
 from torchrepro_lint.domain.loaders.splits import unseeded_worker_draws
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
+from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.source.text import Fix, NoFix
 
 _GENERATOR_ADVICE = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import WORKERS_SEED_NUMPY
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
 
 CODE = "TRL304"
 

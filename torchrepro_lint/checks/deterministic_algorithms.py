@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.flag_effects import restores_by_name
@@ -16,14 +15,11 @@ from torchrepro_lint.domain.operations.verdicts import (
     only_warns,
     strict_mode_would_stop,
 )
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
-from torchrepro_lint.syntax.nodes import Call, Constant, Ref, Try, span
-from torchrepro_lint.syntax.visitor import blocks, bodies, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Expression, Statement
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, Statement, Try, span
+from torchrepro_lint.syntax.visitor import all_statements, blocks, statements, subexpressions
 
 CODE = "TRL204"
 _MODERN_SINCE, _OLD_UNTIL = (1, 8), (1, 9)
@@ -118,7 +114,7 @@ def _is_fallback(context: Context, switch: ModeSwitch) -> bool:
     tests = [guard.value for guard in switch.site.guards if guard.kind in ("if", "else")]
     return any(_tests_version(each) for test in tests for each in subexpressions(test)) or any(
         isinstance(statement, Try) and statement.handlers and _contains(statement, switch.site.statement)
-        for statement in _all_statements(context)
+        for statement in all_statements(context.tree)
     )
 
 
@@ -134,11 +130,6 @@ def _tests_version(test: Expression) -> bool:
 
 def _contains(statement: Statement, other: Statement) -> bool:
     return any(each is other for block in blocks(statement) for each in statements(block))
-
-
-def _all_statements(context: Context) -> Iterator[Statement]:
-    for body in bodies(context.tree):
-        yield from statements(body)
 
 
 def _unless_it_stops(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
+from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.domain.rng.identifiers import only_makes_identifiers
-from torchrepro_lint.domain.rng.library_generators import unrepeatable_calls
+from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall, unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
     SEEDABLE_GENERATORS,
     generator_seed,
@@ -19,18 +20,12 @@ from torchrepro_lint.domain.rng.seeders import (
     seeds_from_entropy,
 )
 from torchrepro_lint.domain.rng.system_draws import SYSTEM_DRAWS, data_use
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, NoFix
-from torchrepro_lint.syntax.nodes import Assign, Constant, Ref, span
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Ref, span
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name, split_method, without_calls
 from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.entry_points import is_test
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Seeder
-    from torchrepro_lint.domain.project import Context, Project
-    from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.nodes import Expression
 
 # Methods of objects that take a seed.
 _SEEDING_METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
 
 _BASES = lazy_pattern(
     r"(gym|gymnasium)\.(core\.)?(Env|\w*Wrapper)|(gym|gymnasium)\.(vector|wrappers)\.\w+|stable_baselines3\.common\.vec_env\.\w+"
@@ -104,8 +101,7 @@ def _seeds(project: Project, function: str) -> bool:
         and part.args
         for each in project.resolver.functions(function)
         for statement in statements(each.body)
-        for expression in expressions(statement)
-        for part in subexpressions(expression)
+        for part in expressions_within(statement)
     )
 
 
@@ -148,6 +144,5 @@ def _class_draws(project: Project, owner: str) -> bool:
         for function in project.files[path_of(each)].functions
         if function.owner and f"{path_of(each)}{function.owner}" == each
         for statement in statements(function.body)
-        for expression in expressions(statement)
-        for part in subexpressions(expression)
+        for part in expressions_within(statement)
     )

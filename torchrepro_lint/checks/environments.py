@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.environment_draws import is_environment, may_draw
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Ref, Subscript, span
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, ModuleSummary, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -23,14 +24,9 @@ from torchrepro_lint.syntax.qualified_names import (
     split_method,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.entry_points import Entry
+from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import receiver_of, rows_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Expression, ModuleSummary
-    from torchrepro_lint.trace.entry_points import Entry
-    from torchrepro_lint.trace.events import TraceEvent
 
 _CODE = "TRL108"
 # Prefilter: a file with a finding calls one of these, or names it as a value.

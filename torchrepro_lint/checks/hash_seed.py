@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import starts_interpreter
 from torchrepro_lint.domain.flag_effects import may_set_environment
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
-from torchrepro_lint.syntax.visitor import bodies, statements
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.syntax.visitor import all_statements
 
 _WORD = "PYTHONHASHSEED"
 _CALLS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.update", "os.environ.__setitem__"})
@@ -34,9 +31,8 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _assignments(context: Context) -> Iterator[Expression]:
-    for body in bodies(context.tree):
-        for statement in statements(body):
-            yield from _assigned(context, statement)
+    for statement in all_statements(context.tree):
+        yield from _assigned(context, statement)
 
 
 def _assigned(context: Context, statement: Statement) -> Iterator[Expression]:

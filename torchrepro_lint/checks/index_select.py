@@ -17,7 +17,7 @@ from torchrepro_lint.syntax.nodes import Constant, Expression, Ref, span
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 
 if TYPE_CHECKING:
-    from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall
+    from torchrepro_lint.checks.fixes.index_select_call import IndexSelectCall
 
 CODE = "TRL401"
 _WORD = "index_select"
@@ -29,7 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not sites:
         return
     from torchrepro_lint.checks.fixes.index_select import IndexSelectFixes
-    from torchrepro_lint.checks.fixes.index_select_rewrite import parse_index_select
+    from torchrepro_lint.checks.fixes.index_select_call import parse_index_select
 
     fixes: IndexSelectFixes | None = None
     for site in sites:

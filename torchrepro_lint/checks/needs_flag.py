@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.determinism_mode import cudnn_deterministic_enabled, deterministic_mode_enabled
+from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.reached_operations import runs_only_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts
 from torchrepro_lint.domain.program_effects import has_backward
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.syntax.nodes import span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.operations.cases import Case
-    from torchrepro_lint.domain.project import Context
 
 _FLAG = "torch.use_deterministic_algorithms(True)"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import sets_flag
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import (
+    ReachedOperation,
     first_of_each,
     is_convolution,
     operations_needing_mode,
@@ -17,14 +17,10 @@ from torchrepro_lint.domain.operations.reached_operations import (
     reachable,
     why_not_strict,
 )
-from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.operations.reached_operations import ReachedOperation
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
 
 _CODE = "TRL203"
 _FLAG = "torch.use_deterministic_algorithms(True)"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.operations.program_gaps import causes_of_gaps, explained
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
 
 
 def check(context: Context) -> Iterator[Finding]:

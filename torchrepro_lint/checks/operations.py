@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
+from torchrepro_lint.catalogue.rows import Condition, ErrorName
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
+from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.reached_operations import runs_only_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts, warn_only_is_reported
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import Condition, ErrorName
-    from torchrepro_lint.domain.operations.cases import Case
-    from torchrepro_lint.domain.project import Context
 
 # Where a call may raise either of so many errors, the message names both.
 _ALTERNATIVES = 2

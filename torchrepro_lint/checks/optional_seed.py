@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.checks.unseeded import first_own_draw
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
-from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
-from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.rng.seeders import OptionalSeed
 from torchrepro_lint.source.text import Message, Reference, Span
-from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Operation
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, SyntaxTree
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.seeders import OptionalSeed
-    from torchrepro_lint.syntax.nodes import Expression, SyntaxTree
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -55,16 +49,8 @@ _DECLARING = frozenset({"field", "Field", "ib", "attrib", "Option", "Argument"})
 
 def _is_drawn(context: Context, program: Program, family: Family) -> bool:
     """Whether a relevant run draws from the family, and this entry point is the one to report."""
-    effects = program.effects
-    if not effects.matters or not effects.acts or effects.unknown_seeder or family.key in effects.entropic:
-        return False
-    draws = without_seed_draws(effects.draws.get(family.key, ()), effects.optional)
-    own = (
-        each
-        for each in draws
-        if not is_attributed_elsewhere(context.project, program.entry, each.trace_event, family.key)
-    )
-    return first_feasible_draw(context.project, program.run, own) is not None
+    entropic = family.key in program.effects.entropic
+    return not entropic and first_own_draw(context, program, family) is not None
 
 
 def _message(context: Context, optional: OptionalSeed, family: Family) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,8 +12,6 @@ from torchrepro_lint.source.files import rules_dir
 from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
-    import sys
-
     if sys.version_info >= (3, 11):
         from importlib.resources.abc import Traversable
     else:

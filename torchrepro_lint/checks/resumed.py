@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.seeders import RESTORING
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -15,10 +17,6 @@ from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.library_models import receiver_of, restores_generators
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
 
 _LOADS = "load_state_dict"
 # What has a generator's state in its own, by name.

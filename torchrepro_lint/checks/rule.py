@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Fix, NoFix, Span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.trace.call_paths import CallPathStep
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 SEVERITIES = ("note", "warning", "error")
 

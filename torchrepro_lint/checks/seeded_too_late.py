@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.source.text import Message
+from torchrepro_lint.syntax.nodes import Expression
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.effects import Draw, Seed
-    from torchrepro_lint.syntax.nodes import Expression
-    from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.events import TraceEvent
 
 
 def check(context: Context) -> Iterator[Finding]:

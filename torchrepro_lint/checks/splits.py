@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.dataloader import programs_seed_torch
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.splits import splits_without_generator, takes_generator
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
 
 CODE = "TRL303"
 

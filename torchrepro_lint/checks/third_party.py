@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import ThirdPartyOperation, third_party_operations
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Constant, span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.resolve.program_index import CallSite
 
 CODE = "TRL405"
 

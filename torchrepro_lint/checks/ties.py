@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.condition_variables import tensor_argument, uses_component
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.syntax.nodes import Attribute, Call, Ref, span
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref, span
 from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.operations.cases import Case
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Expression
 
 
 def check(context: Context) -> Iterator[Finding]:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_weights, reads_of_empty
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, returns_empty
 from torchrepro_lint.source.text import Span
-from torchrepro_lint.syntax.nodes import Assign, Attribute, Call, Class, Constant, Expression, Ref, Subscript, span
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Class,
+    Constant,
+    Expression,
+    Function,
+    Ref,
+    Statement,
+    Subscript,
+    span,
+)
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, is_super, path_of
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, statements
 from torchrepro_lint.trace.entry_points import is_test
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Function, Statement
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Methods of a module by which any of its parameters may be filled.
@@ -68,7 +76,7 @@ def _empty_tensors(
     """The attributes that become parameters or buffers of uninitialised memory (``empty``: the calls)."""
     for method in methods:
         for statement in statements(method.body):
-            for value in _values(statement):
+            for value in expressions_within(statement):
                 match value:
                     case Call(func=func, args=(first, *_)) if _names(context, func) & _PARAMETERS:
                         if isinstance(statement, Assign) and first.value in empty:
@@ -83,11 +91,6 @@ def _empty_tensors(
                             inner = inner.args[0].value
                         if isinstance(name.value, Constant) and inner in empty:
                             yield str(name.value.value), value, f"{kind}(torch.empty(...))"
-
-
-def _values(statement: Statement) -> Iterator[Expression]:
-    for expression in expressions(statement):
-        yield from subexpressions(expression)
 
 
 def _names(context: Context, func: Expression) -> set[str]:
@@ -117,7 +120,9 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
 def _fills(statement: Statement, word: str, made: Expression) -> bool:
     if isinstance(statement, Assign) and any(_writes(target, word) for target in statement.targets):
         return statement.value is not made
-    return any(each is not made and isinstance(each, Call) and _may_write(each, word) for each in _values(statement))
+    return any(
+        each is not made and isinstance(each, Call) and _may_write(each, word) for each in expressions_within(statement)
+    )
 
 
 def _writes(target: Expression, word: str) -> bool:

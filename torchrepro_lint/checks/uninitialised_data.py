@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled, flag_writes_in, programs_reaching
 from torchrepro_lint.domain.flags import is_off
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, FirstUses, Use, returns_empty
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
@@ -17,11 +19,6 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref, Subscrip
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import receiver_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.resolve.program_index import CallSite
 
 # Calls by which a model gets weights from elsewhere, or that make it without memory of its own.
 LOADING = frozenset(

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.sinks import describe_sink, may_decide
 from torchrepro_lint.dataflow.taint.sources import set_orders
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
 
 _TYPE_WORDS = {"str": "of strings ", "bytes": "of bytes ", "path": "of paths "}
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.program_effects import is_attributed_elsewhere
+from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.effects import Draw
 
 
 def _check_for(code: str, family: Family) -> Callable[[Context], Iterator[Finding]]:
@@ -67,8 +63,14 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
 
 def _unseeded_draw(context: Context, program: Program, family: Family) -> Draw | None:
     """The first draw of a family that a relevant run never seeds, and that belongs to this entry point; else None."""
+    draw = None if family.key in program.effects.seeds else first_own_draw(context, program, family)
+    return None if draw is not None and context.project.may_seed_unseen(program.run) else draw
+
+
+def first_own_draw(context: Context, program: Program, family: Family) -> Draw | None:
+    """The first draw of a family in a relevant run, if this entry point is the one to report it; else None."""
     effects = program.effects
-    if family.key in effects.seeds or not effects.matters or not effects.acts or effects.unknown_seeder:
+    if not effects.matters or not effects.acts or effects.unknown_seeder:
         return None
     draws = without_seed_draws(effects.draws.get(family.key, ()), effects.optional)
     own = (
@@ -76,5 +78,4 @@ def _unseeded_draw(context: Context, program: Program, family: Family) -> Draw |
         for each in draws
         if not is_attributed_elsewhere(context.project, program.entry, each.trace_event, family.key)
     )
-    draw = first_feasible_draw(context.project, program.run, own)
-    return None if draw is not None and context.project.may_seed_unseen(program.run) else draw
+    return first_feasible_draw(context.project, program.run, own)

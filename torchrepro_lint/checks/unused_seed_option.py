@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.forward_uses import OptionReads, option_reads
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
-from torchrepro_lint.syntax.nodes import Assign, Call, Collection, Constant, Expression, Ref, span
+from torchrepro_lint.syntax.nodes import Assign, Call, Class, Collection, Constant, Expression, Function, Ref, span
 from torchrepro_lint.syntax.qualified_names import instance_value, module_symbol, simple_name
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Class, Function
 
 _SEED = lazy_pattern(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
 _CONFIG_NAME = lazy_pattern(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -28,11 +29,15 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, project_classes
-from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    bodies,
+    expressions_within,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 from torchrepro_lint.trace.library_models import receiver_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
 
 _CLOCKS = lazy_pattern(
     r"time\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?|time\.clock|timeit\.default_timer|"
@@ -192,8 +197,7 @@ class _Body:
         return any(
             isinstance(each, Call) and last_identifier(each.func) in _WAITS
             for statement in statements(body)
-            for expression in expressions(statement)
-            for each in subexpressions(expression)
+            for each in expressions_within(statement)
         )
 
     def _work(self, body: Sequence[Statement]) -> Work | None:
@@ -205,10 +209,9 @@ class _Body:
         match statement:
             case Assign(op="+=", value=value) if value is not None and self._is_result(value, limits.MAX_CLOCK_DEPTH):
                 yield _FILLS
-        for expression in expressions(statement):
-            for each in subexpressions(expression):
-                if isinstance(each, Call):
-                    yield from self._of_call(each)
+        for each in expressions_within(statement):
+            if isinstance(each, Call):
+                yield from self._of_call(each)
 
     def _of_call(self, call: Call) -> Iterator[Work]:
         names = self.project.names(self.path, call.func)

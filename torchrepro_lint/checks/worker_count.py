@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.queries import group_by_call
+from torchrepro_lint.dataflow.environment import Closure
+from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.domain.loaders.queries import Loader, group_by_call
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.environment import Closure
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.domain.loaders.queries import Loader
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 _PROCESSOR_COUNTS = frozenset(
     {

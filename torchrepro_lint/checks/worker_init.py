@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
-from torchrepro_lint.domain.loaders.workers import may_seed_workers
+from torchrepro_lint.domain.loaders.workers import WorkerSeed, may_seed_workers
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Fix, NoFix
-from torchrepro_lint.syntax.nodes import Ref, span
-from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.loaders.workers import WorkerSeed
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.nodes import Function
+from torchrepro_lint.syntax.nodes import Function, Ref, span
+from torchrepro_lint.syntax.visitor import (
+    all_statements,
+    expressions_within,
+)
 
 CODE = "TRL307"
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed")
@@ -54,8 +52,8 @@ def _helpers_called(context: Context, seed: WorkerSeed) -> list[Function]:
 
 def _is_unbound_name(context: Context, word: str) -> bool:
     """Whether the file reads a name that it does not bind, and that an import would bind."""
-    read = (each for body in bodies(context.tree) for statement in statements(body) for each in expressions(statement))
-    return any(isinstance(one, Ref) and f"?{word}" in one.roots for each in read for one in subexpressions(each))
+    read = (each for statement in all_statements(context.tree) for each in expressions_within(statement))
+    return any(isinstance(each, Ref) and f"?{word}" in each.roots for each in read)
 
 
 def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
@@ -64,7 +62,7 @@ def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
     if (obstacle := _obstacle(context, seed)) is not None:
         return obstacle
     from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-    from torchrepro_lint.checks.fixes.insertions import ensure_import
+    from torchrepro_lint.checks.fixes.import_block import ensure_import
 
     torch, imports = ensure_import(context.tree, context.lines.text, "torch")
     if imports and _is_unbound_name(context, torch):

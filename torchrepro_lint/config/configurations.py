@@ -10,13 +10,11 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torchrepro_lint.config.discovery import ProjectTree
 from torchrepro_lint.source.files import Configuration, load_toml, read_configuration
 from torchrepro_lint.source.patterns import lazy_pattern
-
-if TYPE_CHECKING:
-    from torchrepro_lint.config.discovery import ProjectTree
 
 # So many files are read, and so many texts of each are kept.
 _MAX_FILES = 500

@@ -1,5 +1,4 @@
-"""File discovery: the files to lint, the projects that they belong to, what is excluded, and aliases of one file by
-links.
+"""File discovery: the files to lint, the projects that they belong to, and what is excluded.
 
 Exclusion follows the globs of the settings and every ``.gitignore`` that applies.
 """
@@ -8,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchrepro_lint.config.roots import (
     ConfigOptions,
@@ -25,7 +25,6 @@ from torchrepro_lint.source import files
 from torchrepro_lint.source.errors import escaped, escaped_path
 from torchrepro_lint.source.files import CONFIGURATIONS, PROGRAMS
 from torchrepro_lint.source.patterns import GitignorePattern, lazy_pattern, parse_gitignore_line
-from torchrepro_lint.source.text import Fix
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -49,7 +48,8 @@ class Exclusion:
         self._names = frozenset(one for one in patterns if plain and _PLAIN_NAME.fullmatch(one))
         self._patterns = _spec(_below_root(root, (one for one in patterns if one not in self._names)))
         self._ignores: dict[str, tuple[tuple[str, GitIgnoreSpec], ...]] = {}
-        self._repository = next((at for at in _and_parents(root) if os.path.exists(os.path.join(at, ".git"))), root)
+        above = (root, *map(str, Path(root).parents))
+        self._repository = next((at for at in above if os.path.exists(os.path.join(at, ".git"))), root)
 
     def excludes(self, path: str, directory: bool = False) -> bool:
         """Whether the settings or git exclude a path."""
@@ -100,9 +100,7 @@ class TooManyFiles(Exception):  # noqa: N818  nothing is wrong
     """A directory has more files than are searched."""
 
 
-def python_files(
-    top: str, exclusion: Exclusion, most: int | None = None, unread: dict[str, str] | None = None
-) -> Iterator[str]:
+def python_files(top: str, exclusion: Exclusion, most: int | None, unread: dict[str, str]) -> Iterator[str]:
     """The Python files, notebooks and configuration files below a directory (absolute and normal path), in no promised order.
 
     Links to directories are not followed, so loops of links do no harm; only regular files are found. ``unread`` gets
@@ -114,8 +112,7 @@ def python_files(
         try:
             entries = sorted(_entries(directory, most), key=lambda entry: entry.name)
         except OSError as error:
-            if unread is not None:
-                unread[directory] = error.strerror or str(error)
+            unread[directory] = error.strerror or str(error)
             continue
         seen += len(entries)
         if most is not None and seen > most:
@@ -172,15 +169,6 @@ def _is_regular(entry: os.DirEntry[str]) -> bool:
         return entry.is_file()
     except OSError:
         return False
-
-
-def _and_parents(directory: str) -> Iterator[str]:
-    while True:
-        yield directory
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return
-        directory = parent
 
 
 def _ignore_lines(path: str) -> list[str]:
@@ -406,38 +394,3 @@ class _Finder:
 def _shown(given: str, place: str, path: str) -> str:
     """A path below a given directory (absolute: ``place``) as it is printed."""
     return escaped_path(os.path.join(given, path[len(place) :].lstrip(os.sep)))
-
-
-_Value = TypeVar("_Value")
-
-
-class FileAliases:
-    """The aliases of each file by links: the paths, from the root, under which a project has it."""
-
-    def __init__(self, given: Iterable[tuple[str, GivenFile]]) -> None:
-        by_place: dict[str, list[tuple[bool, str]]] = {}
-        for path, one in given:
-            place = os.path.realpath(one.path)
-            by_place.setdefault(place, []).append((one.path != place, path))
-        self._canonical: dict[str, str] = {}
-        self._others: dict[str, tuple[str, ...]] = {}
-        for names in by_place.values():
-            if len(names) > 1:
-                first, *others = (path for _, path in sorted(names))
-                self._others[first] = tuple(others)
-                self._canonical.update(dict.fromkeys(others, first))
-
-    def canonical(self, path: str) -> str:
-        """The canonical path of a file, by which it is written: its real one if that is linted, else the first in order."""
-        return self._canonical.get(path, path)
-
-    def canonical_fix(self, fix: Fix) -> Fix:
-        """A fix with the canonical paths of the other files that it changes."""
-        return fix._replace(elsewhere=tuple((self.canonical(path), edits) for path, edits in fix.elsewhere))
-
-    def for_all_names(self, by_path: Mapping[str, _Value]) -> dict[str, _Value]:
-        """A mapping by canonical path, extended to all aliases."""
-        found = dict(by_path)
-        for path, value in by_path.items():
-            found.update(dict.fromkeys(self._others.get(path, ()), value))
-        return found

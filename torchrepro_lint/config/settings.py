@@ -236,20 +236,9 @@ def is_at_least(severity: str, floor: str) -> bool:
 
 # Ruff's default exclusions.
 DEFAULT_EXCLUDE = (
-    *(
-        ".bzr",
-        ".direnv",
-        ".eggs",
-        ".git",
-        ".git-rewrite",
-        ".hg",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".nox",
-        ".pants.d",
-    ),
-    *(".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pypackages__"),
-    *("_build", "buck-out", "dist", "node_modules", "site-packages", "venv"),
+    *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox"),
+    *(".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode"),
+    *("__pypackages__", "_build", "buck-out", "dist", "node_modules", "site-packages", "venv"),
 )
 
 
@@ -308,7 +297,7 @@ def parse_settings(data: dict[str, Any], origin: str, prefix: str = "") -> Setti
     """Settings from a table; ``origin`` and ``prefix`` name it in the ``UsageError`` of a bad key or value."""
     values: dict[str, Any] = {}
     for key, value in data.items():
-        reader = _READERS.get(key)
+        reader = READERS.get(key)
         if reader is None:
             raise UsageError(f"{origin}: {prefix}{key}: unknown key{_key_suggestion(key)}")
         try:
@@ -321,7 +310,7 @@ def parse_settings(data: dict[str, Any], origin: str, prefix: str = "") -> Setti
 
 
 def _key_suggestion(key: str) -> str:
-    near = difflib.get_close_matches(key.replace("_", "-"), _READERS, 1, cutoff=0.5)
+    near = difflib.get_close_matches(key.replace("_", "-"), READERS, 1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -362,7 +351,8 @@ def _is_version(text: str) -> bool:
     return True
 
 
-_READERS: dict[str, Callable[[object], object]] = {
+# The validator of each key.
+READERS: dict[str, Callable[[object], object]] = {
     "select": string_list,
     "extend-select": string_list,
     "ignore": string_list,

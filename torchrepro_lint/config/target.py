@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from torchrepro_lint.config.roots import ProjectRoot, RootFinder, config_options, fallback_root
 from torchrepro_lint.config.settings import RuleOverrides
@@ -19,8 +19,6 @@ from torchrepro_lint.source.files import documented_versions, load_toml, read_ma
 from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
-
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 

@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.config.discovery import FileAliases
 from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_decoded
 from torchrepro_lint.engine.partition import Partition, check_tree
-from torchrepro_lint.engine.writing import FileChange
+from torchrepro_lint.engine.writing import FileAliases, FileChange
 from torchrepro_lint.source.decoding import fit_to_cells, with_edits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, changed_files, map_offset, merge

@@ -1,6 +1,7 @@
 """Atomic file writes: a file is replaced in one step, and files that one fix changed together are written all or none.
 
 New bytes go into a temporary file beside the target, which then takes its place. Signals that end a run wait meanwhile.
+``FileAliases`` are the names of one file by links, of which one is written.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from torchrepro_lint.config.discovery import GivenFile
 from torchrepro_lint.source.decoding import Source, decode, encode
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.text import Fix
 
 # The attribute in which Linux keeps a file's access control list.
 _ACL_ATTRIBUTE = "system.posix_acl_access"
@@ -299,3 +301,38 @@ def _put_in_place(staged: _Staged) -> str:
 
 def _identity(state: os.stat_result) -> tuple[int, ...]:
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+_Value = TypeVar("_Value")
+
+
+class FileAliases:
+    """The aliases of each file by links: the paths, from the root, under which a project has it."""
+
+    def __init__(self, given: Iterable[tuple[str, GivenFile]]) -> None:
+        by_place: dict[str, list[tuple[bool, str]]] = {}
+        for path, one in given:
+            place = os.path.realpath(one.path)
+            by_place.setdefault(place, []).append((one.path != place, path))
+        self._canonical: dict[str, str] = {}
+        self._others: dict[str, tuple[str, ...]] = {}
+        for names in by_place.values():
+            if len(names) > 1:
+                first, *others = (path for _, path in sorted(names))
+                self._others[first] = tuple(others)
+                self._canonical.update(dict.fromkeys(others, first))
+
+    def canonical(self, path: str) -> str:
+        """The canonical path of a file, by which it is written: its real one if that is linted, else the first in order."""
+        return self._canonical.get(path, path)
+
+    def canonical_fix(self, fix: Fix) -> Fix:
+        """A fix with the canonical paths of the other files that it changes."""
+        return fix._replace(elsewhere=tuple((self.canonical(path), edits) for path, edits in fix.elsewhere))
+
+    def for_all_names(self, by_path: Mapping[str, _Value]) -> dict[str, _Value]:
+        """A mapping by canonical path, extended to all aliases."""
+        found = dict(by_path)
+        for path, value in by_path.items():
+            found.update(dict.fromkeys(self._others.get(path, ()), value))
+        return found

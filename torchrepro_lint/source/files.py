@@ -13,8 +13,8 @@ import os
 import posixpath
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -97,31 +97,6 @@ def read_program(path: str | Path) -> bytes:
     return read_bounded(path, MAX_NOTEBOOK if is_notebook(str(path)) else MAX_PROGRAM)
 
 
-def read_gitignore(path: str | Path) -> bytes:
-    """The bytes of a .gitignore file. Raises ``OSError``, see ``read_bounded``."""
-    return read_bounded(path, _MAX_GITIGNORE)
-
-
-def read_manifest(path: str | Path) -> bytes:
-    """The bytes of a project manifest or lock file. Raises ``OSError``, see ``read_bounded``."""
-    return read_bounded(path, MAX_MANIFEST)
-
-
-def read_configuration(path: str | Path) -> bytes:
-    """The bytes of a configuration file of a program. Raises ``OSError``, see ``read_bounded``."""
-    return read_bounded(path, MAX_CONFIGURATION)
-
-
-def read_requirements(path: str | Path) -> bytes:
-    """The bytes of a requirements file. Raises ``OSError``, see ``read_bounded``."""
-    return read_bounded(path, _MAX_REQUIREMENTS)
-
-
-def read_settings(path: str | Path) -> bytes:
-    """The bytes of a settings file. Raises ``OSError``, see ``read_named_file``."""
-    return read_named_file(path, _MAX_SETTINGS)
-
-
 def read_named_file(path: str | Path, most: int = _MAX_NAMED_FILE) -> bytes:
     """The bytes of a file that the user names; it may be a pipe, which is waited for. Raises ``OSError``."""
     if os.path.isfile(path):
@@ -151,6 +126,14 @@ def read_bounded(path: str | Path, most: int) -> bytes:
     if not left:
         raise TooLarge(path, most)
     return b"".join(pieces)
+
+
+# The bytes of a file of each kind; they raise ``OSError``. The settings are a file that the user may name.
+read_gitignore = partial(read_bounded, most=_MAX_GITIGNORE)
+read_manifest = partial(read_bounded, most=MAX_MANIFEST)
+read_configuration = partial(read_bounded, most=MAX_CONFIGURATION)
+read_requirements = partial(read_bounded, most=_MAX_REQUIREMENTS)
+read_settings = partial(read_named_file, most=_MAX_SETTINGS)
 
 
 if sys.version_info >= (3, 11):
@@ -272,17 +255,6 @@ def _compiled(_folder: str) -> dict[str, _CompiledTable]:
         return {}
     entries = msgspec.json.decode(data, type=dict[str, tuple[str, msgspec.Raw]])
     return {name: _CompiledTable(made_from, bytes(table)) for name, (made_from, table) in entries.items()}
-
-
-def compile_tables(tables: Mapping[str, bytes]) -> bytes:
-    """The compiled form of the tables of a catalogue, given by names and bytes; a line for each, sorted."""
-    import msgspec
-
-    lines = (
-        msgspec.json.encode(name) + b":" + msgspec.json.encode((digest(data), load_toml(data)))
-        for name, data in sorted(tables.items())
-    )
-    return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 def documented_versions() -> tuple[str, ...]:

@@ -196,13 +196,6 @@ def changed_files(path: str, fix: Fix) -> tuple[str, ...]:
     return tuple(each for each, _ in _by_path(path, fix))
 
 
-def apply_fixes(text: str, fixes: Iterable[Fix]) -> tuple[str, tuple[Fix, ...]]:
-    """Apply the compatible fixes of one file. Returns the new text and the applied fixes."""
-    given = list(fixes)
-    merged = merge(("", fix) for fix in given)
-    return apply_edits(text, merged.edits.get("", ())), tuple(given[number] for number in merged.taken)
-
-
 def join_insertions(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     """Sorted edits, with the insertions at one offset joined in their given order."""
     merged: dict[Span, str] = {}

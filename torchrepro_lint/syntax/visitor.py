@@ -109,6 +109,11 @@ def statements(body: Iterable[Statement]) -> Sequence[Statement]:
     return found
 
 
+def all_statements(tree: SyntaxTree) -> Iterator[Statement]:
+    """All statements of a file, those of its functions and classes, too."""
+    return (each for body in bodies(tree) for each in statements(body))
+
+
 def _add_statements(body: Iterable[Statement], found: list[Statement]) -> None:
     for statement in body:
         found.append(statement)
@@ -120,6 +125,11 @@ def expressions(statement: Statement) -> Sequence[Expression]:
     """The expressions that a statement evaluates itself, without its blocks, in order."""
     own = _EXPRESSIONS.get(type(statement))
     return own(statement) if own else ()
+
+
+def expressions_within(statement: Statement) -> Iterator[Expression]:
+    """The expressions that a statement evaluates itself, and all below them, operands before what uses them."""
+    return (each for expression in expressions(statement) for each in subexpressions(expression))
 
 
 def operands_of(expression: Expression) -> Sequence[Expression]:

@@ -9,8 +9,7 @@ import pytest
 
 from overview_projects import STEADY, STUDY, TRAIN, cells_of, overview_of
 from torchrepro_lint.checks import RULES
-from torchrepro_lint.interfaces.overview.cells import NOT_KNOWN
-from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SHORT_MESSAGES, TITLES
+from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, NOT_KNOWN, SHORT_MESSAGES, TITLES
 from torchrepro_lint.interfaces.report.page_content import verdict
 
 Project = Callable[[Mapping[str, str | bytes]], Path]

@@ -12,7 +12,7 @@
   elements can be sorted; ``is_followed`` of ``escapes``: whether all that is put into a container is known.
 - ``checksum_edits`` of ``checksums``: a checksum instead of a hash.
 - ``append_argument``, ``replace_argument`` and ``remove_argument`` of ``arguments``: edits of a call.
-- ``ensure_import`` of ``insertions``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``,
+- ``ensure_import`` of ``import_block``, ``provide_helper`` of ``helpers``, ``insert_statement`` of ``insertions``,
   ``remove_statement`` of ``removals``, ``last_of_block`` of ``import_block``: where statements are written and taken out.
 - ``edits_of_unused_imports`` of ``unused_imports``, ``outdated_comments`` of ``outdated_comments``: what goes with an edit.
 - ``removal`` of ``suppression_removal``: take a suppression out of a comment.

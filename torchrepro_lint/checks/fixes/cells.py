@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.checks.fixes.comments import is_cell_border
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.text import lines_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
 
 
 def in_one_cell(project: Project, path: str, one: int, other: int) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from torchrepro_lint.checks.fixes.insertions import ensure_import
+from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import in_project
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
+from torchrepro_lint.syntax.visitor import (
+    all_statements,
+    expressions_within,
+    last_identifier,
+)
 
 # Functions and methods of libraries that give bytes, and those that give text.
 _MAKING_BYTES = frozenset(
@@ -85,11 +85,5 @@ def _no_bytes(kind: str) -> NoFix:
 
 
 def _formatted_strings(project: Project, path: str) -> list[Operation]:
-    return [
-        each
-        for body in bodies(project.files[path])
-        for statement in statements(body)
-        for part in expressions(statement)
-        for each in subexpressions(part)
-        if isinstance(each, Operation) and each.op == "f"
-    ]
+    found = (each for statement in all_statements(project.files[path]) for each in expressions_within(statement))
+    return [each for each in found if isinstance(each, Operation) and each.op == "f"]

@@ -5,13 +5,11 @@ That takes a total order: of strings, bytes, integers, paths, and tuples of such
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.syntax.qualified_names import in_project
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.lattice import AbstractValue
-    from torchrepro_lint.domain.project import Project
 
 
 class Obstacle(NamedTuple):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
-from torchrepro_lint.checks.fixes.insertions import ensure_import
+from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.control_flow import control_flow_position, function_at
@@ -23,13 +24,14 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
-from torchrepro_lint.syntax.visitor import expressions, is_none, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions_within,
+    is_none,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 from torchrepro_lint.trace.repetition import runs_often
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
-    from torchrepro_lint.resolve.program_index import CallSite
 
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_SEEDED_FORMS)
@@ -80,8 +82,7 @@ def _is_teardown(project: Project, path: str, call: Call) -> bool:
     return position is not None and any(
         isinstance(each, Operation) and each.op.startswith("yield")
         for statement in statements(tuple(position.before))
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(statement)
     )
 
 

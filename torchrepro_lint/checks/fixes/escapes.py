@@ -7,11 +7,11 @@ function, or to an attribute. A safe fix that relies on the elements of a contai
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.numeric_sets import declared_types
 from torchrepro_lint.dataflow.types.bindings import ADDING, EXTENDING, OTHER_MUTATORS
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -34,12 +34,8 @@ from torchrepro_lint.syntax.qualified_names import (
     is_local,
     path_of,
 )
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 _MUTABLE = frozenset({"set", "list", "dict"})
 _FOLLOWED = ADDING | EXTENDING | OTHER_MUTATORS

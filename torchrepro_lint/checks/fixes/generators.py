@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
-from torchrepro_lint.checks.fixes.insertions import ensure_import, free_name, insert_statement, shadowed
+from torchrepro_lint.checks.fixes.import_block import ensure_import
+from torchrepro_lint.checks.fixes.insertions import free_name, insert_statement, shadowed
 from torchrepro_lint.checks.fixes.written_seed import written_seed
 from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.loaders.splits import (
@@ -22,6 +22,7 @@ from torchrepro_lint.domain.loaders.splits import (
     takes_generator,
     unseeded_worker_draws,
 )
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
@@ -54,12 +55,13 @@ from torchrepro_lint.syntax.qualified_names import (
     qualname_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions_within,
+    known_argument,
+    last_identifier,
+    subexpressions,
+)
 from torchrepro_lint.trace.repetition import function_runs_often
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-
 
 KEYWORD = "generator"
 _GENERATOR_OBJECT = "torch.Generator()"
@@ -101,13 +103,9 @@ class _GeneratorAnalysis(NamedTuple):
 
 
 def _analysis(project: Project) -> _GeneratorAnalysis:
-    found = _ANALYSES.get(project)
-    if found is None:
-        found = _ANALYSES[project] = _GeneratorAnalysis({}, {}, {}, {}, {}, {})
+    found: _GeneratorAnalysis
+    found = project.revision_cache.setdefault(__name__, _GeneratorAnalysis({}, {}, {}, {}, {}, {}))
     return found
-
-
-_ANALYSES: WeakKeyDictionary[Project, _GeneratorAnalysis] = WeakKeyDictionary()
 
 
 def _needs_generator(project: Project, loader: Loader) -> bool:
@@ -390,6 +388,5 @@ def _in_lambda(position: ControlFlowPosition, call: Call) -> bool:
     """Whether a call stands in a lambda, which may run repeatedly."""
     return any(
         isinstance(each, Lambda) and each.start <= call.start < each.end
-        for expression in expressions(position.spots[-1].statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(position.spots[-1].statement)
     )

@@ -11,14 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from torchrepro_lint.checks.fixes.insertions import (
-    ensure_import,
-    free_word,
-    insert_function,
-    insert_import,
-    means_builtin,
-    shadowed,
-)
+from torchrepro_lint.checks.fixes.import_block import ensure_import, insert_import
+from torchrepro_lint.checks.fixes.insertions import free_word, insert_function, means_builtin, shadowed
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, join_insertions
 from torchrepro_lint.syntax.nodes import FrozenRecord, Function, Import, fields

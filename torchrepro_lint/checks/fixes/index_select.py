@@ -5,12 +5,12 @@ Where the function views the result, its memory layout matters, not only its val
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
-from torchrepro_lint.checks.fixes.index_select_rewrite import IndexSelectCall, RewriteOptions, rewrite
+from torchrepro_lint.checks.fixes.index_select_call import IndexSelectCall
+from torchrepro_lint.checks.fixes.index_select_rewrite import RewriteOptions, rewrite
 from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.dataflow.types.tensor_facts import (
     TensorFacts,
@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.types.tensor_facts import (
     sparse_carriers,
     sparse_variables,
 )
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.scripted import scripted_functions
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
@@ -32,14 +33,14 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
     Subscript,
-    SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import qualname_of
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Context
-
+from torchrepro_lint.syntax.visitor import (
+    all_statements,
+    expressions_within,
+    last_identifier,
+    statements,
+)
 
 _VIEWS = frozenset({"view", "view_as"})
 # Methods whose result has a new memory layout, or is no tensor.
@@ -55,13 +56,7 @@ class ViewUses:
 
     def __init__(self, body: tuple[Statement, ...]) -> None:
         every = list(statements(body))
-        self._views = [
-            each
-            for statement in every
-            for part in expressions(statement)
-            for each in subexpressions(part)
-            if _may_view(each)
-        ]
+        self._views = [each for statement in every for each in expressions_within(statement) if _may_view(each)]
         self._assigned = [each for each in every if isinstance(each, Assign)] if self._views else []
 
     def of(self, call: Call) -> bool:
@@ -230,12 +225,7 @@ class IndexSelectFixes:
     @cached_property
     def _strings(self) -> tuple[tuple[int, int], ...]:
         tree = self._project.files[self._path]
-        found = (
-            each
-            for statement in _all_statements(tree)
-            for part in expressions(statement)
-            for each in subexpressions(part)
-        )
+        found = (each for statement in all_statements(tree) for each in expressions_within(statement))
         return tuple((each.start, each.end) for each in found if isinstance(each, Operation) and each.op == "f")
 
     def _body(self, function: str) -> tuple[Statement, ...]:
@@ -246,8 +236,3 @@ class IndexSelectFixes:
 def _is_index_select(site: CallSite) -> bool:
     """Whether a call may become one of the helper, by its method name alone."""
     return last_identifier(site.call.func) == "index_select"
-
-
-def _all_statements(tree: SyntaxTree) -> Iterator[Statement]:
-    for body in bodies(tree):
-        yield from statements(body)

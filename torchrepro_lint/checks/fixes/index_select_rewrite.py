@@ -17,8 +17,7 @@ from torchrepro_lint.checks.fixes.arguments import (
     has_line_end,
     last_indent,
 )
-from torchrepro_lint.domain.project import Project
-from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.checks.fixes.index_select_call import ALIASES, IndexSelectCall
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, Edit, NoFix, Span, parse
 from torchrepro_lint.syntax.nodes import (
@@ -34,113 +33,6 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import (
-    class_of,
-    in_project,
-    is_element,
-    is_instance,
-    is_object,
-    is_super,
-    passes_call,
-    simple_name,
-)
-
-_WORD = "index_select"
-_FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
-_TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
-# Libraries whose objects are no torch tensors.
-_OTHER_LIBRARIES = lazy_pattern(r"(numpy|pandas|builtins|paddle|jax|tensorflow|mlx|cupy|polars|pyarrow)\b.*")
-# Where an import fails, ``object`` may stand for the module, without its attributes.
-_IMPORT_FALLBACK = "builtins.object."
-# Other names that torch accepts for compatibility with NumPy.
-ALIASES = {"axis": "dim", "self": "input"}
-
-
-class IndexSelectCall(NamedTuple):
-    """The arguments of a call. ``input`` is None in the method form, where ``source`` is the receiver; ``by`` is the
-    index.
-
-    ``out`` is the buffer argument (None where it is left out or the constant None); ``plain``: only input, dimension
-    and index are passed.
-    """
-
-    call: Call
-    source: Expression
-    input: Arg | None
-    dim: Arg
-    by: Arg
-    out: Arg | None
-    plain: bool
-
-
-def parse_index_select(project: Project, path: str, site: CallSite) -> IndexSelectCall | None:
-    """The arguments of a call that is torch's ``index_select`` unless inference says otherwise, else None."""
-    if site.names and _FUNCTIONS.issuperset(site.names):
-        return _parse_arguments(site.call, None)
-    source = _receiver(site.call)
-    if source is None or isinstance(source, (Constant, Collection)):
-        return None
-    if not all(_may_be_tensor(project, name) for name in project.resolver.receiver(path, site.call.func)):
-        return None
-    if any(map(in_project, site.names)):
-        return None
-    return _parse_arguments(site.call, source)
-
-
-def _receiver(call: Call) -> Expression | None:
-    """The receiver of an ``index_select`` method call."""
-    match call.func:
-        case Attribute(value=value, name=word) if word == _WORD:
-            return value
-        case Ref(start=start, roots=roots, path=(*before, word), base_end=end) if word == _WORD:
-            return Ref(start, end, roots, tuple(before), end)
-    return None
-
-
-def _may_be_tensor(project: Project, name: str) -> bool:
-    """Whether a value of this name may be a tensor: no module, class, function or instance of another class."""
-    if name.startswith(_IMPORT_FALLBACK):
-        return True
-    if _OTHER_LIBRARIES.fullmatch(name):
-        return False
-    made = class_of(name)
-    if in_project(name):
-        return is_object(name) and not _is_other_class(project, made)
-    if passes_call(made) or is_element(name):
-        return True
-    word = simple_name(made)
-    return is_instance(name) and (not word[:1].isupper() or word.endswith(("Tensor", "Parameter")))
-
-
-def _is_other_class(project: Project, name: str) -> bool:
-    if is_super(name):
-        return True
-    return bool(project.resolver.classes(name)) and not _TENSORS.intersection(project.resolver.ancestry(name))
-
-
-def _parse_arguments(call: Call, source: Expression | None) -> IndexSelectCall | None:
-    """None where dimension or index is missing, as in methods of other classes."""
-    order = ("dim", "index") if source is not None else ("input", "dim", "index")
-    given: dict[str, Arg] = {}
-    plain = True
-    for position, arg in enumerate(call.args):
-        if arg.star:
-            plain = False
-        elif arg.keyword is not None:
-            given[ALIASES.get(arg.keyword, arg.keyword)] = arg
-        elif plain and position < len(order):
-            given[order[position]] = arg
-        else:
-            plain = False
-    if not all(name in given for name in order):
-        return None
-    plain = plain and len(given) == len(call.args) and set(given) <= set(order)
-    out = given.get("out")
-    if out is not None and isinstance(out.value, Constant) and out.value.value is None:
-        out = None
-    input_ = given["input"] if source is None else None
-    return IndexSelectCall(call, source or given["input"].value, input_, given["dim"], given["index"], out, plain)
-
 
 _EMPTY_LINES = lazy_pattern(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
 # Expressions that a subscript or an attribute can follow without parentheses.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
 from torchrepro_lint.checks.fixes.seed_place import entry_place, entry_positions, first_offset
 from torchrepro_lint.checks.fixes.seeding import fix_drawn, fix_start
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
 from torchrepro_lint.syntax.control_flow import (
@@ -34,13 +37,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.domain.rng.effects import Draw, Seed
-
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, statements, subexpressions
 
 _BACKEND_FLAGS = "torch.backends."
 
@@ -174,8 +171,7 @@ def _bound_between(block: tuple[Statement, ...], place: int, first: int, last: i
 
 def _references(body: tuple[Statement, ...]) -> Iterator[Ref]:
     for statement in statements(body):
-        for expression in expressions(statement):
-            yield from (each for each in subexpressions(expression) if isinstance(each, Ref))
+        yield from (each for each in expressions_within(statement) if isinstance(each, Ref))
 
 
 def _names_bound(statement: Statement) -> Iterator[str]:

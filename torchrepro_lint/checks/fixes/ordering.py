@@ -5,14 +5,17 @@ For ``os.walk`` the directories are sorted in the loop with ``dirs.sort()``, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.element_order import sorting_obstacle
 from torchrepro_lint.checks.fixes.escapes import is_followed
 from torchrepro_lint.checks.fixes.insertions import free_word, insert_statement, means_builtin
-from torchrepro_lint.dataflow.taint.context import TaintedValue
+from torchrepro_lint.dataflow.taint.context import OrderObservation, TaintedValue
+from torchrepro_lint.dataflow.taint.sources import Listing
 from torchrepro_lint.dataflow.taint.transfer import LISTING, argument_effect
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import (
@@ -31,15 +34,8 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import in_project
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import OrderObservation
-    from torchrepro_lint.dataflow.taint.sources import Listing
-    from torchrepro_lint.dataflow.types.lattice import AbstractValue
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 # Kinds of values with an order that every run repeats.
 _ORDERED_KINDS = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
-from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.domain.project import Project
@@ -31,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.summary import Option
-from torchrepro_lint.syntax.visitor import expressions, known_argument, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, known_argument, statements, subexpressions
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
@@ -63,7 +62,7 @@ class SeedUses:
         return (reference.roots, reference.path) in self._tested
 
     def _visit(self, statement: Statement, targets: list[Expression]) -> None:
-        found = [inner for expression in expressions(statement) for inner in subexpressions(expression)]
+        found = list(expressions_within(statement))
         called = [each.func for each in found if isinstance(each, Call)]
         for each in found:
             if isinstance(each, Ref) and is_seed_attribute(each) and each not in targets and each not in called:
@@ -75,17 +74,11 @@ class SeedUses:
 
 def seed_uses(project: Project, path: str, body: _Body) -> SeedUses:
     """The uses of seeds in a body of a file of the project."""
-    known = _SEED_USES.get(project)
-    if known is None:
-        known = _SEED_USES[project] = {}
-    key = path, body[:1]
+    known: dict[tuple[str, _Body], SeedUses] = project.revision_cache.setdefault("seed uses", {})
+    key = path, body[:1]  # the first statement identifies a body
     if key not in known:
         known[key] = SeedUses(body)
     return known[key]
-
-
-# By file and first statement, which identifies a body.
-_SEED_USES: WeakKeyDictionary[Project, dict[tuple[str, _Body], SeedUses]] = WeakKeyDictionary()
 
 
 def is_seed_attribute(expression: Expression) -> bool:
@@ -238,17 +231,11 @@ class BlockSeeds(NamedTuple):
 
 def block_seeds(project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
     """The bindings and seeds of a block that leads to a position."""
-    known = _BLOCK_SEEDS.get(project)
-    if known is None:
-        known = _BLOCK_SEEDS[project] = {}
-    key = path, block[:1]
+    known: dict[tuple[str, _Body], BlockSeeds] = project.revision_cache.setdefault("block seeds", {})
+    key = path, block[:1]  # the first statement identifies a block
     if key not in known:
         known[key] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
     return known[key]
-
-
-# By file and first statement, which identifies a block.
-_BLOCK_SEEDS: WeakKeyDictionary[Project, dict[tuple[str, _Body], BlockSeeds]] = WeakKeyDictionary()
 
 
 def last_binding(project: Project, path: str, position: ControlFlowPosition, root: str) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, module_constant, own_seed
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import (
@@ -34,14 +36,9 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.repetition import function_runs_often
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Project
-
 
 # Callees that start a function in another process, which has its own generators.
 _SPAWNERS = lazy_pattern(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
@@ -185,8 +182,7 @@ def _rank_option(project: Project, position: ControlFlowPosition, seed: str) -> 
     read = (
         each.path[0]
         for statement in statements(position.body)
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(statement)
         if isinstance(each, Ref) and len(each.path) == 1 and last_identifier(each._replace(path=())) == holder
     )
     words = [*project.resolver.options.words, *read] if holder.isidentifier() else []
@@ -274,8 +270,7 @@ def _main_position(positions: list[ControlFlowPosition]) -> ControlFlowPosition 
 
 def _calls_main(statement: Statement) -> bool:
     """``main()``, ``sys.exit(main())``, ``raise SystemExit(main())``."""
-    found = [each for expression in expressions(statement) for each in subexpressions(expression)]
-    funcs = [each.func for each in found if isinstance(each, Call)]
+    funcs = [each.func for each in expressions_within(statement) if isinstance(each, Call)]
     words = {simple_name((*func.roots[:1], *func.path)[-1]) for func in funcs if isinstance(func, Ref)}
     return isinstance(statement, (ExpressionStatement, SimpleStatement)) and not words.isdisjoint(_MAIN_NAMES)
 

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchrepro_lint.checks.fixes.insertions import (
-    ensure_import,
-    free_name,
-    insert_below,
-)
+from torchrepro_lint.checks.fixes.import_block import ensure_import
+from torchrepro_lint.checks.fixes.insertions import free_name, insert_below
 from torchrepro_lint.checks.fixes.program_seed import (
     CONSTANT,
     FALLBACK,
@@ -21,8 +18,10 @@ from torchrepro_lint.checks.fixes.program_seed import (
     SEED_NAME,
 )
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines, process_starts
+from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.domain.rng.effects import RngEffects, Seed
+from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
+from torchrepro_lint.domain.rng.partly_seeded import PartlySeeded
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
@@ -41,12 +40,6 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import qualname_of, split_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.rng.effects import Draw
-    from torchrepro_lint.domain.rng.partly_seeded import PartlySeeded
-
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
 # Calls whose one argument is a seed as an integer.

@@ -9,44 +9,37 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE
 from torchrepro_lint.checks.fixes.cells import in_one_cell
-from torchrepro_lint.checks.fixes.import_block import imports_torch, last_of_block, only_imports
-from torchrepro_lint.checks.fixes.insertions import (
+from torchrepro_lint.checks.fixes.import_block import (
     ensure_import,
-    insert_below,
+    imports_torch,
     insert_import,
-    insert_paragraph,
-    insert_statement,
-    newline,
+    last_of_block,
+    only_imports,
 )
+from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
 from torchrepro_lint.checks.fixes.outdated_comments import SPEED, outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
 from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_in
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
+from torchrepro_lint.domain.flag_effects import FlagWrite
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
-from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, span
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, Statement, SyntaxTree, span
 from torchrepro_lint.syntax.qualified_names import split_name, top_package
 from torchrepro_lint.syntax.visitor import statements
-from torchrepro_lint.trace.events import is_conditional
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.domain.flag_effects import FlagWrite
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.nodes import Statement, SyntaxTree
-    from torchrepro_lint.trace.events import TraceEvent
-
+from torchrepro_lint.trace.events import TraceEvent, is_conditional
 
 _EQUALS = lazy_pattern(r"[ \t]*=[ \t]*")
 
@@ -120,14 +113,18 @@ def _beside_own_switch(project: Project, program: Program, first: TraceEvent, wo
             continue
         if is_conditional(effect.trace_event, first) or effect.value is not UNKNOWN_VALUE:
             continue
-        tree, text = project.files[path], project.text(path)
-        function = split_name(effect.trace_event.function)[2]
-        inside = f":{function}" if function else ""
-        torch, imports = ensure_import(tree, text, "torch", inside=inside, at=statement.end)
-        value = text[statement.value.start : statement.value.end]
-        edit = insert_below(text, span(statement), f"{torch}.{word}({value})")
-        return fix_in(path, program.entry.path, f"Call torch.{word}({value})", join_insertions((*imports, edit)))
+        value = project.text(path)[statement.value.start : statement.value.end]
+        return _call_below(project, program, effect.trace_event, span(statement), f"{word}({value})")
     return None
+
+
+def _call_below(project: Project, program: Program, beside: TraceEvent, below: Span, call: str) -> Fix:
+    """Call a function of torch below a statement of the function that an event is in."""
+    path, function = beside.path, split_name(beside.function)[2]
+    tree, text = project.files[path], project.text(path)
+    torch, imports = ensure_import(tree, text, "torch", inside=f":{function}" if function else "", at=below.end)
+    edit = insert_below(text, below, f"{torch}.{call}")
+    return fix_in(path, program.entry.path, f"Call torch.{call}", join_insertions((*imports, edit)))
 
 
 def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -> Fix | NoFix:
@@ -145,12 +142,8 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
     # In a file that other programs share, it would be turned on for these, too.
     own = seed is not None and seed.trace_event.path == program.entry.path
     if seed is not None and own and not is_conditional(seed.trace_event, first):
-        path, function = seed.trace_event.path, split_name(seed.trace_event.function)[2]
-        tree, text = project.files[path], project.text(path)
-        last = span(last_seeding_statement(project, path, seed.trace_event.event.statement))
-        torch, imports = ensure_import(tree, text, "torch", inside=f":{function}" if function else "", at=last.end)
-        edit = insert_below(text, last, f"{torch}.{word}(True)")
-        return fix_in(path, program.entry.path, f"Call torch.{word}(True)", join_insertions((*imports, edit)))
+        last = last_seeding_statement(project, seed.trace_event.path, seed.trace_event.event.statement)
+        return _call_below(project, program, seed.trace_event, span(last), f"{word}(True)")
     place = start_place(project, program, first)
     if isinstance(place, NoFix):
         return place

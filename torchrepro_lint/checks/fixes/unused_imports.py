@@ -20,7 +20,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
 from torchrepro_lint.syntax.control_flow import BlockPosition, control_flow_position
 from torchrepro_lint.syntax.nodes import Import, SyntaxTree, Try, span
-from torchrepro_lint.syntax.visitor import bodies, statements
+from torchrepro_lint.syntax.visitor import all_statements
 
 _WORD = lazy_pattern(r"\w+")
 _NAMES = lazy_pattern(r"(?:from\s.*?\bimport\b|import\b)\s*\(?\s*", re.DOTALL)
@@ -48,7 +48,7 @@ def edits_of_unused_imports(tree: SyntaxTree, text: str, edits: Sequence[Edit], 
     words = _words_left_out(tree, text, edits)
     if not words:
         return tuple(edits)
-    imports = [each for body in bodies(tree) for each in statements(body) if isinstance(each, Import)]
+    imports = [each for each in all_statements(tree) if isinstance(each, Import)]
     used = _words_used(text, [each.span for each in edits] + [span(each) for each in imports], words)
     unused = words - used - set(_WORD.findall(hidden))
     result = tuple(sorted(edits))
@@ -68,7 +68,7 @@ def _words_left_out(tree: SyntaxTree, text: str, edits: Iterable[Edit]) -> set[s
     written = {word for each in edits for word in _WORD.findall(each.text)}
     if not (wanted := removed - written):
         return set()
-    imports = (each for body in bodies(tree) for each in statements(body) if isinstance(each, Import))
+    imports = (each for each in all_statements(tree) if isinstance(each, Import))
     return wanted & {local for each in imports for local, _ in each.names}
 
 
@@ -108,12 +108,8 @@ def _read_in(token: _Token, listed: bool) -> set[str]:
     found = set(_WORD.findall(token.text))
     is_formatted = "f" in token.text[: token.text.find(token.text[-1])].lower() and "{" in token.text
     in_annotation = token.before in (":", "->") or (token.before == "[" and re.search(r"\w[.\[]", token.text))
-    return found if is_formatted or in_annotation or (listed and _is_one_name(token.text)) else set()
-
-
-def _is_one_name(string: str) -> bool:
-    """Whether a string is a name."""
-    return string[1:-1].isidentifier() and string[0] in "\"'"
+    is_name = token.text[1:-1].isidentifier() and token.text[0] in "\"'"
+    return found if is_formatted or in_annotation or (listed and is_name) else set()
 
 
 def _without(
@@ -124,17 +120,14 @@ def _without(
     gone = [at for at, (local, _) in enumerate(places) if local in unused]
     position = control_flow_position(tree, statement.start)
     spot = position.spots[-1] if position else None
-    if not gone or spot is None or isinstance(spot.parent, Try) or _KEEP.search(text, *_line_of(text, statement)):
+    line = statement.start, line_end(text, statement.end)
+    if not gone or spot is None or isinstance(spot.parent, Try) or _KEEP.search(text, *line):
         return edits
     if len(gone) < len(places):
         fresh = _drop_names(places, gone)
         overlapping = any(_overlap(one.span, each.span) for one in edits for each in fresh)
         return edits if overlapping else tuple(sorted((*edits, *fresh)))
     return _drop_statement(text, spot, edits)
-
-
-def _line_of(text: str, statement: Import) -> tuple[int, int]:
-    return statement.start, line_end(text, statement.end)
 
 
 def _named(text: str, statement: Import) -> list[tuple[str, Span]]:

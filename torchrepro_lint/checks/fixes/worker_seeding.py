@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.generators import generator_edits
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, path_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-
 
 _TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torchrepro_lint.checks.fixes.import_block import imports_torch
-from torchrepro_lint.checks.fixes.insertions import ensure_import, free_word, insert_constant
+from torchrepro_lint.checks.fixes.import_block import ensure_import, imports_torch
+from torchrepro_lint.checks.fixes.insertions import free_word, insert_constant
 from torchrepro_lint.checks.fixes.program_seed import CONSTANT, FALLBACK, module_constant, own_seed
 from torchrepro_lint.checks.fixes.seed_origins import (
     SeedOrigin,
@@ -22,15 +22,13 @@ from torchrepro_lint.checks.fixes.seed_origins import (
     is_combined,
     seed_origins,
 )
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition, comprehension_names, control_flow_position
 from torchrepro_lint.syntax.visitor import statements
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.builder import Trace
 
 
 class WrittenSeed(NamedTuple):

@@ -2,7 +2,7 @@
 
 - ``main`` of ``app``: parses the arguments, runs a command and exits with its status. Imports only click, so that ``--help`` is
   quick; each command imports what it needs when it runs.
-- ``Command``, ``option_group``, ``shared_options`` of ``options``: options by group, the help that shows them, completion.
+- ``command``, ``option_group``, ``shared_options`` of ``options``: options by group, the help that shows them, completion.
 - ``Arguments`` of ``options``: the parsed options of ``check``.
 - ``run_check`` of ``check``: the command ``check``; ``watch`` of ``watch``: again after each change.
 - ``SURVEY_COMMANDS``, ``survey`` of ``survey``: the commands about many repositories.

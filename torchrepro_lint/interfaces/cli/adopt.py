@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import GivenFile, Plan
+from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import SYNTAX_ERROR, UNUSED_SUPPRESSION
 from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
 from torchrepro_lint.engine.writing import FileChange, write_all
@@ -18,9 +18,6 @@ from torchrepro_lint.source.decoding import SourceProblem, decode, with_edits
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import is_notebook, read_program
 from torchrepro_lint.source.suppressions import joined_rows, noqa_edit
-
-if TYPE_CHECKING:
-    from torchrepro_lint.engine.baseline import Baseline
 
 
 def read_baseline(arguments: Arguments, piped: bool) -> Baseline | None:

@@ -1,7 +1,6 @@
 """Command-line parser: the commands of ``torchrepro-lint``, their options and shell completion, declared with click.
 
-Only click is imported here; a command imports its implementation when it runs, so that ``--help`` is quick. The docstring of
-a command is its help text.
+Only click is imported here, so that ``--help`` is quick: a command imports what it runs. Its docstring is its help text.
 """
 
 from __future__ import annotations
@@ -17,20 +16,29 @@ import click
 
 from torchrepro_lint import __version__
 from torchrepro_lint.interfaces.cli.options import (
-    CONTEXT,
+    CACHE_DIR,
+    COLOR,
     DELETED,
-    SEVERITIES,
-    TARGET_OPTIONS,
+    EPILOG,
+    EXIT_ZERO,
+    EXTEND_EXCLUDE,
+    FAIL_ON,
+    FURTHER_COMMANDS,
+    JOBS,
+    NO_CACHE,
+    TORCH_VERSION,
     Arguments,
-    Command,
     Word,
+    command,
     complete_paths,
     complete_rules,
     format_option,
     globs_option,
+    no_such_option,
     option_group,
     output_option,
     shared_options,
+    target_options,
     working_directory_is_deleted,
 )
 from torchrepro_lint.interfaces.cli.survey import SURVEY_COMMANDS, survey
@@ -40,25 +48,15 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 FORMATS = ("full", "concise", "flake8", "json", "json-lines", "sarif", "github", "gitlab", "junit", "markdown")
 # The keys of ``COMMANDS`` below.
 COMPLETED_COMMANDS = ("check", "clean", "explain", "ops", "report", "rule", "schema", "server", "survey", "trace")
-_COLOR: dict[str, Any] = {
-    "type": Word(("auto", "always", "never")),
-    "default": "auto",
-    "metavar": "WHEN",
-    "help": "When to use colours: auto (default; in a terminal, unless NO_COLOR or FORCE_COLOR is set), always or never.",
-}
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ('torchrepro-lint explain "cumsum_cuda_kernel does not …"', "an error message"),
-        ("torchrepro-lint explain < traceback.txt", "a traceback"),
-    ),
+@command(
+    ('torchrepro-lint explain "cumsum_cuda_kernel does not …"', "an error message"),
+    ("torchrepro-lint explain < traceback.txt", "a traceback"),
 )
 @click.argument("message", required=False)
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
-@TARGET_OPTIONS[0]
+@TORCH_VERSION
 @format_option("text", "json")
 def explain(message: str | None, paths: tuple[str, ...], torch_version: str | None, output_format: str) -> int:
     """Explain an error or warning of torch about determinism: what it means, which calls in PATHS (default: the current
@@ -72,17 +70,13 @@ def explain(message: str | None, paths: tuple[str, ...], torch_version: str | No
     return run_explain(message, paths, torch_version, output_format)
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint ops", "all operations"),
-        ("torchrepro-lint ops cumsum", "one, in every release"),
-        ("torchrepro-lint ops --output-format html -o ops.html", "a page to browse"),
-    ),
+@command(
+    ("torchrepro-lint ops", "all operations"),
+    ("torchrepro-lint ops cumsum", "one, in every release"),
+    ("torchrepro-lint ops --output-format html -o ops.html", "a page to browse"),
 )
 @click.argument("name", required=False)
-@TARGET_OPTIONS[0]
+@TORCH_VERSION
 @format_option(
     "table",
     "json",
@@ -102,13 +96,9 @@ def ops(name: str | None, torch_version: str | None, output_format: str, output:
     return run_ops(name, torch_version, output_format, output)
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint clean", "remove the cache of this project"),
-        ("torchrepro-lint clean --all", "remove the caches of all projects"),
-    ),
+@command(
+    ("torchrepro-lint clean", "remove the cache of this project"),
+    ("torchrepro-lint clean --all", "remove the caches of all projects"),
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--all", "everything", is_flag=True, help="Remove the caches of all projects, after asking.")
@@ -122,14 +112,10 @@ def clean(paths: tuple[str, ...], everything: bool, yes: bool, cache_dir: str | 
         raise UsageError("--all cannot be combined with paths: it removes the caches of all projects")
     if yes and not everything:
         raise UsageError("--yes is for --all: the cache of one project is removed without asking")
-    if everything:
-        _clean_all(cache_dir, yes)
-    else:
-        _clean_projects(paths or (".",), cache_dir)
-    return 0
+    return _clean_all(cache_dir, yes) if everything else _clean_projects(paths or (".",), cache_dir)
 
 
-def _clean_projects(paths: tuple[str, ...], cache_dir: str | None) -> None:
+def _clean_projects(paths: tuple[str, ...], cache_dir: str | None) -> int:
     from torchrepro_lint.config.discovery import plan
     from torchrepro_lint.config.roots import ConfigOptions, RootFinder, fallback_root
     from torchrepro_lint.engine.store.cache import project_cache, remove
@@ -144,9 +130,10 @@ def _clean_projects(paths: tuple[str, ...], cache_dir: str | None) -> None:
     for root in dict.fromkeys(roots):
         removed = remove([project_cache(root, cache_dir)])
         note(f"Removed the cache of {root}" if removed else f"{root} has no cache")
+    return 0
 
 
-def _clean_all(cache_dir: str | None, yes: bool) -> None:
+def _clean_all(cache_dir: str | None, yes: bool) -> int:
     from torchrepro_lint.engine.store.cache import directory, project_caches, remove
     from torchrepro_lint.interfaces.cli.terminal import note
     from torchrepro_lint.source.errors import UsageError
@@ -162,25 +149,18 @@ def _clean_all(cache_dir: str | None, yes: bool) -> None:
         note(f"Removed the caches of {remove(found)} project{'s' * (len(found) != 1)}")
     else:
         note("Nothing was removed")
+    return 0
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint trace train.py", "the timeline of a script"),
-        ("torchrepro-lint trace train.py --device cpu", "as it runs without a GPU"),
-    ),
+@command(
+    ("torchrepro-lint trace train.py", "the timeline of a script"),
+    ("torchrepro-lint trace train.py --device cpu", "as it runs without a GPU"),
 )
 @click.argument("entry", type=click.Path(readable=False))
-@TARGET_OPTIONS[0]
-@TARGET_OPTIONS[1]
-@TARGET_OPTIONS[2]
+@target_options
 @format_option("text", "json")
-@click.option("--color", **_COLOR)
-def trace(
-    entry: str, torch_version: str | None, device: str | None, parser: str | None, output_format: str, color: str
-) -> int:
+@COLOR
+def trace(entry: str, output_format: str, color: str, **target: Any) -> int:
     """Show what a run of ENTRY does to generators, flags, environment variables and the device: in order, with the calls that
     lead there, and with what is missing.
 
@@ -189,11 +169,10 @@ def trace(
     from torchrepro_lint.config.settings import RuleOverrides
     from torchrepro_lint.interfaces.cli.reports import run_trace
 
-    overrides = RuleOverrides(torch_version=torch_version, device=device, parser=parser)
-    return run_trace(entry, overrides, output_format, color)
+    return run_trace(entry, RuleOverrides(**target), output_format, color)
 
 
-@click.command(cls=Command, context_settings=CONTEXT)
+@command()
 # Some editors add these.
 @click.option("--stdio", is_flag=True, hidden=True, expose_value=False)
 @click.option("--clientProcessId", type=int, hidden=True, expose_value=False)
@@ -211,7 +190,7 @@ def server() -> int:
     return serve()
 
 
-@click.command(cls=Command, context_settings=CONTEXT)
+@command()
 @click.option(
     "--pyproject", is_flag=True, help="Print the schema of pyproject.toml instead of that of torchrepro-lint.toml."
 )
@@ -229,32 +208,12 @@ def schema(pyproject: bool) -> int:
 _output, _files, _status = option_group("Output"), option_group("Files"), option_group("Exit status")
 _fixes, _known = option_group("Fixes"), option_group("Existing findings")
 _settings, _more = option_group("Settings"), option_group("Miscellaneous")
-_CACHE_DIR = _more("--cache-dir", metavar="DIR", help="Keep the cache in DIR.")
-_NO_CACHE = _more("--no-cache", is_flag=True, help="Neither read nor write the cache.")
-_JOBS = _more(
-    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Use N processes; by default one for each core."
-)
-_EXTEND_EXCLUDE = globs_option(
-    "Files", "--extend-exclude", "Skip these files in addition to those that the settings skip."
-)
-_FAIL_ON = _status(
-    "--fail-on",
-    type=Word(SEVERITIES),
-    metavar="SEVERITY",
-    help="Exit with status 1 if there are findings of this severity or above: note, warning (default) or error."
-    " Findings that --min-severity leaves out do not count.",
-)
-_EXIT_ZERO = _status("--exit-zero", is_flag=True, help="Exit with status 0 even if there are findings.")
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint report -o report.html", "write the page"),
-        ("torchrepro-lint report -o report.json", "the same as JSON"),
-        ("torchrepro-lint report -o new.html --compare report.json", "and what changed"),
-    ),
+@command(
+    ("torchrepro-lint report -o report.html", "write the page"),
+    ("torchrepro-lint report -o report.json", "the same as JSON"),
+    ("torchrepro-lint report -o new.html --compare report.json", "and what changed"),
 )
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), shell_complete=partial(complete_paths, ()))
 @output_option("Output")
@@ -268,12 +227,12 @@ _EXIT_ZERO = _status("--exit-zero", is_flag=True, help="Exit with status 0 even 
 @_output("--title", default="", metavar="TEXT", help="The title of the page (default: the name of the project).")
 @_output("-q", "--quiet", is_flag=True, help="Print no summary and no notes.")
 @shared_options
-@_EXTEND_EXCLUDE
-@_FAIL_ON
-@_EXIT_ZERO
-@_JOBS
-@_CACHE_DIR
-@_NO_CACHE
+@EXTEND_EXCLUDE
+@FAIL_ON
+@EXIT_ZERO
+@JOBS
+@CACHE_DIR
+@NO_CACHE
 def report(**options: Any) -> int:
     """Write a report on PATHS (default: the current directory): for each entry point what makes its run repeatable and what
     does not, its timeline, the findings with their fixes, the operations by release of torch, and what was not analysed.
@@ -286,38 +245,21 @@ def report(**options: Any) -> int:
     return run_report(ReportArguments(overrides=RuleOverrides.taken_from(options), **options))
 
 
-_COMMANDS_HELP = (
-    ("rule [CODE]", "explain a rule, or list all rules"),
-    ("trace ENTRY", "show what a run does to generators and flags, in order"),
-    ("report [PATHS]", "write a page on a project: runs, findings, operations"),
-    ("survey REPOS", "report on many repositories, into a dataset"),
-    ("explain MESSAGE", "explain an error of torch about determinism"),
-    ("ops [NAME]", "show how operations of torch behave, release by release"),
-    ("schema", "print the JSON Schema of the settings, for editors"),
-    ("server", "start the language server for editors"),
-    ("clean", "remove the cache of a project"),
-)
-_EPILOG = """Exit status: 0 without findings that --fail-on counts, 1 with such findings (or, with --diff, if a fix would change
-anything), 2 for an error in the command line, in the settings or in reading a file.
-
-A directory that is named like a command is written with a slash: ./rule."""
-
-
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and exit with its status."""
     from torchrepro_lint.source.errors import UsageError
 
     given = _without_help_word(sys.argv[1:] if arguments is None else arguments)
     named = next((name for count in (2, 1) if (name := " ".join(given[:count])) in EVERY_COMMAND), "")
-    command, words = (EVERY_COMMAND[named], given[len(named.split()) :]) if named else (check, given)
+    called, words = (EVERY_COMMAND[named], given[len(named.split()) :]) if named else (check, given)
     if is_subcommand_completion(os.environ):
-        command, named = click.Group(commands=COMMANDS), ""
+        called, named = click.Group(commands=COMMANDS), ""
     try:
-        if misspelt := _misspelt_command(words) if command is check and not named else "":
+        if misspelt := _misspelt_command(words) if called is check and not named else "":
             raise UsageError(misspelt)
-        status = command.main(words, prog_name=f"torchrepro-lint {named}".strip(), standalone_mode=False)
+        status = called.main(words, prog_name=f"torchrepro-lint {named}".strip(), standalone_mode=False)
     except click.NoSuchOption as error:
-        status = _fail(_no_such_option(error))
+        status = _fail(no_such_option(error))
     except click.ClickException as error:
         status = _fail(error.format_message())
     except UsageError as error:
@@ -356,13 +298,6 @@ def _misspelt_command(words: list[str]) -> str:
     return f"{word}: no such command, file or directory; did you mean the command {near!r}?" if known else ""
 
 
-def _no_such_option(error: click.NoSuchOption) -> str:
-    """The message, which differs between releases of click."""
-    from torchrepro_lint.config.settings import did_you_mean
-
-    return f"no such option {error.option_name}{did_you_mean(error.option_name, error.possibilities or ())}"
-
-
 def _fail(message: str) -> int:
     """Print one line on standard error; the exit status of an error."""
     from torchrepro_lint.interfaces.cli import terminal
@@ -382,17 +317,13 @@ def _help_not_written(error: OSError) -> int:
     raise error
 
 
-@click.command(
-    cls=Command,
-    epilog=_EPILOG,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint src/", "report the findings in src/"),
-        ("torchrepro-lint src/ --diff --unsafe-fixes", "show what all fixes would change"),
-        ("torchrepro-lint src/ --fix", "apply the safe fixes"),
-        ("torchrepro-lint rule TRL302", "explain a rule"),
-    ),
-    commands=_COMMANDS_HELP,
+@command(
+    ("torchrepro-lint src/", "report the findings in src/"),
+    ("torchrepro-lint src/ --diff --unsafe-fixes", "show what all fixes would change"),
+    ("torchrepro-lint src/ --fix", "apply the safe fixes"),
+    ("torchrepro-lint rule TRL302", "explain a rule"),
+    commands=FURTHER_COMMANDS,
+    epilog=EPILOG,
 )
 @click.argument(
     "paths", nargs=-1, type=click.Path(readable=False), shell_complete=partial(complete_paths, COMPLETED_COMMANDS)
@@ -419,23 +350,23 @@ def _help_not_written(error: OSError) -> int:
 @_output(
     "-o", "--output-file", type=_FILE, metavar="FILE", help="Write the findings to FILE instead of standard output."
 )
-@_output("--color", **_COLOR)
+@COLOR
 @_output("--statistics", is_flag=True, help="Print the number of findings of each rule instead of the findings.")
 @_output("-v", "--verbose", is_flag=True, help="Print the calls that lead to each cause, too; full always does.")
 @_output("-q", "--quiet", is_flag=True, help="Print findings only: no summary, no notes.")
 @globs_option("Files", "--exclude", "Skip these files instead of those that the settings skip.")
-@_EXTEND_EXCLUDE
+@EXTEND_EXCLUDE
 @_files("--force-exclude", is_flag=True, help="Skip excluded files even if the command line names them.")
 @_files("--stdin-filename", metavar="PATH", help="The name of the file that standard input holds.")
 @_files("--show-files", is_flag=True, help="Print the files that would be linted, and do nothing else.")
 @_settings("--show-settings", is_flag=True, help="Print the settings and the torch version, and do nothing else.")
-@_FAIL_ON
-@_EXIT_ZERO
+@FAIL_ON
+@EXIT_ZERO
 @_status("--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 if anything was fixed.")
 @_more("--watch", is_flag=True, help="Run again whenever a file changes (needs the extra torchrepro-lint[watch]).")
-@_JOBS
-@_CACHE_DIR
-@_NO_CACHE
+@JOBS
+@CACHE_DIR
+@NO_CACHE
 @click.version_option(__version__, "-V", "--version", message="torchrepro-lint %(version)s", help="Print the version.")
 def check(**options: Any) -> int:
     """Find what makes PyTorch training irreproducible.
@@ -448,14 +379,10 @@ def check(**options: Any) -> int:
     return run_check(Arguments(overrides=RuleOverrides.taken_from(options), **options))
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint rule TRL302", "the page of a rule, by its code"),
-        ("torchrepro-lint rule dataloader-generator", "or by its name"),
-        ("torchrepro-lint rule TRL3", "a table of all TRL3xx rules"),
-    ),
+@command(
+    ("torchrepro-lint rule TRL302", "the page of a rule, by its code"),
+    ("torchrepro-lint rule dataloader-generator", "or by its name"),
+    ("torchrepro-lint rule TRL3", "a table of all TRL3xx rules"),
 )
 @click.argument("wanted", metavar="[CODE|NAME|PREFIX]", required=False, shell_complete=complete_rules)
 @format_option("text", "json", told="text (default; a page is Markdown) or json.")
@@ -468,17 +395,6 @@ def rule(wanted: str | None, output_format: str) -> int:
     return 0
 
 
-COMMANDS: dict[str, click.Command] = {
-    "check": check,
-    "clean": clean,
-    "explain": explain,
-    "ops": ops,
-    "report": report,
-    "rule": rule,
-    "schema": schema,
-    "server": server,
-    "survey": survey,
-    "trace": trace,
-}
+COMMANDS = {str(each.name): each for each in (check, clean, explain, ops, report, rule, schema, server, survey, trace)}
 # Also those that two words call.
 EVERY_COMMAND: dict[str, click.Command] = dict(sorted({**COMMANDS, **SURVEY_COMMANDS}.items()))

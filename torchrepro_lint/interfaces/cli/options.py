@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,9 +23,24 @@ if TYPE_CHECKING:
 else:
     _Choice = click.Choice
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 SEVERITIES = ("note", "warning", "error")
-SEVERITIES_TOLD = "note, warning or error"
+# What the help of ``check`` says of the other commands, and of the exit status.
+FURTHER_COMMANDS = (
+    ("rule [CODE]", "explain a rule, or list all rules"),
+    ("trace ENTRY", "show what a run does to generators and flags, in order"),
+    ("report [PATHS]", "write a page on a project: runs, findings, operations"),
+    ("survey REPOS", "report on many repositories, into a dataset"),
+    ("explain MESSAGE", "explain an error of torch about determinism"),
+    ("ops [NAME]", "show how operations of torch behave, release by release"),
+    ("schema", "print the JSON Schema of the settings, for editors"),
+    ("server", "start the language server for editors"),
+    ("clean", "remove the cache of a project"),
+)
+EPILOG = """Exit status: 0 without findings that --fail-on counts, 1 with such findings (or, with --diff, if a fix would change
+anything), 2 for an error in the command line, in the settings or in reading a file.
+
+A directory that is named like a command is written with a slash: ./rule."""
 # The order of the headings.
 _GROUPS = (
     "Options",
@@ -55,6 +70,13 @@ class Word(_Choice):
 
             words = [str(each) for each in self.choices]
             self.fail(f"{value!r} is not one of {', '.join(words)}{did_you_mean(str(value), words)}", param, ctx)
+
+
+def no_such_option(error: click.NoSuchOption) -> str:
+    """The message, which differs between releases of click."""
+    from torchrepro_lint.config.settings import did_you_mean
+
+    return f"no such option {error.option_name}{did_you_mean(error.option_name, error.possibilities or ())}"
 
 
 class ExistingFile(click.Path):
@@ -103,7 +125,7 @@ def format_option(*formats: str, group: str = "", told: str = "") -> Callable[[A
     )
 
 
-class Command(click.Command):
+class _Command(click.Command):
     """A command whose help has examples, a list of further commands, and its options by group."""
 
     def __init__(
@@ -134,6 +156,13 @@ class Command(click.Command):
         width = max((len(name) for rows in groups.values() for name, _ in rows if len(name) <= _WIDEST), default=0)
         for heading in sorted(groups, key=_GROUPS.index):
             _write_section(formatter, heading, [(f"{name:<{width}}", text) for name, text in groups[heading]], width)
+
+
+def command(
+    *examples: tuple[str, str], commands: Iterable[tuple[str, str]] = (), epilog: str | None = None
+) -> Callable[[Callable[..., int]], click.Command]:
+    """``click.command`` with examples of a command, and a list of ``commands`` that go on from it."""
+    return click.command(cls=_Command, context_settings=_CONTEXT, examples=examples, commands=commands, epilog=epilog)
 
 
 def _write_section(formatter: click.HelpFormatter, heading: str, rows: list[tuple[str, str]], widest: int) -> None:
@@ -197,19 +226,24 @@ def _split_globs(context: click.Context, parameter: click.Parameter, values: tup
 
 def shared_options(command: Any) -> Any:
     """The options about rules, the target and the settings that several commands have."""
-    for add in reversed(_SHARED):
-        command = add(command)
-    return command
+    return reduce(lambda each, add: add(each), reversed(_SHARED), command)
 
 
-_RULES, _SETTINGS = "Rule selection", "Settings"
-_rules, _settings = option_group(_RULES), option_group(_SETTINGS)
-TARGET_OPTIONS = (
-    _settings(
-        "--torch-version",
-        metavar="X.Y",
-        help='The version of torch that the code runs with, or "minimum" for the oldest one that the requirements admit.',
-    ),
+def target_options(command: Any) -> Any:
+    """The options about the target alone."""
+    return reduce(lambda each, add: add(each), reversed(_TARGET), command)
+
+
+_RULES = "Rule selection"
+_rules, _settings = option_group(_RULES), option_group("Settings")
+_status, _more = option_group("Exit status"), option_group("Miscellaneous")
+TORCH_VERSION = _settings(
+    "--torch-version",
+    metavar="X.Y",
+    help='The version of torch that the code runs with, or "minimum" for the oldest one that the requirements admit.',
+)
+_TARGET = (
+    TORCH_VERSION,
     _settings(
         "--device",
         type=Word(("auto", "cuda", "mps", "cpu")),
@@ -233,13 +267,34 @@ _SHARED = (
         "--min-severity",
         type=Word(SEVERITIES),
         metavar="SEVERITY",
-        help=f"Report only findings of this severity or above: {SEVERITIES_TOLD}.",
+        help="Report only findings of this severity or above: note, warning or error.",
     ),
     _rules("--ignore-noqa", is_flag=True, help="Report findings even where a comment suppresses them."),
     _settings("--config", type=ExistingFile(), metavar="FILE", help="Use this settings file."),
     _settings("--isolated", is_flag=True, help="Ignore all settings files."),
-    *TARGET_OPTIONS,
+    *_TARGET,
 )
+EXTEND_EXCLUDE = globs_option(
+    "Files", "--extend-exclude", "Skip these files in addition to those that the settings skip."
+)
+COLOR = option_group("Output")(
+    "--color",
+    type=Word(("auto", "always", "never")),
+    default="auto",
+    metavar="WHEN",
+    help="When to use colours: auto (default; in a terminal, unless NO_COLOR or FORCE_COLOR is set), always or never.",
+)
+FAIL_ON = _status(
+    "--fail-on",
+    type=Word(SEVERITIES),
+    metavar="SEVERITY",
+    help="Exit with status 1 if there are findings of this severity or above: note, warning (default) or error."
+    " Findings that --min-severity leaves out do not count.",
+)
+EXIT_ZERO = _status("--exit-zero", is_flag=True, help="Exit with status 0 even if there are findings.")
+JOBS = _more("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Use N processes; by default one for each core.")
+CACHE_DIR = _more("--cache-dir", metavar="DIR", help="Keep the cache in DIR.")
+NO_CACHE = _more("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 
 
 class Arguments(NamedTuple):

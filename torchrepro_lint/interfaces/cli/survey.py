@@ -6,18 +6,16 @@ install where that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchrepro_lint.interfaces.cli.options import CONTEXT, Command, format_option, option_group, output_option
+from torchrepro_lint.interfaces.cli.options import command, format_option, option_group, output_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from torchrepro_lint.interfaces.survey.dataset import Dataset, KnownRun
     from torchrepro_lint.interfaces.survey.repositories import Repository
     from torchrepro_lint.interfaces.survey.task import Task
@@ -43,15 +41,11 @@ def _extra(command: str) -> Iterator[None]:
         raise click.ClickException(f"{command} needs {missing}; install torchrepro-lint[survey]") from None
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint survey checkouts/* -o found", "survey the folders in checkouts/"),
-        ("torchrepro-lint survey repos.txt -o found --resume", "go on with a survey of a list"),
-        ("torchrepro-lint survey show found", "the most frequent rules, and more tables"),
-        ("torchrepro-lint survey report found -o page.html", "the same as a page"),
-    ),
+@command(
+    ("torchrepro-lint survey checkouts/* -o found", "survey the folders in checkouts/"),
+    ("torchrepro-lint survey repos.txt -o found --resume", "go on with a survey of a list"),
+    ("torchrepro-lint survey show found", "the most frequent rules, and more tables"),
+    ("torchrepro-lint survey report found -o page.html", "the same as a page"),
     commands=(
         ("survey show DIR", "print tables of a survey, or the answer to a query in SQL"),
         ("survey report DIR", "write a page on a survey"),
@@ -166,13 +160,9 @@ def _summarise(folder: Path, every: int, skipped: int, problems: list[tuple[str,
         note(f"{counted(len(named), 'failure')} ({reason}): {named[0]}{more}")
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(
-        ("torchrepro-lint survey show found", "the tables"),
-        ("torchrepro-lint survey show found --sql 'FROM runs'", "the answer to a query"),
-    ),
+@command(
+    ("torchrepro-lint survey show found", "the tables"),
+    ("torchrepro-lint survey show found --sql 'FROM runs'", "the answer to a query"),
 )
 @click.argument("folder", metavar="DIR", type=_FOLDER)
 @click.option("--sql", metavar="QUERY", help="Print the answer to a query over the tables of the dataset, by DuckDB.")
@@ -194,11 +184,7 @@ def show(folder: Path, sql: str | None, limit: int, output_format: str) -> int:
     return 0
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(("torchrepro-lint survey report found -o page.html", "write the page"),),
-)
+@command(("torchrepro-lint survey report found -o page.html", "write the page"))
 @click.argument("folder", metavar="DIR", type=_FOLDER)
 @output_option("")
 @click.option("--title", default="", metavar="TEXT", help="The title of the page.")
@@ -216,11 +202,7 @@ def page(folder: Path, output: Path | None, title: str) -> int:
     return 0
 
 
-@click.command(
-    cls=Command,
-    context_settings=CONTEXT,
-    examples=(("torchrepro-lint survey compare before after", "what changed"),),
-)
+@command(("torchrepro-lint survey compare before after", "what changed"))
 @click.argument("old", type=_FOLDER)
 @click.argument("new", type=_FOLDER)
 @_LIMIT

@@ -208,7 +208,14 @@ class LanguageFeatures(NamedTuple):
         for action in quick_fixes(target.linked, target.name, target.report, self.positions, spans):
             start, end = self.positions.span(path, target.report.reading, action.finding.span)
             settled = messages.diagnostic(target.linked, action.finding, start, end, self.positions)
-            yield messages.code_action(action, self._edit(action.changes), settled)
+            preferred = True if action.kind == "fix" and action.safe else None
+            yield types.CodeAction(
+                action.title,
+                types.CodeActionKind.QuickFix,
+                diagnostics=[settled],
+                is_preferred=preferred,
+                edit=self._edit(action.changes),
+            )
 
     def _all(self, target: _RequestTarget, uri: str, title: str) -> Iterator[types.CodeAction]:
         """All fixes of a file take several analyses, so they are computed only when chosen, where the client allows it."""

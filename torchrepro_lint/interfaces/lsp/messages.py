@@ -199,17 +199,6 @@ def workspace_edit(
     )
 
 
-def code_action(action: QuickFix, edit: types.WorkspaceEdit, settled: types.Diagnostic) -> types.CodeAction:
-    """A quick fix as an LSP code action for a diagnostic; a safe fix is the preferred one."""
-    return types.CodeAction(
-        title=action.title,
-        kind=types.CodeActionKind.QuickFix,
-        diagnostics=[settled],
-        is_preferred=True if action.kind == "fix" and action.safe else None,
-        edit=edit,
-    )
-
-
 def _call_path(
     linked: LinkedProject, finding: Finding, positions: PositionMapper
 ) -> Iterator[types.DiagnosticRelatedInformation]:

@@ -21,16 +21,12 @@ from typing import Any, NamedTuple, TypeVar
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree, plan, relative_path
 from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot, RootFinder, fallback_root
 from torchrepro_lint.config.settings import (
-    DEVICES,
-    SEVERITIES,
+    READERS,
     RuleOverrides,
     boolean,
     did_you_mean,
-    one_of,
     one_string,
-    parse_torch_version,
     settings_table,
-    string_list,
 )
 from torchrepro_lint.engine.import_closure import with_imported_files
 from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
@@ -92,12 +88,7 @@ def _seconds(value: object) -> float:
 
 
 _READERS: dict[str, Callable[[object], object]] = {
-    "select": string_list,
-    "extend-select": string_list,
-    "ignore": string_list,
-    "min-severity": one_of(*SEVERITIES),
-    "torch-version": parse_torch_version,
-    "device": one_of(*DEVICES),
+    **{key: READERS[key] for key in ("select", "extend-select", "ignore", "min-severity", "torch-version", "device")},
     "config": one_string,
     "isolated": boolean,
     "delay": _seconds,

@@ -7,31 +7,37 @@ cuBLAS workspace), loaders and operations. Findings can only make a state worse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.operations.gaps import first_gap
-from torchrepro_lint.domain.operations.program_gaps import gaps_of_run, told
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,
     operations_needing_mode,
     operations_raising,
 )
-from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, CONTROLS, SEEDS, SHORT_MESSAGES, STATES, lane_key
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
+from torchrepro_lint.interfaces.overview.controls import (
+    CONTROL_OF,
+    CONTROLS,
+    NOT_KNOWN,
+    NOT_NEEDED,
+    SEEDS,
+    SHORT_MESSAGES,
+    STATES,
+    lane_key,
+)
+from torchrepro_lint.interfaces.overview.gaps import across_gap, capitalised, first_run_gap
 from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
+from torchrepro_lint.interfaces.report.summary import counted
 from torchrepro_lint.source.files import release
+from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.syntax.qualified_names import path_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.loaders.queries import Loader
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
-    from torchrepro_lint.syntax.nodes import Call
-
 
 _NONE = "No DataLoader was found in this run."
 
@@ -45,8 +51,9 @@ def _loader_cells(context: Context, program: Program) -> Iterator[Cell]:
         return
     closed = [each for each in found if not each[1].arguments.complete]
     if closed:
-        place = _place(context, *closed[0])
-        because = f"The arguments of {_counted(len(closed))} cannot be read, first at {place}."
+        path, first = closed[0]
+        place = Location(path, *context.project.position(path, first.site.call.start))
+        because = f"The arguments of {counted(len(closed), 'loader')} cannot be read, first at {place}."
         yield Cell("loaders", "unknown", "arguments not known", because)
         yield Cell("workers", "unknown", "arguments not known", because)
         return
@@ -68,28 +75,22 @@ def _loaders(context: Context, program: Program) -> Iterator[tuple[str, Loader]]
 def _loader_order(found: Sequence[Loader]) -> Cell:
     shuffled = sum(each.shuffles for each in found)
     if not shuffled:
-        return Cell("loaders", "good", "nothing is shuffled", f"{_counted(len(found))}. None of them shuffles.")
+        return Cell(
+            "loaders", "good", "nothing is shuffled", f"{counted(len(found), 'loader')}. None of them shuffles."
+        )
     if any(each.shuffles and not each.passes("generator") for each in found):
-        because = f"{_counted(len(found))}, of which {shuffled} may shuffle; they draw their order from torch's global generator."
+        because = f"{counted(len(found), 'loader')}, of which {shuffled} may shuffle; they draw their order from torch's global generator."
         return Cell("loaders", "risk", "shuffled by the global generator", because)
-    because = f"{_counted(len(found))}; those that shuffle ({shuffled}) have their own generator."
+    because = f"{counted(len(found), 'loader')}; those that shuffle ({shuffled}) have their own generator."
     return Cell("loaders", "good", "own generators", because)
 
 
 def _workers(found: Sequence[Loader]) -> Cell:
     working = sum(each.has_workers for each in found)
     if not working:
-        return Cell("workers", "good", "no workers", f"{_counted(len(found))}, all in the main process.")
-    because = f"{_counted(len(found))}, {working} with workers. The workers are seeded, or they draw nothing."
+        return Cell("workers", "good", "no workers", f"{counted(len(found), 'loader')}, all in the main process.")
+    because = f"{counted(len(found), 'loader')}, {working} with workers. The workers are seeded, or they draw nothing."
     return Cell("workers", "good", "workers draw nothing unseeded", because)
-
-
-def _counted(number: int) -> str:
-    return "1 loader" if number == 1 else f"{number} loaders"
-
-
-def _place(context: Context, path: str, loader: Loader) -> str:
-    return str(Location(path, *context.project.position(path, loader.site.call.start)))
 
 
 # Where something is missing, but no finding of this entry point reports it.
@@ -199,7 +200,6 @@ def _seed_order(timeline: Timeline) -> Cell:
     return Cell("events", "unused", "nothing is seeded", because)
 
 
-_NOT_NEEDED = "not needed"
 _ONLY_WARNS = "only warns"
 _AT_RUN_TIME = "the value is known only at run time."
 
@@ -211,10 +211,6 @@ def _switch_cells(
     yield _cudnn(context, program, timeline, [each for each in items.get("algorithms", ()) if each.code == "TRL203"])
     yield _algorithms(context, program, timeline, bool(items.get("algorithms")))
     yield _workspace(context, program, timeline)
-
-
-def _settings(timeline: Timeline, what: str) -> list[TimelineEvent]:
-    return [each for each in timeline.moments if each.kind == "set" and each.what == what]
 
 
 def _cudnn(context: Context, program: Program, timeline: Timeline, reported: Sequence[FindingRecord]) -> Cell:
@@ -243,7 +239,7 @@ def _cudnn_fixed(context: Context, program: Program, timeline: Timeline) -> Cell
     fixed = [each for each in flag_writes_in(context.project, program, CUDNN_DETERMINISTIC) if not is_off(each.value)]
     if not fixed:
         return asked and asked._replace(control="cudnn")
-    said = next((each for each in _settings(timeline, CUDNN_DETERMINISTIC) if not each.trouble), None)
+    said = next((each for each in _moments(timeline, CUDNN_DETERMINISTIC, "set") if not each.trouble), None)
     told = _located(said) if said else "A library sets it"
     if all(each.value is UNKNOWN_VALUE for each in fixed):
         return Cell("cudnn", "risk", "depends on an option", f"{told}: {_AT_RUN_TIME}")
@@ -253,7 +249,7 @@ def _cudnn_fixed(context: Context, program: Program, timeline: Timeline) -> Cell
 def _undecided_setting(context: Context, program: Program, timeline: Timeline, what: str) -> TimelineEvent | None:
     """The event that sets a flag to a value unknown before the run."""
     if any(each.value is UNKNOWN_VALUE for each in flag_writes_in(context.project, program, what)):
-        return next((each for each in _settings(timeline, what) if each.value is None), None)
+        return next((each for each in _moments(timeline, what, "set") if each.value is None), None)
     return None
 
 
@@ -269,11 +265,11 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
         return Cell("algorithms", "risk", "not enabled", f"{who} torch.use_deterministic_algorithms(True).{told}")
     gap = first_gap(context.project, program)
     if gap:
-        because = f"{_capitalised(gap)}, so operations there may need torch.use_deterministic_algorithms(True)."
+        because = f"{capitalised(gap)}, so operations there may need torch.use_deterministic_algorithms(True)."
         return Cell("algorithms", "unknown", NOT_KNOWN, because)
     if reached:
         because = "Only convolutions would need it, and cudnn.deterministic is set for them."
-        return Cell("algorithms", "good", _NOT_NEEDED, because)
+        return Cell("algorithms", "good", NOT_NEEDED, because)
     because = "No operation was found that is deterministic on request only."
     return Cell("algorithms", "unused", "nothing needs it", because)
 
@@ -281,7 +277,7 @@ def _algorithms(context: Context, program: Program, timeline: Timeline, reported
 def _mode_requested(context: Context, program: Program, timeline: Timeline) -> Cell | None:
     """The cell of deterministic algorithms in a program that requests them; None in others."""
     on = [each for each in flag_writes_in(context.project, program, DETERMINISTIC) if not is_off(each.value)]
-    said = [each for each in _settings(timeline, DETERMINISTIC) if not each.trouble]
+    said = [each for each in _moments(timeline, DETERMINISTIC, "set") if not each.trouble]
     return _algorithms_on(on[0].value, said) if on else None
 
 
@@ -305,8 +301,8 @@ def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
     if release(context.catalogue.version) >= CUBLAS_NOT_NEEDED_SINCE:
         first = ".".join(map(str, CUBLAS_NOT_NEEDED_SINCE))
         because = f"From torch {first} on deterministic mode needs no {CUBLAS_VARIABLE}."
-        return Cell("workspace", "unused", _NOT_NEEDED, because)
-    said = [each for each in _settings(timeline, CUBLAS_VARIABLE) if not each.trouble]
+        return Cell("workspace", "unused", NOT_NEEDED, because)
+    said = [each for each in _moments(timeline, CUBLAS_VARIABLE, "set") if not each.trouble]
     if said:
         return Cell("workspace", "good", "set", f"{_located(said[0])}.")
     if not sets_flag(context.project, program):
@@ -314,53 +310,6 @@ def _workspace(context: Context, program: Program, timeline: Timeline) -> Cell:
         return Cell("workspace", "unused", "mode is not enabled", because)
     because = f"Deterministic algorithms are enabled, and nothing sets {CUBLAS_VARIABLE}."
     return Cell("workspace", "risk", "not set", because)
-
-
-class _FirstGap(NamedTuple):
-    """The first place at which a run leads into code that is not followed: its order in the run, and a sentence on it."""
-
-    order: int
-    sentence: str
-
-
-def _first_gap(context: Context, program: Program) -> _FirstGap | None:
-    found = gaps_of_run(context.project, program)
-    if not found:
-        return None
-    gap = found[0]
-    more = f", and {len(found) - 1} more calls are not followed" if len(found) > 2 else ""
-    more = ", and 1 more call is not followed" if len(found) == 2 else more
-    return _FirstGap(gap.order, f"{_capitalised(told(context.project, gap))}{more}.")
-
-
-NOT_KNOWN = "not known: a call is not followed"
-
-
-def _across_gap(cell: Cell, program: Program, gap: _FirstGap | None) -> Cell:
-    """A cell that says that nothing is to mend, as unknown where the run leads into code that is not followed.
-
-    A generator that is seeded before that code runs stays seeded there.
-    """
-    if gap is None or STATES[cell.state].rank < STATES["good"].rank or _holds_across(cell, program, gap):
-        return cell
-    return cell._replace(state="unknown", says=NOT_KNOWN, because=f"{gap.sentence} In what is followed: {cell.because}")
-
-
-def _holds_across(cell: Cell, program: Program, gap: _FirstGap) -> bool:
-    """Whether a state holds whatever the code does that is not followed: a setting that was found, a seed that comes before."""
-    if cell.control == "workspace":
-        return cell.state == "good" or cell.says == _NOT_NEEDED
-    if cell.control in ("cudnn", "algorithms"):
-        return cell.state == "good" and cell.says != _NOT_NEEDED
-    first = {key: min(each.order for each in seeds) for key, seeds in program.effects.seeds.items() if seeds}
-    wanted = {"cuda": ("torch",), "events": tuple(key for key in SEEDS if key in first)}.get(
-        cell.control, (cell.control,)
-    )
-    return (
-        cell.state == "good"
-        and cell.control in (*SEEDS, "cuda", "events")
-        and all(first.get(key, gap.order) < gap.order for key in wanted)
-    )
 
 
 _BY_RULES = ("loaders", "workers", "operations", "order")
@@ -381,8 +330,8 @@ def cells(
     found = {
         each.control: _with_trouble(each, timeline) for each in _computed_cells(context, program, timeline, by_control)
     }
-    gap = _first_gap(context, program)
-    checked = (_across_gap(_unknown_without_rules(found[each.key], off), program, gap) for each in CONTROLS)
+    gap = first_run_gap(context, program)
+    checked = (across_gap(_unknown_without_rules(found[each.key], off), program, gap) for each in CONTROLS)
     return tuple(_with_findings(cell, by_control.get(cell.control, ())) for cell in checked)
 
 
@@ -404,7 +353,7 @@ def _operations(context: Context, program: Program) -> Cell:
         return Cell("operations", "risk", "no deterministic version", f"Deterministic mode stops at {named}.")
     gap = first_gap(context.project, program)
     if gap:
-        because = f"{_capitalised(gap)}, so deterministic mode may stop there."
+        because = f"{capitalised(gap)}, so deterministic mode may stop there."
         return Cell("operations", "unknown", NOT_KNOWN, because)
     waiting = {each.row.operation for each in operations_needing_mode(context, program)}
     if waiting:
@@ -448,9 +397,5 @@ def _with_findings(cell: Cell, items: Sequence[FindingRecord]) -> Cell:
 def _sentence(message: str) -> str:
     """A message as a sentence; an identifier at its beginning is not capitalised."""
     word = message.partition(" ")[0]
-    begun = _capitalised(message) if word.isalpha() and word.islower() else message
+    begun = capitalised(message) if word.isalpha() and word.islower() else message
     return begun if begun.endswith((".", "…")) else f"{begun}."
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]

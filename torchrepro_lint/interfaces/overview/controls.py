@@ -7,23 +7,19 @@ timeline is drawn: one for each generator and flag.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
+from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE, OperationRow
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
 from torchrepro_lint.domain.operations.cases import cases
 from torchrepro_lint.domain.operations.reached_operations import device_of
-from torchrepro_lint.domain.program_effects import has_backward
+from torchrepro_lint.domain.program_effects import Program, has_backward
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.timeline import TimelineDiagnostic, TimelineEvent
+from torchrepro_lint.interfaces.overview.records import EntryRecord
 from torchrepro_lint.query.database import query
+from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import span as span_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.timeline import TimelineDiagnostic, TimelineEvent
-    from torchrepro_lint.interfaces.overview.records import EntryRecord
-    from torchrepro_lint.source.text import Span
 
 
 class Control(NamedTuple):
@@ -72,6 +68,8 @@ STATES: Mapping[str, ControlState] = {
         ControlState("unused", "\u2013", "not used", "The run uses nothing of this kind.", 3),
     )
 }
+# What cells say in more than one case.
+NOT_KNOWN, NOT_NEEDED = "not known: a call is not followed", "not needed"
 # The control of each rule, and its message in the few words that fit a cell. Without a control the finding says
 # which generator it is about. What TRL0 reports makes no run less repeatable.
 _RULES = (

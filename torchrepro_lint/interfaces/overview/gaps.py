@@ -11,16 +11,30 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.checks.pages import url
-from torchrepro_lint.config.discovery import Exclusion, relative_path
+from torchrepro_lint.config.discovery import Exclusion, ProjectTree, relative_path
 from torchrepro_lint.config.target import console_scripts
-from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_run
-from torchrepro_lint.interfaces.overview.controls import CONTROL_OF, SHORT_MESSAGES, concerns_program
+from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_run, told
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.engine.checker import Checker
+from torchrepro_lint.engine.diagnostic import Diagnostic
+from torchrepro_lint.engine.partition import Partition
+from torchrepro_lint.interfaces.overview.controls import (
+    CONTROL_OF,
+    NOT_KNOWN,
+    NOT_NEEDED,
+    SEEDS,
+    SHORT_MESSAGES,
+    STATES,
+    concerns_program,
+)
 from torchrepro_lint.interfaces.overview.records import (
     CallPathRecord,
+    Cell,
     DiffLine,
     FindingRecord,
     FixRecord,
@@ -29,20 +43,10 @@ from torchrepro_lint.interfaces.overview.records import (
 )
 from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
-from torchrepro_lint.source.text import with_paths
+from torchrepro_lint.source.text import Fix, Position, with_paths
 from torchrepro_lint.syntax.qualified_names import in_project, split_name, top_package, without_calls
+from torchrepro_lint.trace.call_paths import CallPathStep
 from torchrepro_lint.trace.entry_points import is_test
-
-if TYPE_CHECKING:
-    from torchrepro_lint.config.discovery import ProjectTree
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.engine.checker import Checker
-    from torchrepro_lint.engine.diagnostic import Diagnostic
-    from torchrepro_lint.engine.partition import Partition
-    from torchrepro_lint.source.text import Fix, Position
-    from torchrepro_lint.trace.call_paths import CallPathStep
-
 
 # The kinds in the order of their importance to a reader, with their titles.
 GAP_KINDS: Mapping[str, str] = {
@@ -105,10 +109,8 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     started = {entry.path for entry in entries}
     given = dict(tree.given)
     if not started & set(given):
-        told = "nothing in these files starts a run: no __main__ block, no script, no command"
-        yield Gap(
-            "entry", prefix or "all of it", f"{told}; name files that are started in entry-points of the settings"
-        )
+        why = "nothing in these files starts a run: no __main__ block, no script, no command"
+        yield Gap("entry", prefix or "all of it", f"{why}; name files that are started in entry-points of the settings")
     facts = {path: each.facts for path in given if (each := parts.files.get(path)) is not None}
     tests = sorted(path for path, each in facts.items() if each is not None and is_test(path, each))
     if tests:
@@ -176,6 +178,56 @@ def rules_off(checker: Checker, every: Iterable[tuple[str, str]]) -> Iterator[Ga
         yield Gap("rule", ", ".join(off), "they are off by default or by the settings")
 
 
+class RunGap(NamedTuple):
+    """The first place at which a run leads into code that is not followed: its order in the run, and a sentence on it."""
+
+    order: int
+    sentence: str
+
+
+def first_run_gap(context: Context, program: Program) -> RunGap | None:
+    """The first gap of a run; None where all of it is followed."""
+    found = gaps_of_run(context.project, program)
+    if not found:
+        return None
+    gap = found[0]
+    more = f", and {len(found) - 1} more calls are not followed" if len(found) > 2 else ""
+    more = ", and 1 more call is not followed" if len(found) == 2 else more
+    return RunGap(gap.order, f"{capitalised(told(context.project, gap))}{more}.")
+
+
+def across_gap(cell: Cell, program: Program, gap: RunGap | None) -> Cell:
+    """A cell that says that nothing is to mend, as unknown where the run leads into code that is not followed.
+
+    A generator that is seeded before that code runs stays seeded there.
+    """
+    if gap is None or STATES[cell.state].rank < STATES["good"].rank or _holds_across(cell, program, gap):
+        return cell
+    return cell._replace(state="unknown", says=NOT_KNOWN, because=f"{gap.sentence} In what is followed: {cell.because}")
+
+
+def _holds_across(cell: Cell, program: Program, gap: RunGap) -> bool:
+    """Whether a state holds whatever the code does that is not followed: a setting that was found, a seed that comes before."""
+    if cell.control == "workspace":
+        return cell.state == "good" or cell.says == NOT_NEEDED
+    if cell.control in ("cudnn", "algorithms"):
+        return cell.state == "good" and cell.says != NOT_NEEDED
+    first = {key: min(each.order for each in seeds) for key, seeds in program.effects.seeds.items() if seeds}
+    wanted = {"cuda": ("torch",), "events": tuple(key for key in SEEDS if key in first)}.get(
+        cell.control, (cell.control,)
+    )
+    return (
+        cell.state == "good"
+        and cell.control in (*SEEDS, "cuda", "events")
+        and all(first.get(key, gap.order) < gap.order for key in wanted)
+    )
+
+
+def capitalised(text: str) -> str:
+    """A text with its first letter in capitals."""
+    return text[:1].upper() + text[1:]
+
+
 # Rules about a program as a whole: a finding concerns the entry points of its own file.
 _PROGRAM_RULES = ("TRL101", "TRL102", "TRL103", "TRL104", "TRL107", "TRL109", "TRL203")
 
@@ -200,10 +252,12 @@ class Describer:
     def items(self, diagnostics: Sequence[Diagnostic]) -> tuple[FindingRecord, ...]:
         """One record for each diagnostic, in order."""
         marks = fingerprints(diagnostics, self._root)
-        names = UniqueIds()
-        return tuple(
-            self._item(one, names.fresh(f"finding-{mark[:12]}")) for one, mark in zip(diagnostics, marks, strict=True)
-        )
+        seen, found = Counter[str](), []
+        for one, mark in zip(diagnostics, marks, strict=True):
+            name = f"finding-{mark[:12]}"
+            seen[name] += 1
+            found.append(self._item(one, f"{name}-{seen[name]}" if seen[name] > 1 else name))
+        return tuple(found)
 
     def _item(self, one: Diagnostic, name: str) -> FindingRecord:
         path = relative_path(one.filename, self._root)
@@ -276,19 +330,3 @@ class Describer:
 
 
 _OWNERS: Mapping[str, str] = {"random": "python", "numpy": "numpy", "torch": "torch"}
-
-
-class UniqueIds:
-    """A source of unique identifiers."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-
-    def fresh(self, name: str) -> str:
-        """The name, with a number appended where it is taken."""
-        found, number = name, 1
-        while found in self._taken:
-            number += 1
-            found = f"{name}-{number}"
-        self._taken.add(found)
-        return found

@@ -6,17 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import Catalogue, load, signatures
 from torchrepro_lint.catalogue.release_history import STATUSES, release_ranges
+from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.domain.operations.cases import Case, cases
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.interfaces.overview.records import Location, OperationUse, ReleaseShift
 from torchrepro_lint.source.files import documented_versions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.project import Context
 
 _SEVERITY = tuple(STATUSES)
 # Behaviours that no setting changes; of several cases that may hold, the rules report these first.

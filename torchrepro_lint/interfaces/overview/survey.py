@@ -7,18 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint import __version__
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.target import Target, project_name, substitution_warning
+from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import timeline
+from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ParsedProject, ReadOptions, read_tree
-from torchrepro_lint.engine.run import TreeReport, gc_disabled, prepare, report_on
+from torchrepro_lint.engine.run import Progress, TreeReport, gc_disabled, prepare, report_on
 from torchrepro_lint.interfaces.overview.cells import cells
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS, Describer, entry_id, gaps, imported_packages, rules_off
 from torchrepro_lint.interfaces.overview.operation_uses import operation_uses, release_shifts
@@ -35,12 +37,6 @@ from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.text import with_paths
 from torchrepro_lint.syntax.qualified_names import path_of, split_name, top_package
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.engine.checker import Checker
-    from torchrepro_lint.engine.run import Progress
-
 
 # Libraries that train with torch for a program, which need not import torch itself.
 TRAINERS = frozenset({

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import STATES
+from torchrepro_lint.interfaces.overview.records import EntryRecord, Location
 from torchrepro_lint.interfaces.report.html_document import (
     breakable,
     folded,
@@ -17,9 +17,6 @@ from torchrepro_lint.interfaces.report.html_document import (
     table,
 )
 from torchrepro_lint.interfaces.report.page_content import Writer, status_label
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import EntryRecord, Location
 
 # Longer lists are folded.
 _MOST_OPEN = 8

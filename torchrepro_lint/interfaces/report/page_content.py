@@ -8,24 +8,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.release_history import STATUSES, release_ranges
+from torchrepro_lint.domain.timeline import TimelineEvent
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
-from torchrepro_lint.interfaces.overview.records import Location
+from torchrepro_lint.interfaces.overview.records import (
+    Cell,
+    Comparison,
+    EntryRecord,
+    Location,
+    OperationUse,
+    Overview,
+    ReleaseShift,
+)
 from torchrepro_lint.interfaces.report.html_document import and_more, counted
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import TimelineEvent
-    from torchrepro_lint.interfaces.overview.records import (
-        Cell,
-        Comparison,
-        EntryRecord,
-        OperationUse,
-        Overview,
-        ReleaseShift,
-    )
 
 
 class Writer(NamedTuple):

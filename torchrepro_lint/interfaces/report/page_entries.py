@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.timeline import TimelineEvent
 from torchrepro_lint.interfaces.overview.controls import TITLES, lane_title
+from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord, FindingRecord, Location, Overview
 from torchrepro_lint.interfaces.report.html_document import and_more, counted, folded, html_text
 from torchrepro_lint.interfaces.report.html_elements import HTML, entry_name, state_mark
 from torchrepro_lint.interfaces.report.page_content import about, moment_text
 from torchrepro_lint.interfaces.report.page_timeline import timeline
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import TimelineEvent
-    from torchrepro_lint.interfaces.overview.records import Cell, EntryRecord, FindingRecord, Location, Overview
 
 # With more entry points than this, all sections are folded.
 _MOST_OPEN = 3

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import TITLES
+from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, FixRecord, Overview
 from torchrepro_lint.interfaces.report.html_document import and_more, counted, html_text, options
 from torchrepro_lint.interfaces.report.html_elements import entry_link, html_location
 from torchrepro_lint.interfaces.report.page_content import fix_commands
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, FixRecord, Overview
 
 # With more findings than this, their source is folded.
 _MOST_OPEN = 12

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES, lane_title
+from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, Overview
+from torchrepro_lint.interfaces.report import page_content as content
 from torchrepro_lint.interfaces.report.html_document import counted
 from torchrepro_lint.interfaces.report.markdown_elements import (
     call_path,
@@ -17,29 +18,7 @@ from torchrepro_lint.interfaces.report.markdown_elements import (
     folded,
     table,
 )
-from torchrepro_lint.interfaces.report.page_content import (
-    CHANGES,
-    FINDINGS,
-    GAPS,
-    MATRIX,
-    OPERATIONS,
-    Writer,
-    about,
-    causes,
-    changes,
-    facts,
-    fix_commands,
-    gaps,
-    moment_text,
-    operations,
-    status_label,
-    title,
-    verdict,
-    why_no_entry_points,
-)
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, Overview
+from torchrepro_lint.interfaces.report.page_content import Writer, status_label
 
 
 def render(overview: Overview) -> str:
@@ -48,17 +27,17 @@ def render(overview: Overview) -> str:
 
 
 def _lines(overview: Overview) -> Iterator[str]:
-    yield from (f"# {escaped(title(overview))}", "", f"**{escaped(verdict(overview))}**", "")
-    yield escaped(" · ".join(facts(overview)))
+    yield from (f"# {escaped(content.title(overview))}", "", f"**{escaped(content.verdict(overview))}**", "")
+    yield escaped(" · ".join(content.facts(overview)))
     yield from _first(overview)
     if overview.comparison:
-        yield from _section(CHANGES, changes(overview, overview.comparison, MARKDOWN))
+        yield from _section(content.CHANGES, content.changes(overview, overview.comparison, MARKDOWN))
     yield from _matrix(overview)
     for entry in overview.entries:
         yield from _entry(entry)
     yield from _findings(overview)
-    yield from _section(OPERATIONS, operations(overview, MARKDOWN))
-    yield from _section(GAPS, gaps(overview, MARKDOWN))
+    yield from _section(content.OPERATIONS, content.operations(overview, MARKDOWN))
+    yield from _section(content.GAPS, content.gaps(overview, MARKDOWN))
 
 
 def _section(heading: str, content: str) -> Iterator[str]:
@@ -66,7 +45,7 @@ def _section(heading: str, content: str) -> Iterator[str]:
 
 
 def _first(overview: Overview) -> Iterator[str]:
-    found = causes(overview)
+    found = content.causes(overview)
     if found:
         yield from ("", "Fix first:", "")
     for number, each in enumerate(found, 1):
@@ -75,9 +54,9 @@ def _first(overview: Overview) -> Iterator[str]:
 
 def _matrix(overview: Overview) -> Iterator[str]:
     entries = overview.entries
-    yield from ("", f"## {MATRIX}")
+    yield from ("", f"## {content.MATRIX}")
     if not entries:
-        yield from ("", why_no_entry_points(overview))
+        yield from ("", content.why_no_entry_points(overview))
         return
     rows = ([_named(entry), *(_state(each.state, each.says, "") for each in entry.cells)] for entry in entries)
     yield from ("", *table(["Entry point", *(each.title for each in CONTROLS)], rows), "")
@@ -89,14 +68,15 @@ def _named(entry: EntryRecord) -> str:
 
 
 def _entry(entry: EntryRecord) -> Iterator[str]:
-    yield from ("", f"## {code_span(entry.name)}", "", escaped(about(entry)), "")
+    yield from ("", f"## {code_span(entry.name)}", "", escaped(content.about(entry)), "")
     for cell in entry.cells:
         says = cell.says[:1].upper() + cell.says[1:]
         yield f"- {STATES[cell.state].mark} **{TITLES[cell.control]}**: {escaped(says)}. {escaped(cell.because)}"
     moments = entry.timeline.moments
     if moments:
         listed = (
-            f"{number}. {lane_title(each)}: {moment_text(each, MARKDOWN)}" for number, each in enumerate(moments, 1)
+            f"{number}. {lane_title(each)}: {content.moment_text(each, MARKDOWN)}"
+            for number, each in enumerate(moments, 1)
         )
         missing = (f"- ✗ missing: {escaped(each.text)} ({each.code})" for each in entry.timeline.missing)
         yield from folded(f"{counted(len(moments), 'event')} in order", (*listed, *missing))
@@ -105,10 +85,10 @@ def _entry(entry: EntryRecord) -> Iterator[str]:
 def _findings(overview: Overview) -> Iterator[str]:
     """All findings by location: a table, and below it, folded, the source, call path and fix of each."""
     items = overview.findings
-    yield from ("", f"## {FINDINGS} ({len(items)})")
+    yield from ("", f"## {content.FINDINGS} ({len(items)})")
     if not items:
         return
-    if told := fix_commands(overview):
+    if told := content.fix_commands(overview):
         yield from ("", escaped(told))
     rows = ((str(item.place), item.severity, item.code, item.name, item.url, item.message) for item in items)
     yield from ("", *finding_table(rows))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.interfaces.overview.controls import CONTROLS, STATES, TITLES
+from torchrepro_lint.interfaces.overview.records import Cell, CellChange, EntryRecord, Overview
 from torchrepro_lint.interfaces.report.html_document import counted, folded, heading, html_text, table
 from torchrepro_lint.interfaces.report.html_elements import entry_link, state_mark
 from torchrepro_lint.interfaces.report.page_content import MATRIX, why_no_entry_points
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import Cell, CellChange, EntryRecord, Overview
 
 # Rows beyond this number are folded.
 _MOST = 20

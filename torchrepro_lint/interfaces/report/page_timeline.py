@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.timeline import TimelineEvent
 from torchrepro_lint.interfaces.overview.controls import STATES, DrawnLane, lanes
-from torchrepro_lint.interfaces.overview.records import Location
+from torchrepro_lint.interfaces.overview.records import EntryRecord, Location
 from torchrepro_lint.interfaces.report.html_document import counted, html_text
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.timeline import TimelineEvent
-    from torchrepro_lint.interfaces.overview.records import EntryRecord
 
 _HEIGHT = 36
 _LEFT = 30

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from torchrepro_lint.domain.timeline import Lane, Timeline, TimelineEvent
 from torchrepro_lint.interfaces.overview.records import with_shown_texts
 from torchrepro_lint.source.errors import escaped_line, escaped_message, escaped_path
 from torchrepro_lint.syntax.qualified_names import split_name
+from torchrepro_lint.trace.call_paths import CallPathStep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    from torchrepro_lint.domain.timeline import Lane, Timeline, TimelineEvent
-    from torchrepro_lint.trace.call_paths import CallPathStep
-
     _Paint: TypeAlias = Callable[[str, str], str]
 
 _HEADS = {

@@ -22,6 +22,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -43,6 +46,9 @@ _GRACE = 30.0
 _LAST_WORDS = 5.0
 # More bytes of rows are no result.
 _MAX_RESULT = 1 << 29
+# A result as bytes, and back.
+packed: Callable[[Result], bytes] = msgspec.msgpack.encode
+unpacked: Callable[[bytes], Result] = partial(msgspec.msgpack.decode, type=Result)
 # A program that imports what an analysis needs: the helper runs it once, before its first fork.
 _WARM_UP = """import numpy as np
 import torch
@@ -70,26 +76,13 @@ def isolated(task: Task) -> bytes:
     """The result of a task, packed for the way to another process; it never raises because of the repository."""
     started = time.monotonic()
     answer = _asked(task)
-    if answer.reason:
-        result = failed(blank_run(task), answer.reason, answer.detail)
-    else:
-        result = msgspec.msgpack.decode(answer.result, type=Result)
+    result = failed(blank_run(task), answer.reason, answer.detail) if answer.reason else unpacked(answer.result)
     usage = {
         "wall_seconds": round(time.monotonic() - started, 3),
         "cpu_seconds": round(answer.cpu_seconds, 3),
         "peak_bytes": answer.peak_bytes,
     }
     return packed(Result({**result.run, **usage}, result.rows))
-
-
-def packed(result: Result) -> bytes:
-    """A result as bytes."""
-    return msgspec.msgpack.encode(result)
-
-
-def unpacked(data: bytes) -> Result:
-    """The result that was packed."""
-    return msgspec.msgpack.decode(data, type=Result)
 
 
 class _Helper:
@@ -253,16 +246,15 @@ def serve() -> None:
     if FORKS:
         _warm_up(scratch)
         gc.freeze()
-    number = 0
     with contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
+        for number in count(1):
             packed_task = msgspec.msgpack.decode(_read(source), type=Task)
             task = packed_task._replace(repository=_from_text(packed_task.repository))
-            number += 1
             place = scratch / str(number)
             place.mkdir(parents=True)
-            if not FORKS:
-                _write(channel, msgspec.msgpack.encode(_done_here(task, place)))
+            if not FORKS:  # of the usage of this process itself only the time is known
+                done = _Answer(packed(analyse(task, place)), "", "", time.process_time(), 0)
+                _write(channel, msgspec.msgpack.encode(done))
                 break
             answer = _in_child(task, place, source.fileno())
             shutil.rmtree(place, ignore_errors=True)
@@ -279,11 +271,6 @@ def _warm_up(scratch: Path) -> None:
     here = os.getcwd()
     analyse(Task(Repository("", "folder", str(folder), "", ""), "", False, TaskLimits()), place)
     os.chdir(here)
-
-
-def _done_here(task: Task, place: Path) -> _Answer:
-    """The answer of this process itself, of whose usage only the time is known."""
-    return _Answer(packed(analyse(task, place)), "", "", time.process_time(), 0)
 
 
 def _in_child(task: Task, place: Path, source: int) -> _Answer:
@@ -317,7 +304,6 @@ def _in_child(task: Task, place: Path, source: int) -> _Answer:
 # A process that ends with this share of its memory in use has most likely got no more. The limit counts addresses, of which
 # some are never used.
 _NEARLY_ALL = 0.7
-
 # What ends a whole result: a child that is killed while it writes leaves a part.
 _END = b"\xc1end"
 

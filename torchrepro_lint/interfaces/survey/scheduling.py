@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # Tasks that wait at each core beside the one that runs, so that no core waits for the next.
 _AHEAD = 2
-# A task whose worker died so often is given up.
-_MOST_DEATHS = 3
 _CONNECT_SECONDS = 30
 
 

@@ -9,21 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from torchrepro_lint import __version__
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.read_project import ReadOptions
-from torchrepro_lint.interfaces.overview.survey import TRAINERS, survey
+from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, OperationUse, Overview
+from torchrepro_lint.interfaces.overview.survey import TRAINERS, Survey, survey
 from torchrepro_lint.interfaces.survey.extraction import RefusedError, UnpackLimits
 from torchrepro_lint.interfaces.survey.repositories import Repository
 from torchrepro_lint.interfaces.survey.unpacking import content_digest, unpack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError, escape_surrogates
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, OperationUse, Overview
-    from torchrepro_lint.interfaces.overview.survey import Survey
 
 # What the engine says of a file that takes too long, or whose own process ended, by the limit of processor time for one.
 _TOO_LONG, _ENDED = "it takes longer than", "its process "
@@ -96,23 +93,11 @@ def blank_run(task: Task) -> Row:
         "name": repository.name,
         "kind": repository.kind,
         "revision": repository.revision,
-        "digest": "",
         "status": "ok",
-        "reason": "",
-        "detail": "",
-        "files": 0,
-        "bytes": 0,
-        "torch": "",
-        "torch_decided_by": "",
-        "frameworks": [],
-        "packages": [],
-        "entry_points": 0,
-        "reproducible": 0,
-        "findings": 0,
-        "errors": [],
-        "wall_seconds": 0.0,
-        "cpu_seconds": 0.0,
-        "peak_bytes": 0,
+        **dict.fromkeys(("digest", "reason", "detail", "torch", "torch_decided_by"), ""),
+        **dict.fromkeys(("files", "bytes", "entry_points", "reproducible", "findings", "peak_bytes"), 0),
+        **dict.fromkeys(("wall_seconds", "cpu_seconds"), 0.0),
+        **{name: [] for name in ("frameworks", "packages", "errors")},
         "deadline_seconds": task.limits.seconds,
         "memory_limit": task.limits.memory,
         "version": __version__,

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.interfaces.survey.extraction import (
@@ -35,10 +35,8 @@ from torchrepro_lint.interfaces.survey.extraction import (
     is_worth_reading,
     skipped_links,
 )
+from torchrepro_lint.interfaces.survey.repositories import Repository
 from torchrepro_lint.source.files import CONFIGURATIONS, PROGRAMS
-
-if TYPE_CHECKING:
-    from torchrepro_lint.interfaces.survey.repositories import Repository
 
 # Folders of environments and tools beside the code of a folder, which the settings exclude by default: they may be large.
 _EXCLUDED = frozenset({*Settings().exclude, ".git"})
