@@ -6,7 +6,7 @@ Also here: what a signature consists of, and which argument of a call binds to a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from sys import intern
 from types import ModuleType
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Match,
     Operation,
+    Param,
     Ref,
     SimpleStatement,
     Statement,
@@ -251,12 +252,33 @@ def known_argument(call: Call, position: int | None, *keywords: str) -> Expressi
     return None if arg is None or arg.star else arg.value
 
 
-def bound_arguments(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
-    """Argument binding without resolution: the arguments of a call by parameter name; what stands behind a star is left out."""
-    words = [param.name for param in function.params if param.kind in ("", "/")][bool(function.owner) :]
-    placed = takewhile(lambda arg: arg.keyword is None and not arg.star, call.args)
-    yield from zip(words, (arg.value for arg in placed), strict=False)
-    yield from ((arg.keyword, arg.value) for arg in call.args if arg.keyword)
+def parameter_argument(call: Call, function: Function, position: int, *, bound: bool) -> Arg | None:
+    """Argument binding of a function's parameter at a position, as ``passing_argument`` has it; for no ``*`` or ``**`` parameter.
+
+    ``bound`` says whether the call passes the first parameter implicitly, as that of a method.
+    """
+    param = function.params[position]
+    words = () if param.kind == "/" else (param.name,)
+    return passing_argument(call, None if param.kind == "kw" else position - bound, *words)
+
+
+def receiving_parameters(function: Function, call: Call, *, bound: bool) -> Iterator[tuple[Arg, Param]]:
+    """Argument binding from the side of the call: each argument with the parameter that receives it.
+
+    A ``*`` or ``**`` parameter receives what no other does. Left out is what stands in a star, or in order behind one: any may receive it.
+    """
+    inorder = iter([param for param in function.params if param.kind in ("", "/")][bound:])
+    named = {param.name: param for param in function.params if param.kind in ("", "kw")}
+    excess = {param.kind: param for param in function.params}
+    unknown = False
+    for arg in call.args:
+        unknown = unknown or arg.star == "*"
+        if arg.keyword is not None:
+            param = named.get(arg.keyword) or excess.get("**")
+        else:
+            param = None if unknown or arg.star else next(inorder, None) or excess.get("*")
+        if param is not None:
+            yield arg, param
 
 
 def takes_receiver(function: Function) -> bool:

@@ -29,7 +29,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
-    Function,
     Ref,
     Statement,
     Subscript,
@@ -256,7 +255,8 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
     if (held := _loaded_here(call)) is not None:
         yield held
     elif isinstance(call.func, Ref) and _LOADING.fullmatch(last_word((*call.func.roots, *call.func.path)[-1])):
-        given = [_passed(each, call, names, cache) for each in names.names(path, call.func) if names.functions(each)]
+        called = [each for each in names.names(path, call.func) if names.functions(each)]
+        given = [_passed(each, path, call, names, cache) for each in called]
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
 
 
@@ -321,7 +321,7 @@ def _is_strict(arg: Arg) -> bool:
     return isinstance(arg.value, Constant) and arg.value.value is True and arg.keyword in (None, "strict")
 
 
-def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
+def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
     """The arguments of a call for parameters whose weights the called function always loads."""
     loads: _Loads = {}
     merged = set(_own_weights(cache.of(name)))
@@ -331,23 +331,16 @@ def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Mod
                 if held is not None and merged.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
     own = name[len(path_of(name)) :]
-    always = {roots for (roots, path), guards in loads.items() if not path and _always(guards, ())}
+    always = {roots for (roots, words), guards in loads.items() if not words and _always(guards, ())}
     found: list[_ModelPlace] = []
     for function in names.functions(name):
-        wanted = {param.name for param in function.params if (local_symbol(own, param.name),) in always}
-        found += _given(function, call, wanted)
+        wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
+        if wanted and wanted[0] is function.params[0] and names.call_graph.is_bound(path, call.func, function):
+            found += [(call.func.roots, ())] if isinstance(call.func, Ref) and len(call.func.path) == 1 else []
+        for arg, param in names.call_graph.receiving(path, call, function):
+            if param in wanted and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:
+                found.append((arg.value.roots, arg.value.path))
     return found
-
-
-def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_ModelPlace]:
-    assert isinstance(call.func, Ref)
-    words = [param.name for param in function.params]
-    if function.owner and words and words.pop(0) in wanted and len(call.func.path) == 1:
-        yield call.func.roots, ()
-    for index, arg in enumerate(call.args):
-        word = arg.keyword or (words[index] if index < len(words) else "")
-        if word in wanted and not arg.star and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:
-            yield arg.value.roots, arg.value.path
 
 
 def _uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:

@@ -33,7 +33,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.visitor import receiving_parameters, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
@@ -107,7 +107,7 @@ def _argument_returned(
     if binding is None or binding.param is None or _is_self(function, binding):
         return UNKNOWN
     _, param, position = binding.param
-    one = argument_for(call, function, param, position)
+    one = argument_for(inference, point.path, call, function, position)
     if one is None or (one is param.default and not point.calls_left):
         return UNKNOWN
     there = inference.program_point(path, one.start, point.calls_left - 1) if one is param.default else point
@@ -149,18 +149,11 @@ def _arguments_without_gradient(
 ) -> Iterator[bool]:
     """For each argument, whether it or the annotation of its parameter excludes a gradient."""
     path = path_of(name)
-    for position, arg in enumerate(call.args):
+    received = {id(arg): param for arg, param in receiving_parameters(function, call, bound=False)}
+    for arg in call.args:
         what = inference.infer(arg.value, point)
-        param = None if what.kind and not what.is_tensor else _parameter(function, position, arg.keyword)
+        param = None if what.kind and not what.is_tensor else received.get(id(arg))
         yield _has_no_gradient(what) or (param is not None and _takes_no_tensor(inference, path, param))
-
-
-def _parameter(function: Function, position: int, keyword: str | None) -> Param | None:
-    """The parameter that an argument is bound to."""
-    if keyword is not None:
-        return next((each for each in function.params if each.name == keyword), None)
-    at = function.params[position] if position < len(function.params) else None
-    return at if at is not None and at.kind in ("", "/") else None
 
 
 def _takes_no_tensor(inference: TypeInference, path: str, param: Param) -> bool:

@@ -37,7 +37,12 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     unbound_method,
 )
-from torchrepro_lint.syntax.visitor import is_none, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    is_none,
+    receiving_parameters,
+    subexpressions,
+    takes_receiver,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -141,13 +146,10 @@ def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, 
     """The arguments that a partial binds: by name, and in order."""
     given = dict(found.environment.arguments)
     for function in project.resolver.functions(found.function):
-        params = function.params[bool(function.owner) :]
-        path = path_of(found.function)
-        plain = iter(params)
-        for arg in partial.args[1:]:
-            word = arg.keyword or ("" if arg.star else next((param.name for param in plain), ""))
-            if word:
-                given[local_symbol(path + function.name, word)] = (each._replace(value=arg.value),)
+        rest, variables = partial._replace(args=partial.args[1:]), path_of(found.function) + function.name
+        for arg, param in receiving_parameters(function, rest, bound=takes_receiver(function)):
+            if not param.kind.startswith("*"):
+                given[local_symbol(variables, param.name)] = (each._replace(value=arg.value),)
     return found.environment._replace(arguments=given)
 
 
@@ -157,7 +159,9 @@ def _worker_id_parameters(
     """The parameter that gets the worker's number: the first without an argument."""
     found = set()
     for function in project.resolver.functions(target):
-        params = [param for param in function.params[bool(function.owner) :] if param.name not in bound][positional:]
+        params = [param for param in function.params[takes_receiver(function) :] if param.name not in bound][
+            positional:
+        ]
         path = path_of(target)
         if params:
             found.add(local_symbol(path + function.name, params[0].name))
