@@ -449,13 +449,14 @@ def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expressio
 
 def _launched_function(call: Call, word: str) -> Expression | None:
     """``train`` of ``Process(target=train, args=(...))`` and of ``mp.spawn(train, args=(...))``."""
-    return known_argument(call, 0 if _LAUNCHERS[word] else None, "target", "fn")
+    return known_argument(call, 0 if _LAUNCHERS[word] else 1, "target", "fn")
 
 
 def _launched_argument(call: Call, param: Param, index: int) -> Expression | None:
     """The argument that a launched function gets for a parameter; ``spawn`` passes the rank before the others."""
-    index -= _LAUNCHERS[callee_identifier(call.func)]
-    args = known_argument(call, 1 if _LAUNCHERS[callee_identifier(call.func)] else None, "args")
+    before = _LAUNCHERS[callee_identifier(call.func)]
+    index -= before
+    args = known_argument(call, 1 if before else 3, "args")
     items = args.items if isinstance(args, Collection) and args.kind != "dict" else ()
     return items[index] if param.kind != "kw" and 0 <= index < len(items) else None
 

@@ -20,7 +20,6 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Assign,
     Attribute,
     Call,
@@ -46,7 +45,12 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import (
+    bound_argument,
+    is_none,
+    known_argument,
+    last_identifier,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import FrameworkModel
@@ -263,15 +267,16 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
 def _loaded_here(call: Call) -> _ModelPlace | None:
     """``model.load_state_dict(weights)``, all of them; ``trainer.test(model, ckpt_path=path)`` of Lightning."""
     match call:
-        case Call(func=func, args=(first, *_)) if last_identifier(func) in _EVALUATING:
-            given = {arg.keyword: arg.value for arg in call.args}
-            model, weights = given.get("model", None if first.keyword else first.value), given.get("ckpt_path")
-            known = weights is not None and not (isinstance(weights, Constant) and weights.value is None)
+        case Call(func=func) if last_identifier(func) in _EVALUATING:
+            model, weights = known_argument(call, 0, "model"), known_argument(call, None, "ckpt_path")
+            known = weights is not None and not is_none(weights)
             return (model.roots, model.path) if known and isinstance(model, Ref) and len(model.path) <= 1 else None
-        case Call(func=Ref(roots=roots, path=(*words, "load_state_dict")), args=(arg, *more)):
+        case Call(func=Ref(roots=roots, path=(*words, "load_state_dict"))):
             owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
-            whole = len(owner_path) <= 1 and not arg.star and all(map(_is_strict, more))
-            return (roots, owner_path) if whole else None
+            strict = bound_argument(call, 1, "strict")
+            whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
+            loads = whole and len(owner_path) <= 1 and known_argument(call, 0, "state_dict") is not None
+            return (roots, owner_path) if loads else None
     return None
 
 
@@ -315,10 +320,6 @@ def _is_of_base(statement: Statement) -> bool:
         and isinstance(statement.value, Call)
         and (last_identifier(statement.value.func) == "__init__" and not statement.value.args)
     )
-
-
-def _is_strict(arg: Arg) -> bool:
-    return isinstance(arg.value, Constant) and arg.value.value is True and arg.keyword in (None, "strict")
 
 
 def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:

@@ -31,7 +31,10 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import in_project
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import (
+    bound_argument,
+    last_identifier,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import OrderObservation
@@ -317,11 +320,5 @@ def _is_iterated(position: ExpressionPosition, ref: Ref) -> bool:
 
 def _may_be_bottom_up(call: Call) -> bool:
     """Whether ``topdown`` may be false, so that the order of directories is fixed before the loop sees them."""
-    downwards = (isinstance(arg.value, Constant) and arg.value.value is True for arg in _topdown_arguments(call))
-    return not all(downwards)
-
-
-def _topdown_arguments(call: Call) -> list[Arg]:
-    """The arguments that may be ``topdown``."""
-    named = [arg for arg in call.args if arg.star or arg.keyword in ("topdown", "top_down")]
-    return named + [arg for position, arg in enumerate(call.args) if position == 1 and arg.keyword is None]
+    topdown = bound_argument(call, 1, "topdown", "top_down")
+    return topdown is not None and not (isinstance(topdown, Constant) and topdown.value is True)

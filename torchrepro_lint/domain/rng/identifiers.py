@@ -25,7 +25,10 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import (
+    last_identifier,
+    passing_argument,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -160,7 +163,7 @@ class _IdentifierUses:
         if any(map(_PASSES_ON.fullmatch, names)) or last_identifier(call.func) in _TEXT_METHODS:
             return self.only(path, call, depth - 1)
         if any(name in ("torch.save", "numpy.save", "numpy.savez") for name in names):
-            return arg is call.args["torch.save" in names : 1 + ("torch.save" in names)][0]
+            return arg is passing_argument(call, int("torch.save" in names), "f", "file")
         # The parameter that gets the value may be named for an identifier.
         return any(
             each is arg and IDENTIFIERS.fullmatch(param.name)
