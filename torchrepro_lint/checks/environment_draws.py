@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
-from torchrepro_lint.syntax.visitor import (
-    expressions,
-    known_argument,
-    last_identifier,
-    statements,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
 
 if TYPE_CHECKING:

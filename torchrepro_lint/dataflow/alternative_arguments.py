@@ -16,13 +16,7 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
-from torchrepro_lint.syntax.visitor import (
-    expressions,
-    receiving_parameters,
-    statements,
-    subexpressions,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.visitor import expressions, receiving_parameters, statements, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature

@@ -40,6 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
+from torchrepro_lint.syntax.visitor import is_starred
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -269,7 +270,7 @@ def _of_display(
 ) -> BoundArguments:
     parts = []
     for item in items:
-        if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
+        if isinstance(item, Operation) and is_starred(item):
             parts.append(list_items(sources, closure._replace(value=item.operands[0]), depth + 1))
         elif item is not None:
             parts.append(BoundArguments({}, (closure._replace(value=item),)))

@@ -41,12 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     unbound_method,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import (
-    last_identifier,
-    parameter_argument,
-    subexpressions,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

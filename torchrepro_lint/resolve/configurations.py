@@ -36,10 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import (
-    known_argument,
-    last_identifier,
-)
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import ConfiguredNames

@@ -25,10 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, local_symbol
-from torchrepro_lint.syntax.visitor import (
-    receiving_parameters,
-    statements,
-)
+from torchrepro_lint.syntax.visitor import receiving_parameters, statements
 
 _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))

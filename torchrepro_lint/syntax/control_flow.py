@@ -363,8 +363,8 @@ class _EventExtractor:
         for target in targets:
             visit = self._target if statement.op in ("=", ":") else self._expression
             visit(target, statement, guards)
-        for target in targets if value is not None else ():
-            for place, given in stored_places(target, value):
+        if value is not None:
+            for place, given in (stored for target in targets for stored in stored_places(target, value)):
                 self._note("set", place, statement, guards, given=given)
 
     def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:

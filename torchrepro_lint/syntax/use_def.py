@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from torchrepro_lint.syntax.definitions import unpacked_places
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -216,15 +217,7 @@ def targets(statement: Statement) -> Iterator[Expression]:
 
 def bound_references(target: Expression) -> Iterator[Ref]:
     """The references that a target binds, including those in tuples and behind a star."""
-    match target:
-        case Ref():
-            yield target
-        case Collection(kind="tuple" | "list", items=items):
-            for item in items:
-                if item is not None:
-                    yield from bound_references(item)
-        case Operation(op="*", operands=(inner,)):
-            yield from bound_references(inner)
+    return (place for place, _ in unpacked_places(target) if isinstance(place, Ref))
 
 
 _JUMPS = frozenset({"return", "raise", "continue", "break"})

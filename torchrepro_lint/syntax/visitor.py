@@ -146,17 +146,6 @@ def _add_within(expression: Expression, found: list[Expression]) -> None:
     found.append(expression)
 
 
-def instance_assignments(function: Function) -> Iterator[tuple[str, str, Expression]]:
-    """The attributes of its first parameter that a method assigns: (attribute, how, value)."""
-    if not function.params:
-        return
-    own = local_symbol(function.name, function.params[0].name)
-    for statement in statements(function.body):
-        if isinstance(statement, Assign) and statement.value is not None:
-            for target in statement.targets:
-                yield from _attribute_pairs(own, target, statement.op, statement.value)
-
-
 def declared_attributes(function: Function, word: str) -> Iterator[Expression]:
     """The annotations with which a method declares an attribute of its first parameter: ``self.rows: list[int] = []``."""
     own = local_symbol(function.name, function.params[0].name) if function.params else ""
@@ -165,19 +154,6 @@ def declared_attributes(function: Function, word: str) -> Iterator[Expression]:
             for target in statement.targets:
                 if isinstance(target, Ref) and target.path == (word,) and own in target.roots:
                     yield statement.annotation
-
-
-def _attribute_pairs(own: str, target: Expression, op: str, value: Expression) -> Iterator[tuple[str, str, Expression]]:
-    match target:
-        case Ref(roots=roots, path=(word,)) if own in roots:
-            yield word, "=" if op == ":" else op, value
-        case Collection(kind="tuple" | "list", items=items):
-            whole = isinstance(value, Collection) and len(value.items) == len(items)
-            for index, item in enumerate(items):
-                if item is None:
-                    continue
-                picked = value.items[index] if whole and isinstance(value, Collection) else None
-                yield from _attribute_pairs(own, item, "=" if picked else "[]", picked or value)
 
 
 def _assignment_operands(statement: Assign) -> tuple[Expression, ...]:
@@ -222,6 +198,11 @@ _PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
 def is_none(value: Expression) -> bool:
     """Whether an expression is the literal None."""
     return isinstance(value, Constant) and value.value is None
+
+
+def is_starred(item: Expression | None) -> bool:
+    """Whether an item of a display or a target is ``*values``."""
+    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
 # Stands for an argument of which nothing is known.

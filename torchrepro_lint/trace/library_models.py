@@ -45,12 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import (
-    bound_argument,
-    is_none,
-    known_argument,
-    last_identifier,
-)
+from torchrepro_lint.syntax.visitor import bound_argument, is_none, known_argument, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import FrameworkModel

@@ -25,15 +25,13 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Constant,
     DefinitionStatement,
-    Expression,
     ExpressionStatement,
     If,
     Import,
-    Loop,
     Ref,
     Statement,
-    With,
 )
+from torchrepro_lint.syntax.use_def import targets
 from torchrepro_lint.syntax.visitor import blocks, expressions, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -184,15 +182,8 @@ def _names_bound(statement: Statement) -> Iterator[str]:
         yield from (name for _, name in statement.names)
     if isinstance(statement, DefinitionStatement):
         yield statement.name
-    targets: list[Expression | None] = []
-    if isinstance(statement, Assign):
-        targets += statement.targets
-    if isinstance(statement, Loop):
-        targets.append(statement.target)
-    if isinstance(statement, With):
-        targets += [target for _, target in statement.items]
-    for target in targets:
-        for each in subexpressions(target) if target is not None else ():
+    for target in targets(statement):
+        for each in subexpressions(target):
             yield from each.roots if isinstance(each, Ref) else ()
 
 

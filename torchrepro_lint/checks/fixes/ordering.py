@@ -31,10 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import in_project
-from torchrepro_lint.syntax.visitor import (
-    bound_argument,
-    last_identifier,
-)
+from torchrepro_lint.syntax.visitor import bound_argument, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import OrderObservation

@@ -14,16 +14,7 @@ from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, i
 from torchrepro_lint.dataflow.types.attributes import may_return_none, return_value
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
-from torchrepro_lint.syntax.nodes import (
-    Attribute,
-    Call,
-    Collection,
-    Expression,
-    Function,
-    Param,
-    Ref,
-    SimpleStatement,
-)
+from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Expression, Function, Param, Ref, SimpleStatement
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,

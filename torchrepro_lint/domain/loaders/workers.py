@@ -37,12 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     unbound_method,
 )
-from torchrepro_lint.syntax.visitor import (
-    is_none,
-    receiving_parameters,
-    subexpressions,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.visitor import is_none, receiving_parameters, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue

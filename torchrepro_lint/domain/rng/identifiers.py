@@ -25,10 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
-from torchrepro_lint.syntax.visitor import (
-    last_identifier,
-    passing_argument,
-)
+from torchrepro_lint.syntax.visitor import last_identifier, passing_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
