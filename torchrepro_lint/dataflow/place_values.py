@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 from torchrepro_lint.dataflow.constants import DefaultValue, agreed
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.syntax.definitions import bound_references
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Loop, Ref, SimpleStatement, Statement, With
-from torchrepro_lint.syntax.use_def import bound_references
 from torchrepro_lint.syntax.visitor import blocks
 
 _Place = tuple[tuple[str, ...], tuple[str, ...]]

@@ -11,7 +11,7 @@
 - ``receiving_parameters`` of ``visitor``: argument binding from the side of the call
 - ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``instance_assignments`` of ``definitions``: where places get their values
-- ``unpack``, ``unpacked_places``, ``unpacking_steps``, ``unpacking_index`` of ``definitions``: destructuring
+- ``unpack``, ``unpacking_steps``, ``unpacking_index``, ``bound_references`` of ``definitions``: destructuring
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
 - ``control_flow_position``, ``preceding_statements``, ``constant_truth``, ``StaticContext`` of ``control_flow``: positions, dominators, constant tests
 - ``events``, ``Event``, ``Guard``, ``event_key`` of ``control_flow``: events in evaluation order

@@ -6,7 +6,7 @@ place that is stored to is a name, an attribute or an element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple, TypeAlias
 
@@ -123,36 +123,35 @@ class Rest(NamedTuple):
 Step: TypeAlias = int | Rest
 
 
-def unpack(
-    target: Expression, value: Expression, *, whole: bool = False
-) -> Iterator[tuple[Expression, Expression, tuple[Step, ...]]]:
+Unpacked: TypeAlias = tuple[Expression, Expression, tuple[Step, ...]]
+
+
+def unpack(target: Expression, value: Expression, *, whole: bool = False) -> Sequence[Unpacked]:
     """Destructuring: the names, attributes and elements that a target stores to, each with the smallest part of the value that is
     written out, and the steps from there to what it gets: none if that is the part itself.
 
     ``whole`` takes no part: the target gets not the value, but what is made of it, as that of a loop.
     """
+    if type(target) is not Collection:  # most are names
+        return ((target, value, ()),)
     items = None if whole else _items_written(target, value)
-    if items is None:
-        yield from ((place, value, steps) for place, steps in unpacked_places(target))
-        return
+    found: list[Unpacked] = []
     for step, item in unpacking_steps(target):
-        if isinstance(step, int):
-            yield from unpack(item, items[step])
+        if items is not None and isinstance(step, int):
+            found += unpack(item, items[step])
         else:
-            yield from ((place, value, (step, *steps)) for place, steps in unpacked_places(item))
+            found += [(place, value, (step, *steps)) for place, _, steps in unpack(item, value, whole=True)]
+    return found
 
 
-def unpacked_places(target: Expression) -> Iterator[tuple[Expression, tuple[Step, ...]]]:
-    """The names, attributes and elements that a target stores to, each with the steps to what it gets of a value."""
-    if not isinstance(target, Collection):
-        yield target, ()
-    for step, item in unpacking_steps(target):
-        yield from ((place, (step, *steps)) for place, steps in unpacked_places(item))
+def bound_references(target: Expression) -> Sequence[Ref]:
+    """The references that a target binds, including those in tuples and behind a star."""
+    return [place for place, _, _ in unpack(target, target, whole=True) if type(place) is Ref]
 
 
-def unpacking_steps(target: Expression) -> Iterator[tuple[Step, Expression]]:
+def unpacking_steps(target: Collection) -> Iterator[tuple[Step, Expression]]:
     """The items of a tuple or list of targets, without their stars, each with the step to what it gets."""
-    items = [item for item in target.items if item is not None] if isinstance(target, Collection) else []
+    items = [item for item in target.items if item is not None]
     star = next((index for index, item in enumerate(items) if is_starred(item)), len(items))
     for index, item in enumerate(items):
         if index == star:
@@ -162,9 +161,9 @@ def unpacking_steps(target: Expression) -> Iterator[tuple[Step, Expression]]:
             yield index if index < star else index - len(items), item
 
 
-def _items_written(target: Expression, value: Expression) -> list[Expression] | None:
+def _items_written(target: Collection, value: Expression) -> list[Expression] | None:
     """The items of a display of as many items as the target takes; None where they are not all written."""
-    if not isinstance(target, Collection) or not isinstance(value, Collection) or value.kind not in ("tuple", "list"):
+    if type(value) is not Collection or value.kind not in ("tuple", "list"):
         return None
     items = [item for item in value.items if item is not None and not is_starred(item)]
     wanted, stars = len(target.items), sum(map(is_starred, target.items))
@@ -296,7 +295,7 @@ def unpacking_index(body: Iterable[Statement], root: str, value: Expression, pat
     for statement in statements(tuple(body)):
         if isinstance(statement, Assign) and statement.value is value:
             for target in statement.targets:
-                if (found := _index_in(target, root, path)) is not None:
+                if (found := _index_in(target, value, root, path)) is not None:
                     return found
     return None
 
@@ -305,12 +304,12 @@ def loop_unpacking_index(body: Iterable[Statement], root: str, source: Expressio
     """The index of a variable where a loop destructures each element of a source: 1 for ``net`` in ``for i, net in enumerate(nets)``."""
     for statement in statements(tuple(body)):
         if isinstance(statement, Loop) and statement.source is source and isinstance(statement.target, Collection):
-            return _index_in(statement.target, root)
+            return _index_in(statement.target, source, root)
     return None
 
 
-def _index_in(target: Expression, root: str, path: tuple[str, ...] = ()) -> int | None:
-    for place, steps in unpacked_places(target):
+def _index_in(target: Expression, value: Expression, root: str, path: tuple[str, ...] = ()) -> int | None:
+    for place, _, steps in unpack(target, value, whole=True):
         match place, steps:
             case Ref() as ref, (int() as index,) if ref.path == path and root in ref.roots and index >= 0:
                 return index

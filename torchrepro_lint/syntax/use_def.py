@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from torchrepro_lint.syntax.definitions import unpacked_places
+from torchrepro_lint.syntax.definitions import bound_references
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -213,11 +213,6 @@ def targets(statement: Statement) -> Iterator[Expression]:
             yield target
         case With(items=items):
             yield from (target for _, target in items if target is not None)
-
-
-def bound_references(target: Expression) -> Iterator[Ref]:
-    """The references that a target binds, including those in tuples and behind a star."""
-    return (place for place, _ in unpacked_places(target) if isinstance(place, Ref))
 
 
 _JUMPS = frozenset({"return", "raise", "continue", "break"})

@@ -20,7 +20,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
 )
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.syntax.definitions import unpacking_steps
+from torchrepro_lint.syntax.definitions import bound_references, unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -39,7 +39,6 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_local
-from torchrepro_lint.syntax.use_def import bound_references
 from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
