@@ -364,8 +364,9 @@ class _EventExtractor:
             visit = self._target if statement.op in ("=", ":") else self._expression
             visit(target, statement, guards)
         if value is not None:
-            for place, given in (stored for target in targets for stored in stored_places(target, value)):
-                self._note("set", place, statement, guards, given=given)
+            for target in targets:
+                for place, given in stored_places(target, value):
+                    self._note("set", place, statement, guards, given=given)
 
     def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
         """The events of evaluating a target: of ``table[key]`` those of the table and the key, but no look-up."""

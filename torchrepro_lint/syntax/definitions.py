@@ -91,12 +91,14 @@ def _definitions_in(statement: Statement) -> Iterator[tuple[str, Expression]]:
                 yield from _definitions_of(each.operands[0], each.operands[1])
 
 
-def _definitions_of(target: Expression, value: Expression) -> Iterator[tuple[str, Expression]]:
+def _definitions_of(target: Expression, value: Expression) -> Sequence[tuple[str, Expression]]:
     """The variables that a target binds, each with its part of the value."""
-    for place, part, steps in unpack(target, value):
-        if isinstance(place, Ref) and not place.path:
-            given = reduce(_taken, steps, part)
-            yield from ((root, given) for root in place.roots)
+    return [
+        (root, reduce(_taken, steps, part) if steps else part)
+        for place, part, steps in unpack(target, value)
+        if type(place) is Ref and not place.path
+        for root in place.roots
+    ]
 
 
 def _taken(value: Expression, step: Step) -> Subscript:
@@ -146,6 +148,8 @@ def unpack(target: Expression, value: Expression, *, whole: bool = False) -> Seq
 
 def bound_references(target: Expression) -> Sequence[Ref]:
     """The references that a target binds, including those in tuples and behind a star."""
+    if type(target) is Ref:
+        return (target,)
     return [place for place, _, _ in unpack(target, target, whole=True) if type(place) is Ref]
 
 
