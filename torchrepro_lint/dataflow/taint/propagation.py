@@ -20,7 +20,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
 )
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.syntax.definitions import bound_references, unpacking_steps
+from torchrepro_lint.syntax.definitions import Rest, bound_references, unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -35,6 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     SimpleStatement,
+    Statement,
     Subscript,
     With,
 )
@@ -292,15 +293,16 @@ def _unpack(
 ) -> Iterator[TaintStep]:
     """Destructuring an arbitrary order decides which target gets which element, unless there is only one."""
     single = len(target.items) == 1 and not is_starred(target.items[0])
+    count = _items_unpacked(tainted.node, target, spot.statement)
     continuations: list[TaintStep] = []
     for step, item in unpacking_steps(target):
         inner: OrderTaint | None
-        if not isinstance(step, int):
-            inner = tainted.taint.as_sequence()
+        if isinstance(step, Rest):
+            inner = tainted.taint.between(step.before, None if count is None else count - step.after)
         elif tainted.taint.kind == "table":
             inner = None  # the keys
         elif tainted.taint.kind == "plain":
-            inner = tainted.taint.item(step if step >= 0 else None)
+            inner = tainted.taint.item(step if step >= 0 else None if count is None else count + step)
         elif tainted.taint.kind == "scalar":
             inner = SCALAR
         else:
@@ -308,6 +310,13 @@ def _unpack(
         if inner is not None:
             continuations += assign_target(analysis, tainted._replace(taint=inner), item, spot, after)
     yield from observe_order(tainted, tainted.node, continuations)
+
+
+def _items_unpacked(node: Expression, target: Collection, statement: Statement) -> int | None:
+    """The number of items of a display that an assignment destructures; None where it is not known."""
+    whole = isinstance(statement, Assign) and any(target is each for each in statement.targets)
+    known = whole and isinstance(node, Collection) and node.kind != "dict" and not any(map(is_starred, node.items))
+    return len(node.items) if known and isinstance(node, Collection) else None
 
 
 def observe_order(
@@ -398,7 +407,7 @@ def _in_display(tainted: TaintedValue, parent: Collection) -> Iterator[TaintStep
                 tainted.path, parent, mapping_to(tainted.taint) if places[0] % 2 else container_of(tainted.taint)
             )
     else:
-        starred = any(isinstance(item, Operation) and item.op == "*" for item in parent.items)
+        starred = any(map(is_starred, parent.items))
         yield TaintedValue(tainted.path, parent, container_of(tainted.taint, None if starred else places[0]))
 
 
