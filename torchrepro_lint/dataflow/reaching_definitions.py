@@ -40,7 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import is_starred
+from torchrepro_lint.syntax.visitor import is_starred, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -177,7 +177,7 @@ def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tup
 def _is_self(sources: ValueSources, path: str, ref: Ref) -> bool:
     """Whether a reference starts at the first parameter of a method."""
     parameters = (sources.project.resolver.parameter(path + root) for root in ref.roots)
-    return any(found is not None and found.position == 0 and bool(found.function.owner) for found in parameters)
+    return any(found is not None and found.position == 0 and takes_receiver(found.function) for found in parameters)
 
 
 def _receiver_names(sources: ValueSources, path: str, owner: str) -> Iterator[str]:

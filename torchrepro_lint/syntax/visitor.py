@@ -1,6 +1,6 @@
 """Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the names that they have.
 
-Also here: what a signature consists of, and which argument of a call binds to a parameter.
+Also here: what a signature consists of, which argument of a call binds to a parameter, and which parameter receives an argument.
 """
 
 from __future__ import annotations

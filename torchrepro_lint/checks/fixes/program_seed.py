@@ -17,17 +17,7 @@ from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.definitions import bound_references
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Call,
-    Constant,
-    Expression,
-    If,
-    Import,
-    Operation,
-    Ref,
-    Statement,
-)
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, If, Import, Operation, Ref, Statement
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.summary import Option
 from torchrepro_lint.syntax.use_def import targets

@@ -24,10 +24,10 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import receiving_parameters, statements
+from torchrepro_lint.syntax.visitor import receiving_parameters, statements, takes_receiver
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
 
 
@@ -95,19 +95,17 @@ def _argument_returned(
     binding = inference.flows(path).environment_at(value.start).get(value.roots[0])
     while binding is not None and binding.kind == "handed":
         binding = binding.predecessors[0]
-    if binding is None or binding.param is None or _is_self(function, binding):
+    if binding is None or binding.param is None:
         return UNKNOWN
     _, param, position = binding.param
+    if position == 0 and takes_receiver(function):
+        return UNKNOWN
     one = argument_for(inference, point.path, call, function, position)
     if one is None or (one is param.default and not point.calls_left):
         return UNKNOWN
     there = inference.program_point(path, one.start, point.calls_left - 1) if one is param.default else point
     given = inference.infer(one, there)
     return given._replace(contents=None, items=None) if given.kind in _DISPLAYS else given
-
-
-def _is_self(function: Function, binding: Binding) -> bool:
-    return bool(function.owner) and binding.param is not None and binding.param[2] == 0
 
 
 _WITHOUT_GRADIENT = frozenset(

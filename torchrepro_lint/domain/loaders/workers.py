@@ -379,7 +379,7 @@ class _SeedProvenance:
 
     def _is_self(self, path: str, root: str) -> bool:
         found = self._project.resolver.parameter(path + root)
-        return found is not None and found.position == 0 and bool(found.function.owner)
+        return found is not None and found.position == 0 and takes_receiver(found.function)
 
     def _runs_in_worker(self, path: str, offset: int) -> bool:
         inner = [each for each in self._project.files[path].functions if each.start <= offset < each.end]
