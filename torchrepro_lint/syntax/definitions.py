@@ -272,9 +272,11 @@ def _key(indices: tuple[Expression, ...]) -> str | None:
     return None
 
 
-def header_targets(statement: Statement) -> tuple[Expression, ...]:
-    """The assignment targets in the header of a loop or a ``with``."""
+def targets(statement: Statement) -> tuple[Expression, ...]:
+    """The assignment targets of a statement, those in the header of a loop or a ``with`` included."""
     match statement:
+        case Assign(targets=found):
+            return found
         case Loop(target=target) if target is not None:
             return (target,)
         case With(items=items):

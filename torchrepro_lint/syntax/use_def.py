@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from torchrepro_lint.syntax.definitions import bound_references
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -202,17 +202,6 @@ class UseDefIndex:
         inside = below if type(expression) in (Collection, Operation) else read
         for part in operands_of(expression):
             self._expression(part, inside)
-
-
-def targets(statement: Statement) -> Iterator[Expression]:
-    """The assignment targets of a statement."""
-    match statement:
-        case Assign(targets=found):
-            yield from found
-        case Loop(target=target) if target is not None:
-            yield target
-        case With(items=items):
-            yield from (target for _, target in items if target is not None)
 
 
 _JUMPS = frozenset({"return", "raise", "continue", "break"})

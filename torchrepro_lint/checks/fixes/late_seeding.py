@@ -20,6 +20,7 @@ from torchrepro_lint.syntax.control_flow import (
     in_loop,
     is_elif,
 )
+from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -31,7 +32,6 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.use_def import targets
 from torchrepro_lint.syntax.visitor import blocks, expressions, statements, subexpressions
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue
-from torchrepro_lint.syntax.definitions import Step, bound_references, unpack
+from torchrepro_lint.syntax.definitions import Step, bound_references, targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -28,7 +28,6 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import top_package
-from torchrepro_lint.syntax.use_def import targets
 from torchrepro_lint.syntax.visitor import statements, subexpressions
 
 
