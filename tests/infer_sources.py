@@ -306,4 +306,24 @@ init(*unknown)  # ?
 model = restore(model, 3, "c")[0]
 model  # module Linear
 """,
+    "starred targets": """
+def rows(): return 1, ("s", 2.0, b"")
+a, *b = 1, ["s"]
+a  # int
+b  # list
+c, (d, *e, f) = rows()
+d  # str
+f  # bytes
+*g, (h, i) = 1, 2, ("s", 3)
+g  # list
+h  # str
+i  # int
+""",
+    "what methods that are called through their class give back": """
+class Rows:
+    def mine(self, rows):
+        return rows
+Rows.mine(Rows(), b"")  # bytes
+Rows().mine("a")  # str
+""",
 }

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import split_last
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, bound_argument, known_argument
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, bound_argument, is_starred, known_argument
 
 ArgumentReader: TypeAlias = Callable[[str], Expression | None]
 
@@ -78,7 +78,7 @@ def _folded(op: str, operands: list[LiteralValue]) -> LiteralValue:
 
 def _has_no_star(value: Collection) -> bool:
     """Whether no item is starred."""
-    return not any(isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1 for item in value.items)
+    return not any(map(is_starred, value.items))
 
 
 class Interval(NamedTuple):

@@ -30,6 +30,8 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance
 from torchrepro_lint.syntax.visitor import (
+    UNKNOWN_ARGUMENT,
+    bound_argument,
     expressions_within,
     is_none,
     known_argument,
@@ -182,17 +184,10 @@ def _bodies(context: Context, name: str) -> Iterator[str]:
 
 def _is_alone_or_seeded(context: Context, pool: Call) -> bool:
     """Whether a pool has a single worker, or seeds its workers, or may do so."""
-    for number, arg in enumerate(pool.args):
-        if arg.star:
-            return True
-        if arg.keyword in _WORKERS or (arg.keyword is None and number == 0):
-            values = [value for _, value in context.project.values(context.path, arg.value)]
-            if values and all(isinstance(each, Constant) and each.value == 1 for each in values):
-                return True
-        initialises = arg.keyword == "initializer" or (arg.keyword is None and number == 1)
-        if initialises and _may_seed(context, arg.value):
-            return True
-    return False
+    workers, initializer = bound_argument(pool, 0, *_WORKERS), bound_argument(pool, 1, "initializer")
+    values = [value for _, value in context.project.values(context.path, workers)] if workers is not None else []
+    alone = bool(values) and all(isinstance(each, Constant) and each.value == 1 for each in values)
+    return alone or workers is UNKNOWN_ARGUMENT or (initializer is not None and _may_seed(context, initializer))
 
 
 def _may_seed(context: Context, function: Expression) -> bool:

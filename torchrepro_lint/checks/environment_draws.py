@@ -8,7 +8,12 @@ from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
-from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
+from torchrepro_lint.syntax.visitor import (
+    expressions_within,
+    known_argument,
+    last_identifier,
+    statements,
+)
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
 
 _BASES = lazy_pattern(
@@ -116,10 +121,9 @@ def _registered(project: Project, identifier: object) -> Iterator[str]:
     words = frozenset({"register"})
     for path in sorted(project.mentioning(words).paths):
         for site in project.calls_by(path, words):
-            given = {arg.keyword: arg.value for arg in site.call.args}
-            place = given.get("id", site.call.args[0].value if site.call.args else None)
+            place = known_argument(site.call, 0, "id")
             if any(map(_REGISTER.fullmatch, site.names)) and isinstance(place, Constant) and place.value == identifier:
-                yield from _entry_point(project, path, given.get("entry_point"))
+                yield from _entry_point(project, path, known_argument(site.call, 1, "entry_point"))
 
 
 def _entry_point(project: Project, path: str, entry: Expression | None) -> Iterator[str]:

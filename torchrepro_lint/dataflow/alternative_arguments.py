@@ -16,15 +16,12 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, receiving_parameters, statements, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature
     from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-
-
-_POSITIONAL = ("", "/")
 
 
 def keywords_not_forwarded(project: ProgramIndex, site: CallSite) -> frozenset[str]:
@@ -85,14 +82,13 @@ def _owner(project: ProgramIndex, path: str, star: str, value: Expression) -> Fu
 
 def _with_arguments_of(call: Call, function: Function, outer: Call) -> Call:
     """The call, its stars replaced by the arguments that ``outer`` passes to the function around it."""
-    named = {param.name for param in function.params if not param.kind.startswith("*")}
-    plain = [arg for arg in outer.args if arg.keyword is None and not arg.star]
-    taken = sum(1 for param in function.params if param.kind in _POSITIONAL) - bool(function.owner)
-    more = {
-        "*": [_as_seen_from(arg, call) for arg in plain[max(taken, 0) :]],
-        "**": [_as_seen_from(arg, call) for arg in outer.args if arg.star or (arg.keyword or "") not in {*named, ""}],
-    }
-    args = tuple(new for arg in call.args for new in (more[arg.star] if arg.star else [arg]))
+    received = receiving_parameters(function, outer, bound=takes_receiver(function))
+    passed = [(param.kind, arg) for arg, param in received] + [("**", arg) for arg in outer.args if arg.star]
+    args = tuple(
+        new
+        for arg in call.args
+        for new in ([_as_seen_from(one, call) for kind, one in passed if kind == arg.star] if arg.star else [arg])
+    )
     return call._replace(args=args)
 
 

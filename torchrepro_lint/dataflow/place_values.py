@@ -8,18 +8,8 @@ from collections.abc import Callable, Iterator
 
 from torchrepro_lint.dataflow.constants import DefaultValue, agreed
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Collection,
-    Constant,
-    Expression,
-    If,
-    Loop,
-    Ref,
-    SimpleStatement,
-    Statement,
-    With,
-)
+from torchrepro_lint.syntax.definitions import bound_references
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Loop, Ref, SimpleStatement, Statement, With
 from torchrepro_lint.syntax.visitor import blocks
 
 _Place = tuple[tuple[str, ...], tuple[str, ...]]
@@ -58,10 +48,7 @@ class PlaceRun:
                 self.literal = statement.value if isinstance(statement.value, Constant) else None
                 return self._value_of(Closure(self._path, statement.value, self._environment))
             case Assign(targets=targets):
-                unpacked = any(
-                    isinstance(each, Collection) and any(map(self._is_place, each.items)) for each in targets
-                )
-                return None if unpacked else value
+                return None if any(map(self._binds, targets)) else value
             case If(test=test, body=body, orelse=orelse) if self._assigns(body) or self._assigns(orelse):
                 known = self._value_of(Closure(self._path, test, self._environment))
                 if known is not None:
@@ -76,11 +63,14 @@ class PlaceRun:
 
     def _assigns(self, body: tuple[Statement, ...]) -> bool:
         return any(
-            self._is_place(each) or (isinstance(each, Collection) and any(map(self._is_place, each.items)))
+            self._binds(each)
             for statement in all_statements(body)
             if isinstance(statement, Assign)
             for each in statement.targets
         )
+
+    def _binds(self, target: Expression) -> bool:
+        return any(map(self._is_place, bound_references(target)))
 
     def _is_place(self, target: Expression | None) -> bool:
         return isinstance(target, Ref) and (target.roots, target.path) == self._place

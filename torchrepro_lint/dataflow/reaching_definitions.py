@@ -41,6 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
+from torchrepro_lint.syntax.visitor import is_starred, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -177,7 +178,7 @@ def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tup
 def _is_self(sources: ValueSources, path: str, ref: Ref) -> bool:
     """Whether a reference starts at the first parameter of a method."""
     parameters = (sources.project.resolver.parameter(path + root) for root in ref.roots)
-    return any(found is not None and found.position == 0 and bool(found.function.owner) for found in parameters)
+    return any(found is not None and found.position == 0 and takes_receiver(found.function) for found in parameters)
 
 
 def _receiver_names(sources: ValueSources, path: str, owner: str) -> Iterator[str]:
@@ -270,7 +271,7 @@ def _of_display(
 ) -> BoundArguments:
     parts = []
     for item in items:
-        if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
+        if isinstance(item, Operation) and is_starred(item):
             parts.append(list_items(sources, closure._replace(value=item.operands[0]), depth + 1))
         elif item is not None:
             parts.append(BoundArguments({}, (closure._replace(value=item),)))

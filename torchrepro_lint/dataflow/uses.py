@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
 from torchrepro_lint.query.database import Cutoff, query
 from torchrepro_lint.query.memo_tables import with_tuples
+from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -40,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex, targets
+from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex
 from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
 
 if TYPE_CHECKING:

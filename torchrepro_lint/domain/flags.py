@@ -276,14 +276,13 @@ def _passed_keywords(names: Names, path: str, function: Function) -> dict[str, E
     if len(calls) != 1:
         return None
     file, call = calls[0]
-    own = {param.name for param in function.params}
-    found: dict[str, Expression] = {}
-    for arg in call.args:
-        if arg.star:
-            return None
-        if arg.keyword and arg.keyword not in own:
-            found[arg.keyword] = arg.value if file == path or isinstance(arg.value, Constant) else UNKNOWN_ARGUMENT
-    return found
+    if any(arg.star for arg in call.args):
+        return None
+    return {
+        arg.keyword or "": arg.value if file == path or isinstance(arg.value, Constant) else UNKNOWN_ARGUMENT
+        for arg, param in names.call_graph.receiving(file, call, function)
+        if param.kind == "**"
+    }
 
 
 def _library_settings(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[FlagSetting]:

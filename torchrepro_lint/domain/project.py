@@ -42,7 +42,7 @@ from torchrepro_lint.syntax.qualified_names import (
     unbound_method,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -177,9 +177,10 @@ class Project(LoaderQueries):
         """The arguments of a call of a project function that become seeds, each with the function's last word."""
         for word in self._seeding_parameters(name):
             for function in self.resolver.functions(name):
-                position = [param.name for param in function.params].index(word) - bool(function.owner)
-                if (given := known_argument(call, position, word)) is not None:
-                    yield simple_name(name), given
+                position = [param.name for param in function.params].index(word)
+                arg = parameter_argument(call, function, position, bound=takes_receiver(function))
+                if arg is not None and not arg.star:
+                    yield simple_name(name), arg.value
 
     def _seeding_parameters(self, name: str) -> tuple[str, ...]:
         """The parameters of a function that it passes to a seeder, itself or through another function."""

@@ -33,7 +33,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, outermost_function, path_of, split_last
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
-from torchrepro_lint.syntax.visitor import bound_arguments, last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -319,7 +319,8 @@ class FirstUses:
         return found.pop() if len(found) == 1 else Use.FILLS
 
     def _in_function(self, path: str, function: Function, value: Expression, call: Call) -> Use:
-        word = next((word for word, given in bound_arguments(function, call) if given is value), "")
+        received = self._project.resolver.call_graph.receiving(self._path, call, function)
+        word = next((param.name for arg, param in received if arg.value is value and param.kind[:1] != "*"), "")
         if not word or not function.body or function.generator or function.decorators:
             return Use.FILLS
         inside = FirstUses(self._project, path, self._depth - 1)

@@ -19,6 +19,7 @@ from torchrepro_lint.resolve.higher_order import (
     encode_target,
 )
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Call,
     Collection,
     Expression,
@@ -34,7 +35,8 @@ from torchrepro_lint.syntax.visitor import (
     callee_identifier,
     is_classmethod,
     known_argument,
-    passing_argument,
+    parameter_argument,
+    receiving_parameters,
     takes_receiver,
 )
 
@@ -243,25 +245,32 @@ class CallGraph:
 
         A call with ``*`` or ``**`` may pass anything and gives nothing.
         """
-        yield from self.passed_by_name(name, function, param, position)
-        index = position - takes_receiver(function)
+        yield from self.passed_by_name(name, function, position)
+        bound = takes_receiver(function)
         for path, call in self._by_parameters(name, function):
-            yield from _bind_argument(path, call, param, index)
+            yield from _unless_starred(path, parameter_argument(call, function, position, bound=bound))
         for path, call in self._partials(name):
             rest = call._replace(args=call.args[1:])
             # The arguments that a partial leaves out come later.
-            yield from (each for each in _bind_argument(path, rest, param, index) if each[1] is not None)
+            if (arg := parameter_argument(rest, function, position, bound=bound)) is not None:
+                yield from _unless_starred(path, arg)
         if self._is_passed(name, function):
             for path, call in self._launches(name):
-                given = _launched_argument(call, param, index)
+                given = _launched_argument(call, param, position - bound)
                 yield from ((path, given),) if given is not None else ()
 
-    def passed_by_name(
-        self, name: str, function: Function, param: Param, position: int
-    ) -> Iterator[tuple[str, Expression | None]]:
+    def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The same for the calls that name the function."""
         for path, call in self.of(name, function):
-            yield from _bind_argument(path, call, param, position - self.is_bound(path, call.func, function))
+            yield from _unless_starred(path, self.argument(path, call, function, position))
+
+    def argument(self, path: str, call: Call, function: Function, position: int) -> Arg | None:
+        """The argument that a call of a function passes for the parameter at a position; see ``parameter_argument``."""
+        return parameter_argument(call, function, position, bound=self.is_bound(path, call.func, function))
+
+    def receiving(self, path: str, call: Call, function: Function) -> Iterator[tuple[Arg, Param]]:
+        """The arguments of a call of a function, each with the parameter that receives it; see ``receiving_parameters``."""
+        return receiving_parameters(function, call, bound=self.is_bound(path, call.func, function))
 
     def constructor_calls(self, owner: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that construct an object of a class."""
@@ -432,22 +441,21 @@ class CallGraph:
         return [word]
 
 
-def _bind_argument(path: str, call: Call, param: Param, index: int) -> Iterator[tuple[str, Expression | None]]:
-    """The argument of a call for a parameter, by its name or position; see ``CallGraph.passed``."""
-    arg = passing_argument(call, None if param.kind == "kw" else index, param.name)
+def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expression | None]]:
     if arg is None or not arg.star:
         yield path, None if arg is None else arg.value
 
 
 def _launched_function(call: Call, word: str) -> Expression | None:
     """``train`` of ``Process(target=train, args=(...))`` and of ``mp.spawn(train, args=(...))``."""
-    return known_argument(call, 0 if _LAUNCHERS[word] else None, "target", "fn")
+    return known_argument(call, 0 if _LAUNCHERS[word] else 1, "target", "fn")
 
 
 def _launched_argument(call: Call, param: Param, index: int) -> Expression | None:
     """The argument that a launched function gets for a parameter; ``spawn`` passes the rank before the others."""
-    index -= _LAUNCHERS[callee_identifier(call.func)]
-    args = known_argument(call, 1 if _LAUNCHERS[callee_identifier(call.func)] else None, "args")
+    before = _LAUNCHERS[callee_identifier(call.func)]
+    index -= before
+    args = known_argument(call, 1 if before else 3, "args")
     items = args.items if isinstance(args, Collection) and args.kind != "dict" else ()
     return items[index] if param.kind != "kw" and 0 <= index < len(items) else None
 

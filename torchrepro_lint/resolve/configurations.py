@@ -292,9 +292,12 @@ class Configurations:
         parameter = self._names.parameter(path + root)
         for decorator in parameter.function.decorators if parameter is not None and parameter.position == 0 else ():
             if isinstance(decorator, Call) and "hydra.main" in self._names.names(path, decorator.func):
-                given = {arg.keyword: arg.value for arg in decorator.args}
-                for word in self._literals(path, given["config_name"]) if "config_name" in given else ():
-                    folders = tuple(self._literals(path, given["config_path"])) if "config_path" in given else ("",)
+                folder_given, name = (
+                    known_argument(decorator, 0, "config_path"),
+                    known_argument(decorator, 1, "config_name"),
+                )
+                folders = ("",) if folder_given is None else tuple(self._literals(path, folder_given))
+                for word in self._literals(path, name) if name is not None else ():
                     for folder in folders:
                         stem = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder, word))
                         yield from (each for each in _spellings(stem) if each in self._files)

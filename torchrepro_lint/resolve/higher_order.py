@@ -289,7 +289,7 @@ class HigherOrderCalls:
         if found is None or self._names.assigned(path + root):
             return
         function, param, position = found
-        for caller, given in self._callers.passed_by_name(path + function.name, function, param, position):
+        for caller, given in self._callers.passed_by_name(path + function.name, function, position):
             if given is not None:
                 yield from self._callable(caller, given)
             elif param.default is not None:

@@ -20,7 +20,7 @@ from torchrepro_lint.catalogue.module_wrappers import (
 from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
-from torchrepro_lint.syntax.definitions import attribute_unpacking_index
+from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     Symbol,
@@ -30,6 +30,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_element,
     is_instance,
     is_module,
+    local_symbol,
     passes_call,
     path_of,
     simple_name,
@@ -231,7 +232,8 @@ class ObjectSources(Values):
             for how, method, made in self.instance_attributes(each).get(word, ()) if in_project(each) else ():
                 if how == "[]" and isinstance(made, Call):
                     for function in self.functions(method):
-                        index = attribute_unpacking_index(function, word, made)
+                        own = local_symbol(function.name, function.params[0].name)
+                        index = unpacking_index(function.body, own, made, (word,))
                         found += self._of_result(path_of(each), made, index)
         return found
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.resolve.imports import ImportResolver
     from torchrepro_lint.resolve.symbols import Parameter
-    from torchrepro_lint.syntax.nodes import Call, Class, Expression, Function, Param
+    from torchrepro_lint.syntax.nodes import Call, Class, Expression, Function
 
 
 class NumberedCalls(Protocol):
@@ -37,9 +37,7 @@ class NumberedCalls(Protocol):
         """The calls of a file by a word, with their numbers."""
         ...
 
-    def passed_by_name(
-        self, name: str, function: Function, param: Param, position: int
-    ) -> Iterable[tuple[str, Expression | None]]:
+    def passed_by_name(self, name: str, function: Function, position: int) -> Iterable[tuple[str, Expression | None]]:
         """The arguments for a parameter of the calls that name a function."""
         ...
 

@@ -25,7 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, local_symbol
-from torchrepro_lint.syntax.visitor import bound_arguments, statements
+from torchrepro_lint.syntax.visitor import receiving_parameters, statements
 
 _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))
@@ -54,8 +54,9 @@ def _entries(path: str, facts: SyntaxTree) -> Iterator[str]:
     for call in _called(facts.body):
         match call.func:
             case Ref(roots=(root,), path=()) if root in functions:
-                passed = {local_symbol(root, word): value for word, value in bound_arguments(functions[root], call)}
-                read = _Paths(path, facts, passed)
+                received = receiving_parameters(functions[root], call, bound=False)
+                plain = {local_symbol(root, param.name): arg.value for arg, param in received if param.kind[:1] != "*"}
+                read = _Paths(path, facts, plain)
                 for inner in _called(functions[root].body):
                     yield from read.put(inner)
             case _:

@@ -21,7 +21,7 @@ from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, MemoTable, with_tuples
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
-from torchrepro_lint.syntax.definitions import MutationSites, mutation_sites
+from torchrepro_lint.syntax.definitions import MutationSites, instance_assignments, mutation_sites
 from torchrepro_lint.syntax.nodes import (
     AssignedValues,
     Class,
@@ -51,7 +51,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks, instance_assignments, statements
+from torchrepro_lint.syntax.visitor import blocks, statements
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:

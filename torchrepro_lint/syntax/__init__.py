@@ -7,9 +7,11 @@
 - ``in_project``, ``path_of``, ``split_name``, ``simple_name``, ``local_symbol`` of ``qualified_names``: symbols of the project, names from outside
 - ``is_instance``, ``instance_value``, ``class_of``, ``project_classes`` of ``qualified_names``: the objects that they stand for
 - ``takes_receiver``, ``is_classmethod`` of ``visitor``: parameters
-- ``passing_argument``, ``bound_argument``, ``known_argument``, ``bound_arguments`` of ``visitor``: argument binding
+- ``passing_argument``, ``bound_argument``, ``known_argument``, ``parameter_argument`` of ``visitor``: argument binding
+- ``receiving_parameters`` of ``visitor``: argument binding from the side of the call
 - ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
-- ``assignments``, ``mutation_sites``, ``attribute_stores``, ``unpacking_index`` of ``definitions``: where variables get their values
+- ``assignments``, ``mutation_sites``, ``attribute_stores``, ``instance_assignments`` of ``definitions``: where places get their values
+- ``unpack``, ``unpacking_steps``, ``unpacking_index``, ``bound_references`` of ``definitions``: destructuring
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
 - ``control_flow_position``, ``preceding_statements``, ``constant_truth``, ``StaticContext`` of ``control_flow``: positions, dominators, constant tests
 - ``events``, ``Event``, ``Guard``, ``event_key`` of ``control_flow``: events in evaluation order

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from torchrepro_lint.syntax.definitions import header_targets, stored_places
+from torchrepro_lint.syntax.definitions import stored_places, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -346,10 +346,10 @@ class _EventExtractor:
 
     def _header(self, statement: Statement, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
         """Collect the events of a statement without its blocks; returns the guards of its blocks."""
-        targets = (*header_targets(statement),)
+        written = (*targets(statement),)
         inner = guards
         for expression in expressions(statement):
-            if expression in targets:
+            if expression in written:
                 self._target(expression, statement, inner)
                 continue
             self._expression(expression, statement, inner)
@@ -363,13 +363,14 @@ class _EventExtractor:
         if value is not None:
             self._expression(value, statement, guards)
         # Most targets are plain variables, which have no events.
-        targets = [target for target in statement.targets if type(target) is not Ref or target.path]
-        for target in targets:
+        places = [target for target in statement.targets if type(target) is not Ref or target.path]
+        for target in places:
             visit = self._target if statement.op in ("=", ":") else self._expression
             visit(target, statement, guards)
-        for target in targets if value is not None else ():
-            for place, given in stored_places(target, value):
-                self._note("set", place, statement, guards, given=given)
+        if value is not None:
+            for target in places:
+                for place, given in stored_places(target, value):
+                    self._note("set", place, statement, guards, given=given)
 
     def _target(self, target: Expression, statement: Statement, guards: tuple[Guard, ...]) -> None:
         """The events of evaluating a target: of ``table[key]`` those of the table and the key, but no look-up."""

@@ -6,7 +6,8 @@ place that is stored to is a name, an attribute or an element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.syntax.nodes import (
@@ -29,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_self, local_symbol
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, is_starred, statements, subexpressions
 
 
 class Assignment(FrozenRecord, frozen=True):
@@ -74,48 +75,115 @@ def _definitions_in(statement: Statement) -> Iterator[tuple[str, Expression]]:
     match statement:
         case Assign(targets=targets, value=value, op="=" | ":") if value is not None:
             for target in targets:
-                yield from _destructured(target, value)
+                yield from _definitions_of(target, value)
         case Loop(target=target, source=source) if target is not None:
-            yield from _destructured(target, _any_element(source))
+            yield from _definitions_of(target, _subscript(source))
         case With(items=items):
             for entered, name in items:
                 if name is not None:
-                    yield from _destructured(name, entered)
+                    yield from _definitions_of(name, entered)
     for expression in expressions(statement):
         for each in subexpressions(expression):
             if isinstance(each, Comprehension):
                 for clause in each.clauses:
-                    yield from _destructured(clause.target, _any_element(clause.source))
+                    yield from _definitions_of(clause.target, _subscript(clause.source))
             elif isinstance(each, Operation) and each.op == ":=":
-                yield from _destructured(each.operands[0], each.operands[1])
+                yield from _definitions_of(each.operands[0], each.operands[1])
 
 
-def _destructured(target: Expression, value: Expression) -> Iterator[tuple[str, Expression]]:
-    """Destructuring: the variables that a target binds, each with its part of the value."""
-    match target:
-        case Ref(roots=roots, path=()):
-            yield from ((root, value) for root in roots)
-        case Collection(items=items):
-            whole = isinstance(value, Collection) and len(value.items) == len(items) and value.kind != "dict"
-            starred = any(_is_starred(item) for item in items)
-            for index, item in enumerate(items):
-                if item is not None and not _is_starred(item):
-                    picked = value.items[index] if whole and isinstance(value, Collection) else None
-                    yield from _destructured(
-                        item, picked or (_any_element(value) if starred else _element(value, index))
-                    )
+def _definitions_of(target: Expression, value: Expression) -> Sequence[tuple[str, Expression]]:
+    """The variables that a target binds, each with its part of the value."""
+    return [
+        (root, reduce(_taken, steps, part) if steps else part)
+        for place, part, steps in unpack(target, value)
+        if type(place) is Ref and not place.path
+        for root in place.roots
+    ]
 
 
-def _is_starred(item: Expression | None) -> bool:
-    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
+def _taken(value: Expression, step: Step) -> Subscript:
+    """The element, or the elements, that a step of a destructuring takes."""
+    at = value.end
+    if isinstance(step, int):
+        return _subscript(value, Constant(at, at, step))
+    bounds = (step.before or None, -step.after or None, None)
+    return _subscript(value, Operation(at, at, ":", tuple(Constant(at, at, bound) for bound in bounds)))
 
 
-def _element(value: Expression, index: int) -> Expression:
-    return Subscript(value.start, value.end, value, (Constant(value.end, value.end, index),), value.end)
+def _subscript(value: Expression, *indices: Expression) -> Subscript:
+    return Subscript(value.start, value.end, value, indices, value.end)
 
 
-def _any_element(value: Expression) -> Expression:
-    return Subscript(value.start, value.end, value, (), value.end)
+class Rest(NamedTuple):
+    """What a starred target gets: the list of all elements but so many at both ends."""
+
+    before: int
+    after: int
+
+
+# The index of an element, counted from the end behind a star.
+Step: TypeAlias = int | Rest
+
+
+Unpacked: TypeAlias = tuple[Expression, Expression, tuple[Step, ...]]
+
+
+def unpack(target: Expression, value: Expression, *, whole: bool = False) -> Sequence[Unpacked]:
+    """Destructuring: the names, attributes and elements that a target stores to, each with the smallest part of the value that is
+    written out, and the steps from there to what it gets: none if that is the part itself.
+
+    ``whole`` takes no part: the target gets not the value, but what is made of it, as that of a loop.
+    """
+    if type(target) is not Collection:  # most are names
+        return ((target, value, ()),)
+    items = None if whole else _items_written(target, value)
+    found: list[Unpacked] = []
+    for step, item in unpacking_steps(target):
+        if items is not None and isinstance(step, int):
+            found += unpack(item, items[step])
+        else:
+            found += [(place, value, (step, *steps)) for place, _, steps in unpack(item, value, whole=True)]
+    return found
+
+
+def bound_references(target: Expression) -> Sequence[Ref]:
+    """The references that a target binds, including those in tuples and behind a star."""
+    if type(target) is Ref:
+        return (target,)
+    return [place for place, _, _ in unpack(target, target, whole=True) if type(place) is Ref]
+
+
+def unpacking_steps(target: Collection) -> Iterator[tuple[Step, Expression]]:
+    """The items of a tuple or list of targets, without their stars, each with the step to what it gets."""
+    items = [item for item in target.items if item is not None]
+    star = next((index for index, item in enumerate(items) if is_starred(item)), len(items))
+    for index, item in enumerate(items):
+        if index == star:
+            assert isinstance(item, Operation)
+            yield Rest(index, len(items) - index - 1), item.operands[0]
+        else:
+            yield index if index < star else index - len(items), item
+
+
+def _items_written(target: Collection, value: Expression) -> list[Expression] | None:
+    """The items of a display of as many items as the target takes; None where they are not all written."""
+    if type(value) is not Collection or value.kind not in ("tuple", "list"):
+        return None
+    items = [item for item in value.items if item is not None and not is_starred(item)]
+    wanted, stars = len(target.items), sum(map(is_starred, target.items))
+    fits = len(items) == len(value.items) and (len(items) >= wanted - 1 if stars else len(items) == wanted)
+    return items if fits else None
+
+
+def instance_assignments(function: Function) -> Iterator[tuple[str, str, Expression]]:
+    """The attributes of its first parameter that a method assigns: (attribute, how, value)."""
+    own = local_symbol(function.name, function.params[0].name) if function.params else ""
+    for statement in statements(function.body) if own else ():
+        if isinstance(statement, Assign) and statement.value is not None:
+            for target in statement.targets:
+                for place, part, steps in unpack(target, statement.value):
+                    if isinstance(place, Ref) and len(place.path) == 1 and own in place.roots:
+                        yield place.path[0], "[]" if steps else "=" if statement.op == ":" else statement.op, part
 
 
 _METHODS = {
@@ -204,9 +272,11 @@ def _key(indices: tuple[Expression, ...]) -> str | None:
     return None
 
 
-def header_targets(statement: Statement) -> tuple[Expression, ...]:
-    """The assignment targets in the header of a loop or a ``with``."""
+def targets(statement: Statement) -> tuple[Expression, ...]:
+    """The assignment targets of a statement, those in the header of a loop or a ``with`` included."""
     match statement:
+        case Assign(targets=found):
+            return found
         case Loop(target=target) if target is not None:
             return (target,)
         case With(items=items):
@@ -214,31 +284,24 @@ def header_targets(statement: Statement) -> tuple[Expression, ...]:
     return ()
 
 
-def stored_places(target: Expression, value: Expression | None) -> Iterator[tuple[Expression, Expression | None]]:
+def stored_places(target: Expression, value: Expression) -> Iterator[tuple[Expression, Expression | None]]:
     """The attributes and elements that an assignment stores to (places), each with its part of the value."""
-    match target:
-        case Subscript():
-            yield target, value
-        case Ref(roots=roots, path=(_, *_)) if not any(map(is_self, roots)):
-            yield target, value
-        case Collection(items=items):
-            whole = isinstance(value, Collection) and len(value.items) == len(items)
-            for index, item in enumerate(items):
-                if item is not None:
-                    yield from stored_places(
-                        item, value.items[index] if whole and isinstance(value, Collection) else None
-                    )
+    for place, part, steps in unpack(target, value):
+        if isinstance(place, Subscript) or (
+            isinstance(place, Ref) and place.path and not any(map(is_self, place.roots))
+        ):
+            yield place, None if steps else part
 
 
-def unpacking_index(body: Iterable[Statement], root: str, value: Expression) -> int | None:
-    """The index of a variable where a body destructures a value: 0 for ``net`` in ``net, step = build()``.
+def unpacking_index(body: Iterable[Statement], root: str, value: Expression, path: tuple[str, ...] = ()) -> int | None:
+    """The index of a variable, or an attribute of it, where a body destructures a value: 0 for ``net`` in ``net, step = build()``.
 
     None where the variable gets the value in another way, or stands behind a star.
     """
     for statement in statements(tuple(body)):
         if isinstance(statement, Assign) and statement.value is value:
             for target in statement.targets:
-                if isinstance(target, Collection) and (found := _index_in(target, root)) is not None:
+                if (found := _index_in(target, value, root, path)) is not None:
                     return found
     return None
 
@@ -247,25 +310,13 @@ def loop_unpacking_index(body: Iterable[Statement], root: str, source: Expressio
     """The index of a variable where a loop destructures each element of a source: 1 for ``net`` in ``for i, net in enumerate(nets)``."""
     for statement in statements(tuple(body)):
         if isinstance(statement, Loop) and statement.source is source and isinstance(statement.target, Collection):
-            return _index_in(statement.target, root)
+            return _index_in(statement.target, source, root)
     return None
 
 
-def attribute_unpacking_index(function: Function, word: str, value: Expression) -> int | None:
-    """The same for an attribute of a method's first parameter: 0 for ``net`` in ``self.net, self.step = build()``."""
-    own = local_symbol(function.name, function.params[0].name) if function.params else ""
-    for statement in statements(function.body):
-        if isinstance(statement, Assign) and statement.value is value:
-            for target in statement.targets:
-                if isinstance(target, Collection) and (found := _index_in(target, own, (word,))) is not None:
-                    return found
-    return None
-
-
-def _index_in(target: Collection, root: str, path: tuple[str, ...] = ()) -> int | None:
-    for index, item in enumerate(target.items):
-        if isinstance(item, Operation):
-            return None
-        if isinstance(item, Ref) and item.path == path and root in item.roots:
-            return index
+def _index_in(target: Expression, value: Expression, root: str, path: tuple[str, ...] = ()) -> int | None:
+    for place, _, steps in unpack(target, value, whole=True):
+        match place, steps:
+            case Ref() as ref, (int() as index,) if ref.path == path and root in ref.roots and index >= 0:
+                return index
     return None

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from sys import intern
 
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.definitions import unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Class,
     Clause,
-    Collection,
     Comprehension,
     Constant,
     DefinitionStatement,
@@ -38,7 +38,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import comprehension_prefix, locals_prefix, simple_name, super_value
+from torchrepro_lint.syntax.qualified_names import comprehension_prefix, is_own, locals_prefix, simple_name, super_value
 from torchrepro_lint.syntax.scopes import (
     Lowering,
     Node,
@@ -50,7 +50,6 @@ from torchrepro_lint.syntax.scopes import (
     bind_globals,
     bind_target,
     import_bindings,
-    target_names,
 )
 from torchrepro_lint.syntax.summary import summarise
 
@@ -108,14 +107,13 @@ class TreeLowering:
                     found.append(statement)
         return tuple(found)
 
-    def assign(self, scope: Scope, target: Node, how: str, value: Expression) -> None:
-        """Record a definition of the plain names of a target; a destructured name gets elements of the value."""
-        word = self.tree.word(target)
-        if word is not None:
-            self.assigned.setdefault(scope.variable(word), []).append((how, value))
-        else:
-            for each in target_names(self.tree, target):
-                self.assigned.setdefault(scope.variable(each), []).append(("[]", value))
+    def assign(self, target: Expression, how: str, value: Expression) -> Expression:
+        """Record a definition of the plain names of a target; a destructured name gets its part of the value, or elements of it."""
+        for place, part, steps in unpack(target, value, whole=how != "="):
+            if type(place) is Ref and not place.path:
+                for root in filter(is_own, place.roots):
+                    self.assigned.setdefault(root, []).append(("[]" if steps else how, part))
+        return target
 
     def define_function(self, scope: Scope, node: Node, start: int, end: int) -> tuple[Expression, ...]:
         """Record a function; returns what its ``def`` statement evaluates: decorators and defaults."""
@@ -271,10 +269,8 @@ def _conditional(lowering: Lowering, scope: Scope, node: Node, start: int, end: 
 
 def _walrus(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
     value = lowering.convert(scope, node.value)
-    owner = scope.function()
-    bind_target(lowering.tree, owner, node.target)
-    lowering.assign(owner, node.target, "=", value)
-    return Operation(start, end, ":=", (lowering.convert(scope, node.target), value))
+    bind_target(lowering.tree, scope.function(), node.target)
+    return Operation(start, end, ":=", (lowering.assign(lowering.convert(scope, node.target), "=", value), value))
 
 
 def _lambda(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Expression:
@@ -292,9 +288,9 @@ def comprehension(kind: str, *fields: str) -> ToExpression:
         for target, iterated, conditions in lowering.tree.loops(node):
             source = lowering.convert(reading, iterated)
             bind_target(lowering.tree, inner, target)
-            lowering.assign(inner, target, "[]", source)
+            converted = lowering.assign(lowering.convert(inner, target), "[]", source)
             tests = tuple(lowering.convert(inner, condition) for condition in conditions)
-            clauses.append(Clause(lowering.convert(inner, target), source, tests))
+            clauses.append(Clause(converted, source, tests))
             reading = inner
         elements = tuple(lowering.convert(inner, getattr(node, field)) for field in fields)
         return Comprehension(start, end, kind, elements, tuple(clauses))
@@ -326,9 +322,7 @@ def _assign(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) 
     targets = lowering.tree.targets(node)
     if scope.rebound:
         _pass_rebinding(lowering, scope, targets)
-    for target in targets:
-        _record_definitions(lowering, scope, target, value)
-    converted = tuple([lowering.convert(scope, target) for target in targets])
+    converted = tuple([lowering.assign(lowering.convert(scope, target), "=", value) for target in targets])
     return Assign(start, end, converted, value, "=", None)
 
 
@@ -340,32 +334,20 @@ def _pass_rebinding(lowering: Lowering, scope: Scope, targets: Sequence[Node]) -
             scope.rebound.pop(word, None)
 
 
-def _record_definitions(lowering: Lowering, scope: Scope, target: Node, value: Expression) -> None:
-    """Record the definitions of an assignment; in ``a, b = f(), g()`` each name gets its own value."""
-    if type(value) is Collection and value.kind in ("tuple", "list"):
-        elements = list(lowering.tree.elements(target))
-        if elements and len(elements) == len(value.items) and not any(starred for _, starred in elements):
-            for (element, _), item in zip(elements, value.items, strict=True):
-                assert item is not None
-                _record_definitions(lowering, scope, element, item)
-            return
-    lowering.assign(scope, target, "=", value)
-
-
 def _annotated(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     annotation = lowering.annotation(scope, lowering.tree.annotation(node))
-    lowering.assign(scope, node.target, ":", annotation)
     value = lowering.convert(scope, node.value) if node.value else None
+    target = lowering.assign(lowering.convert(scope, node.target), ":", annotation)
     if value is not None:
-        lowering.assign(scope, node.target, "=", value)
-    return Assign(start, end, (lowering.convert(scope, node.target),), value, ":", annotation)
+        lowering.assign(target, "=", value)
+    return Assign(start, end, (target,), value, ":", annotation)
 
 
 def _augmented(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     value = lowering.convert(scope, node.value)
     op = lowering.tree.operator(node)
-    lowering.assign(scope, node.target, op, value)
-    return Assign(start, end, (lowering.convert(scope, node.target),), value, op, None)
+    target = lowering.assign(lowering.convert(scope, node.target), op, value)
+    return Assign(start, end, (target,), value, op, None)
 
 
 def _import(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
@@ -394,8 +376,7 @@ def _if(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> S
 
 def _for(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     source = lowering.convert(scope, node.iter)
-    lowering.assign(scope, node.target, "[]", source)
-    target = lowering.convert(scope, node.target)
+    target = lowering.assign(lowering.convert(scope, node.target), "[]", source)
     return _loop(lowering, scope, node, target, source, start, end)
 
 
@@ -416,8 +397,7 @@ def _with(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) ->
         value = lowering.convert(scope, context)
         target = None
         if name is not None:
-            lowering.assign(scope, name, "with", value)
-            target = lowering.convert(scope, name)
+            target = lowering.assign(lowering.convert(scope, name), "with", value)
         items.append((value, target))
     return With(start, end, tuple(items), lowering.body(scope, node.body))
 
@@ -453,7 +433,7 @@ def _class(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -
 
 def _alias(lowering: Lowering, scope: Scope, node: Node, start: int, end: int) -> Statement:
     target, value = lowering.convert(scope, node.name), lowering.convert(scope, node.value)
-    lowering.assign(scope, node.name, "=", value)
+    lowering.assign(target, "=", value)
     return Assign(start, end, (target,), value, "=", None)
 
 

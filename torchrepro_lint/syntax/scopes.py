@@ -178,8 +178,8 @@ class Lowering(Protocol):
         """The statements of a module, suite or clause."""
         ...
 
-    def assign(self, scope: Scope, target: Node, how: str, value: Expression) -> None:
-        """Record a definition of the plain names of a target."""
+    def assign(self, target: Expression, how: str, value: Expression) -> Expression:
+        """Record a definition of the plain names of a target; returns the target."""
         ...
 
     def annotation(self, scope: Scope, node: Node) -> Expression:

@@ -48,6 +48,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import (
     callee_identifier,
+    known_argument,
     last_identifier,
     returned_values,
     statements,
@@ -100,8 +101,8 @@ def option_of(path: str, function: str, call: Call) -> Option | None:
     given = {arg.keyword: arg.value for arg in call.args if arg.keyword}
     if _is_absl(call):
         texts = texts[:1]
-        if len(call.args) > 1:
-            given.setdefault("default", call.args[1].value)
+        if (default := known_argument(call, 1, "default")) is not None:
+            given["default"] = default
     named = given.get("dest")
     word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else _identifier(texts)
     flag = max(texts, key=lambda text: (text.startswith("--"), text.startswith("-")))

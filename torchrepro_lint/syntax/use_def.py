@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -201,30 +202,6 @@ class UseDefIndex:
         inside = below if type(expression) in (Collection, Operation) else read
         for part in operands_of(expression):
             self._expression(part, inside)
-
-
-def targets(statement: Statement) -> Iterator[Expression]:
-    """The assignment targets of a statement."""
-    match statement:
-        case Assign(targets=found):
-            yield from found
-        case Loop(target=target) if target is not None:
-            yield target
-        case With(items=items):
-            yield from (target for _, target in items if target is not None)
-
-
-def bound_references(target: Expression) -> Iterator[Ref]:
-    """The references that a target binds, including those in tuples and behind a star."""
-    match target:
-        case Ref():
-            yield target
-        case Collection(kind="tuple" | "list", items=items):
-            for item in items:
-                if item is not None:
-                    yield from bound_references(item)
-        case Operation(op="*", operands=(inner,)):
-            yield from bound_references(inner)
 
 
 _JUMPS = frozenset({"return", "raise", "continue", "break"})

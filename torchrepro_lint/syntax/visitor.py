@@ -1,12 +1,12 @@
 """Visitor of the syntax tree: statements, expressions and operands in evaluation order, and the names that they have.
 
-Also here: what a signature consists of, and which argument of a call binds to a parameter.
+Also here: what a signature consists of, which argument of a call binds to a parameter, and which parameter receives an argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from sys import intern
 from types import ModuleType
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Match,
     Operation,
+    Param,
     Ref,
     SimpleStatement,
     Statement,
@@ -155,17 +156,6 @@ def _add_within(expression: Expression, found: list[Expression]) -> None:
     found.append(expression)
 
 
-def instance_assignments(function: Function) -> Iterator[tuple[str, str, Expression]]:
-    """The attributes of its first parameter that a method assigns: (attribute, how, value)."""
-    if not function.params:
-        return
-    own = local_symbol(function.name, function.params[0].name)
-    for statement in statements(function.body):
-        if isinstance(statement, Assign) and statement.value is not None:
-            for target in statement.targets:
-                yield from _attribute_pairs(own, target, statement.op, statement.value)
-
-
 def declared_attributes(function: Function, word: str) -> Iterator[Expression]:
     """The annotations with which a method declares an attribute of its first parameter: ``self.rows: list[int] = []``."""
     own = local_symbol(function.name, function.params[0].name) if function.params else ""
@@ -174,19 +164,6 @@ def declared_attributes(function: Function, word: str) -> Iterator[Expression]:
             for target in statement.targets:
                 if isinstance(target, Ref) and target.path == (word,) and own in target.roots:
                     yield statement.annotation
-
-
-def _attribute_pairs(own: str, target: Expression, op: str, value: Expression) -> Iterator[tuple[str, str, Expression]]:
-    match target:
-        case Ref(roots=roots, path=(word,)) if own in roots:
-            yield word, "=" if op == ":" else op, value
-        case Collection(kind="tuple" | "list", items=items):
-            whole = isinstance(value, Collection) and len(value.items) == len(items)
-            for index, item in enumerate(items):
-                if item is None:
-                    continue
-                picked = value.items[index] if whole and isinstance(value, Collection) else None
-                yield from _attribute_pairs(own, item, "=" if picked else "[]", picked or value)
 
 
 def _assignment_operands(statement: Assign) -> tuple[Expression, ...]:
@@ -233,6 +210,11 @@ def is_none(value: Expression) -> bool:
     return isinstance(value, Constant) and value.value is None
 
 
+def is_starred(item: Expression | None) -> bool:
+    """Whether an item of a display or a target is ``*values``."""
+    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
+
+
 # Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
 
@@ -261,12 +243,33 @@ def known_argument(call: Call, position: int | None, *keywords: str) -> Expressi
     return None if arg is None or arg.star else arg.value
 
 
-def bound_arguments(function: Function, call: Call) -> Iterator[tuple[str, Expression]]:
-    """Argument binding without resolution: the arguments of a call by parameter name; what stands behind a star is left out."""
-    words = [param.name for param in function.params if param.kind in ("", "/")][bool(function.owner) :]
-    placed = takewhile(lambda arg: arg.keyword is None and not arg.star, call.args)
-    yield from zip(words, (arg.value for arg in placed), strict=False)
-    yield from ((arg.keyword, arg.value) for arg in call.args if arg.keyword)
+def parameter_argument(call: Call, function: Function, position: int, *, bound: bool) -> Arg | None:
+    """Argument binding of a function's parameter at a position, as ``passing_argument`` has it; for no ``*`` or ``**`` parameter.
+
+    ``bound`` says whether the call passes the first parameter implicitly, as that of a method.
+    """
+    param = function.params[position]
+    words = () if param.kind == "/" else (param.name,)
+    return passing_argument(call, None if param.kind == "kw" else position - bound, *words)
+
+
+def receiving_parameters(function: Function, call: Call, *, bound: bool) -> Iterator[tuple[Arg, Param]]:
+    """Argument binding from the side of the call: each argument with the parameter that receives it.
+
+    A ``*`` or ``**`` parameter receives what no other does. Left out is what stands in a star, or in order behind one: any may receive it.
+    """
+    inorder = iter([param for param in function.params if param.kind in ("", "/")][bound:])
+    named = {param.name: param for param in function.params if param.kind in ("", "kw")}
+    excess = {param.kind: param for param in function.params}
+    unknown = False
+    for arg in call.args:
+        unknown = unknown or arg.star == "*"
+        if arg.keyword is not None:
+            param = named.get(arg.keyword) or excess.get("**")
+        else:
+            param = None if unknown or arg.star else next(inorder, None) or excess.get("*")
+        if param is not None:
+            yield arg, param
 
 
 def takes_receiver(function: Function) -> bool:

@@ -20,7 +20,6 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Assign,
     Attribute,
     Call,
@@ -29,7 +28,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
-    Function,
     Ref,
     Statement,
     Subscript,
@@ -47,7 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import bound_argument, is_none, known_argument, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import FrameworkModel
@@ -256,22 +254,24 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
     if (held := _loaded_here(call)) is not None:
         yield held
     elif isinstance(call.func, Ref) and _LOADING.fullmatch(last_word((*call.func.roots, *call.func.path)[-1])):
-        given = [_passed(each, call, names, cache) for each in names.names(path, call.func) if names.functions(each)]
+        called = [each for each in names.names(path, call.func) if names.functions(each)]
+        given = [_passed(each, path, call, names, cache) for each in called]
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
 
 
 def _loaded_here(call: Call) -> _ModelPlace | None:
     """``model.load_state_dict(weights)``, all of them; ``trainer.test(model, ckpt_path=path)`` of Lightning."""
     match call:
-        case Call(func=func, args=(first, *_)) if last_identifier(func) in _EVALUATING:
-            given = {arg.keyword: arg.value for arg in call.args}
-            model, weights = given.get("model", None if first.keyword else first.value), given.get("ckpt_path")
-            known = weights is not None and not (isinstance(weights, Constant) and weights.value is None)
+        case Call(func=func) if last_identifier(func) in _EVALUATING:
+            model, weights = known_argument(call, 0, "model"), known_argument(call, None, "ckpt_path")
+            known = weights is not None and not is_none(weights)
             return (model.roots, model.path) if known and isinstance(model, Ref) and len(model.path) <= 1 else None
-        case Call(func=Ref(roots=roots, path=(*words, "load_state_dict")), args=(arg, *more)):
+        case Call(func=Ref(roots=roots, path=(*words, "load_state_dict"))):
             owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
-            whole = len(owner_path) <= 1 and not arg.star and all(map(_is_strict, more))
-            return (roots, owner_path) if whole else None
+            strict = bound_argument(call, 1, "strict")
+            whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
+            loads = whole and len(owner_path) <= 1 and known_argument(call, 0, "state_dict") is not None
+            return (roots, owner_path) if loads else None
     return None
 
 
@@ -317,11 +317,7 @@ def _is_of_base(statement: Statement) -> bool:
     )
 
 
-def _is_strict(arg: Arg) -> bool:
-    return isinstance(arg.value, Constant) and arg.value.value is True and arg.keyword in (None, "strict")
-
-
-def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
+def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
     """The arguments of a call for parameters whose weights the called function always loads."""
     loads: _Loads = {}
     merged = set(_own_weights(cache.of(name)))
@@ -331,23 +327,16 @@ def _passed(name: str, call: Call, names: Names, cache: EventCache) -> list[_Mod
                 if held is not None and merged.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
     own = name[len(path_of(name)) :]
-    always = {roots for (roots, path), guards in loads.items() if not path and _always(guards, ())}
+    always = {roots for (roots, words), guards in loads.items() if not words and _always(guards, ())}
     found: list[_ModelPlace] = []
     for function in names.functions(name):
-        wanted = {param.name for param in function.params if (local_symbol(own, param.name),) in always}
-        found += _given(function, call, wanted)
+        wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
+        if wanted and wanted[0] is function.params[0] and names.call_graph.is_bound(path, call.func, function):
+            found += [(call.func.roots, ())] if isinstance(call.func, Ref) and len(call.func.path) == 1 else []
+        for arg, param in names.call_graph.receiving(path, call, function):
+            if param in wanted and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:
+                found.append((arg.value.roots, arg.value.path))
     return found
-
-
-def _given(function: Function, call: Call, wanted: set[str]) -> Iterator[_ModelPlace]:
-    assert isinstance(call.func, Ref)
-    words = [param.name for param in function.params]
-    if function.owner and words and words.pop(0) in wanted and len(call.func.path) == 1:
-        yield call.func.roots, ()
-    for index, arg in enumerate(call.args):
-        word = arg.keyword or (words[index] if index < len(words) else "")
-        if word in wanted and not arg.star and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:
-            yield arg.value.roots, arg.value.path
 
 
 def _uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:

@@ -18,6 +18,7 @@ from torchrepro_lint.syntax.qualified_names import (
     passes_call,
     simple_name,
 )
+from torchrepro_lint.syntax.visitor import is_none, passing_argument
 
 _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
@@ -95,22 +96,12 @@ def _is_other_class(project: Project, name: str) -> bool:
 def _parse_arguments(call: Call, source: Expression | None) -> IndexSelectCall | None:
     """None where dimension or index is missing, as in methods of other classes."""
     order = ("dim", "index") if source is not None else ("input", "dim", "index")
-    given: dict[str, Arg] = {}
-    plain = True
-    for position, arg in enumerate(call.args):
-        if arg.star:
-            plain = False
-        elif arg.keyword is not None:
-            given[ALIASES.get(arg.keyword, arg.keyword)] = arg
-        elif plain and position < len(order):
-            given[order[position]] = arg
-        else:
-            plain = False
-    if not all(name in given for name in order):
+    old = {name: alias for alias, name in ALIASES.items()}
+    found = [passing_argument(call, position, name, old.get(name, name)) for position, name in enumerate(order)]
+    given = [arg for arg in found if arg is not None and not arg.star]
+    if len(given) < len(order):
         return None
-    plain = plain and len(given) == len(call.args) and set(given) <= set(order)
-    out = given.get("out")
-    if out is not None and isinstance(out.value, Constant) and out.value.value is None:
-        out = None
-    input_ = given["input"] if source is None else None
-    return IndexSelectCall(call, source or given["input"].value, input_, given["dim"], given["index"], out, plain)
+    out = next((arg for arg in call.args if arg.keyword == "out" and not is_none(arg.value)), None)
+    *first, by, index = given
+    input_ = first[0] if first else None
+    return IndexSelectCall(call, source or given[0].value, input_, by, index, out, len(call.args) == len(order))

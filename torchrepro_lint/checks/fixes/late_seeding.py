@@ -23,19 +23,17 @@ from torchrepro_lint.syntax.control_flow import (
     in_loop,
     is_elif,
 )
+from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Constant,
     DefinitionStatement,
-    Expression,
     ExpressionStatement,
     If,
     Import,
-    Loop,
     Ref,
     Statement,
-    With,
 )
 from torchrepro_lint.syntax.visitor import blocks, expressions_within, statements, subexpressions
 
@@ -180,15 +178,8 @@ def _names_bound(statement: Statement) -> Iterator[str]:
         yield from (name for _, name in statement.names)
     if isinstance(statement, DefinitionStatement):
         yield statement.name
-    targets: list[Expression | None] = []
-    if isinstance(statement, Assign):
-        targets += statement.targets
-    if isinstance(statement, Loop):
-        targets.append(statement.target)
-    if isinstance(statement, With):
-        targets += [target for _, target in statement.items]
-    for target in targets:
-        for each in subexpressions(target) if target is not None else ():
+    for target in targets(statement):
+        for each in subexpressions(target):
             yield from each.roots if isinstance(each, Ref) else ()
 
 

@@ -35,7 +35,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import bound_argument, last_identifier
 
 # Kinds of values with an order that every run repeats.
 _ORDERED_KINDS = frozenset({"list", "tuple", "str", "bytes", "dict", "ndarray", "series"})
@@ -313,11 +313,5 @@ def _is_iterated(position: ExpressionPosition, ref: Ref) -> bool:
 
 def _may_be_bottom_up(call: Call) -> bool:
     """Whether ``topdown`` may be false, so that the order of directories is fixed before the loop sees them."""
-    downwards = (isinstance(arg.value, Constant) and arg.value.value is True for arg in _topdown_arguments(call))
-    return not all(downwards)
-
-
-def _topdown_arguments(call: Call) -> list[Arg]:
-    """The arguments that may be ``topdown``."""
-    named = [arg for arg in call.args if arg.star or arg.keyword in ("topdown", "top_down")]
-    return named + [arg for position, arg in enumerate(call.args) if position == 1 and arg.keyword is None]
+    topdown = bound_argument(call, 1, "topdown", "top_down")
+    return topdown is not None and not (isinstance(topdown, Constant) and topdown.value is True)

@@ -16,18 +16,8 @@ from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Call,
-    Constant,
-    Expression,
-    If,
-    Import,
-    Operation,
-    Ref,
-    Statement,
-    With,
-)
+from torchrepro_lint.syntax.definitions import bound_references, targets
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, If, Import, Operation, Ref, Statement
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.summary import Option
 from torchrepro_lint.syntax.visitor import expressions_within, known_argument, statements, subexpressions
@@ -274,10 +264,7 @@ def _bindings(block: tuple[Statement, ...]) -> dict[str, list[int]]:
 
 def variables_bound(statement: Statement) -> Iterator[Ref]:
     """The variables that a statement binds."""
-    entered = [each for _, each in statement.items if each] if isinstance(statement, With) else []
-    for target in (*assigned_targets(statement), *entered):
-        if isinstance(target, Ref) and not target.path:
-            yield target
+    return (ref for target in targets(statement) for ref in bound_references(target) if not ref.path)
 
 
 def _seed_variables(

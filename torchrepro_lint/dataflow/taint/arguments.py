@@ -41,13 +41,14 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     If,
     Operation,
+    Param,
     Ref,
     SimpleStatement,
     Statement,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -361,16 +362,21 @@ class ArgumentTaint:
             target = self._constructor(name)
             path = path_of(target)
             for function in self._analysis.names.functions(target):
-                word = _parameter(function, call, tainted.node)
-                if word is not None and function.body:
+                param = self._parameter(tainted, call, function)
+                if param is not None and function.body:
                     call_path = (*(tainted.call_path or ())[-limits.MAX_TAINT_CALLS :], (target, tainted.path, call))
-                    taint = mapping_to(tainted.taint) if word.startswith("**") else tainted.taint
-                    taint = container_of(taint) if word.startswith("*") and not word.startswith("**") else taint
-                    for file, ref, words in self._analysis.uses.of_parameter(path, function, word.lstrip("*")):
+                    taint = mapping_to(tainted.taint) if param.kind == "**" else tainted.taint
+                    taint = container_of(taint) if param.kind == "*" else taint
+                    for file, ref, words in self._analysis.uses.of_parameter(path, function, param.name):
                         if not is_excluded_by_type_test(self._analysis.uses.spots(file), ref, taint):
                             yield TaintedValue(file, ref, taint, words, call_path)
             if in_project(name) and self._analysis.names.classes(name) and not self._analysis.names.functions(target):
                 yield from self._to_outside(tainted, call)
+
+    def _parameter(self, tainted: TaintedValue, call: Call, function: Function) -> Param | None:
+        """The parameter that receives a value."""
+        found = self._analysis.names.call_graph.receiving(tainted.path, call, function)
+        return next((param for arg, param in found if arg.value is tainted.node), None)
 
     def _wraps(self, name: str) -> bool:
         """Whether an object of the class iterates the argument of its constructor, as a progress bar does."""
@@ -434,21 +440,4 @@ def receiver_of(func: Expression) -> Expression | None:
             return value
         case Ref(path=(*words, _)):
             return func._replace(path=tuple(words))
-    return None
-
-
-def _parameter(function: Function, call: Call, node: Expression) -> str | None:
-    """The parameter that an argument is bound to, with its stars if it is a ``*`` or ``**`` parameter."""
-    shift = int(takes_receiver(function))
-    plain = [param.name for param in function.params if param.kind in ("", "/")]
-    more = {param.kind: param.kind + param.name for param in function.params if param.kind in ("*", "**")}
-    position = 0
-    for arg in call.args:
-        if arg.value is node:
-            if arg.keyword is not None:
-                known = any(param.name == arg.keyword for param in function.params)
-                return arg.keyword if known else more.get("**")
-            index = position + shift
-            return plain[index] if index < len(plain) else more.get("*")
-        position += arg.keyword is None
     return None

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Function, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions,
+    last_identifier,
+    receiving_parameters,
+    statements,
+    subexpressions,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext, TaintStep
@@ -50,6 +56,7 @@ def _read(
 ) -> Iterator[TaintStep]:
     start = locals_prefix(function.name)
     params = [param.name for param in function.params]
+    passed = {param.name: arg.value for arg, param in receiving_parameters(function, call, bound=False)}
     for root in ref.roots:
         word = root[len(start) :] if root.startswith(start) else ""
         if function.owner and params and word == params[0] and len(ref.path) == 1:
@@ -58,8 +65,7 @@ def _read(
                 inside = analysis.uses.spots(file).of(ref) or spot
                 yield from analysis.reads(file, ref, taint, inside, ref.end)
         elif word in params and not ref.path and not function.owner:
-            position = params.index(word)
-            given = call.args[position].value if position < len(call.args) else None
+            given = passed.get(word)
             if isinstance(given, Ref) and is_outside(given):
                 yield from analysis.reads(path, given, taint, spot, call.end)
         elif not word and is_own(root):

@@ -40,11 +40,19 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions,
+    known_argument,
+    last_identifier,
+    statements,
+    subexpressions,
+    takes_receiver,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.analysis import TaintFlow
     from torchrepro_lint.resolve.program_index import CallSite
+    from torchrepro_lint.resolve.symbols import Parameter
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 _STARTING = frozenset({"Thread", "Process"})
@@ -131,16 +139,15 @@ def _in_file(project: TaintFlow, path: str) -> Iterator[Launch]:
 
 def _launched(project: TaintFlow, path: str, site: CallSite, word: str) -> tuple[Expression | None, bool, bool]:
     """The function that a call starts, whether several times at once, and whether in threads of this process."""
-    call, keywords = site.call, {arg.keyword: arg.value for arg in site.call.args if arg.keyword}
-    first = next((arg.value for arg in call.args[:1] if arg.keyword is None and not arg.star), None)
+    call, first = site.call, known_argument(site.call, 0, "fn", "func")
     if word in _STARTING:
-        return keywords.get("target"), _is_repeated(project, path, call), word == "Thread"
+        return known_argument(call, 1, "target"), _is_repeated(project, path, call), word == "Thread"
     if word in _SPAWNING:
-        return (first or keywords.get("fn")), not _is_one(keywords.get("nprocs")), False
+        return first, not _is_one(known_argument(call, 2, "nprocs")), False
     if word == "add_done_callback":
         return first, _is_repeated(project, path, call), True
-    if "callback" in keywords and word == "apply_async":
-        return keywords["callback"], _is_repeated(project, path, call), True
+    if word == "apply_async" and (callback := known_argument(call, 3, "callback")) is not None:
+        return callback, _is_repeated(project, path, call), True
     if not any(map(_is_of_pool, site.names)) or _has_one_worker(project, path, call):
         return None, False, False
     repeated = word in _MAPPING or _is_repeated(project, path, call)
@@ -212,9 +219,7 @@ def _has_one_worker(project: TaintFlow, path: str, call: Call) -> bool:
     if isinstance(receiver, Ref) and not receiver.path:
         made += [(path, value) for root in receiver.roots for _, value in project.resolver.assigned(path + root)]
     return any(
-        isinstance(each, Call)
-        and any(arg.keyword in (None, "max_workers", "processes") and _is_one(arg.value) for arg in each.args[:1])
-        for _, each in made
+        isinstance(each, Call) and _is_one(known_argument(each, 0, "max_workers", "processes")) for _, each in made
     )
 
 
@@ -301,26 +306,24 @@ def _creations(project: TaintFlow, path: str, queue: Expression, depth: int = 0)
         for root in queue.roots:
             parameter = project.resolver.parameter(path + root)
             if parameter is not None:
-                for file, given in _passed_by_launches(project, path + parameter.function.name, parameter.position):
+                for file, given in _passed_by_launches(project, path, parameter):
                     yield from _creations(project, file, given, depth + 1)
 
 
-def _passed_by_launches(project: TaintFlow, function: str, position: int) -> Iterator[tuple[str, Expression]]:
+def _passed_by_launches(project: TaintFlow, path: str, parameter: Parameter) -> Iterator[tuple[str, Expression]]:
     """The arguments that pools pass for a parameter: ``submit(work, queue)``, ``apply_async(work, (queue,))``."""
+    position = parameter.position - takes_receiver(parameter.function)
     for launch in launches(project):
-        if launch.function == function:
-            given = list(_arguments(launch.call))
-            if position < len(given):
-                yield launch.path, given[position]
+        if launch.function == path + parameter.function.name:
+            yield from ((launch.path, each) for at, each in enumerate(_arguments(launch.call)) if at == position)
 
 
 def _arguments(call: Call) -> Iterator[Expression]:
     """The arguments with which a launch calls its function."""
     word = last_identifier(call.func)
-    packed = known_argument(call, 1 if word == "apply_async" else None, "args")
-    plain = [arg.value for arg in call.args if arg.keyword is None]
+    packed = known_argument(call, 3 if word in _STARTING else 1, "args")
     if word == "submit":
-        yield from plain[1:]
+        yield from [arg.value for arg in call.args if arg.keyword is None][1:]
     elif isinstance(packed, Collection):
         yield from (item for item in packed.items if item is not None)
 
@@ -346,14 +349,13 @@ def _grown(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
 
 def _callback(project: TaintFlow, path: str, site: CallSite) -> Iterator[ArrivalOrder]:
     """``pool.apply_async(work, args, callback=results.append)`` in a loop."""
-    for arg in site.call.args:
-        match arg.value:
-            case Ref(path=(*words, word)) as given if word in _GROWING and arg.keyword == "callback":
-                spot = project.uses.spots(path).of(site.call)
-                if spot is not None and _is_repeated(project, path, site.call):
-                    kept = given._replace(path=tuple(words))
-                    reads = project.taint.reads(path, kept, COMPLETION, spot, site.call.end)
-                    yield _order(project, path, site.call, kept, tuple(reads))
+    match known_argument(site.call, 3, "callback"):
+        case Ref(path=(*words, word)) as given if word in _GROWING:
+            spot = project.uses.spots(path).of(site.call)
+            if spot is not None and _is_repeated(project, path, site.call):
+                kept = given._replace(path=tuple(words))
+                reads = project.taint.reads(path, kept, COMPLETION, spot, site.call.end)
+                yield _order(project, path, site.call, kept, tuple(reads))
 
 
 def _filled(project: TaintFlow, path: str, function: Function, starts: list[Launch]) -> Iterator[ArrivalOrder]:

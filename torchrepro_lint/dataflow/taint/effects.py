@@ -16,6 +16,7 @@ from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
 from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -32,7 +33,6 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.use_def import bound_references, targets
 from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     mapping_to,
 )
+from torchrepro_lint.syntax.definitions import bound_references
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -30,7 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_nested, project_classes, simple_name
-from torchrepro_lint.syntax.use_def import Block, bound_references
+from torchrepro_lint.syntax.use_def import Block
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
 
 if TYPE_CHECKING:

@@ -172,7 +172,7 @@ class _ElementSearch:
             case Comprehension(kind="list" | "set" | "generator", elements=(element,)):
                 return self.at(element, places[1:])
             case Collection(kind="tuple" | "list" | "set", items=items):
-                kept = items if places[0] is None else items[places[0] : places[0] + 1]
+                kept = items if places[0] is None else items[places[0] :][:1]
                 return all(item is not None and self.at(item, places[1:]) for item in kept)
             case Subscript() if (found := _subscript_path(whole)) is not None:
                 return self.at(found[0], (*found[1], *places))

@@ -20,6 +20,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
 )
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.syntax.definitions import Rest, bound_references, unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -34,12 +35,12 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     SimpleStatement,
+    Statement,
     Subscript,
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_local
-from torchrepro_lint.syntax.use_def import bound_references
-from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -283,32 +284,39 @@ def assign_target(
             named = len(indices) == 1 and isinstance(indices[0], Constant) and isinstance(indices[0].value, str)
             taint = mapping_to(tainted.taint) if named else container_of(tainted.taint)
             yield from analysis.reads(tainted.path, whole, taint, spot, after)
-        case Collection(kind="tuple" | "list", items=items):
-            yield from _unpack(analysis, tainted, [item for item in items if item is not None], spot, after)
+        case Collection():
+            yield from _unpack(analysis, tainted, target, spot, after)
 
 
 def _unpack(
-    analysis: TaintContext, tainted: TaintedValue, items: list[Expression], spot: ExpressionPosition, after: int
+    analysis: TaintContext, tainted: TaintedValue, target: Collection, spot: ExpressionPosition, after: int
 ) -> Iterator[TaintStep]:
     """Destructuring an arbitrary order decides which target gets which element, unless there is only one."""
-    single = len(items) == 1 and not isinstance(items[0], Operation)
+    single = len(target.items) == 1 and not is_starred(target.items[0])
+    count = _items_unpacked(tainted.node, target, spot.statement)
     continuations: list[TaintStep] = []
-    for index, item in enumerate(items):
+    for step, item in unpacking_steps(target):
         inner: OrderTaint | None
-        target: Expression = item
-        if isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1:
-            target, inner = item.operands[0], tainted.taint.as_sequence()
+        if isinstance(step, Rest):
+            inner = tainted.taint.between(step.before, None if count is None else count - step.after)
         elif tainted.taint.kind == "table":
             inner = None  # the keys
         elif tainted.taint.kind == "plain":
-            inner = tainted.taint.item(index)
+            inner = tainted.taint.item(step if step >= 0 else None if count is None else count + step)
         elif tainted.taint.kind == "scalar":
             inner = SCALAR
         else:
             inner = tainted.taint.item(None) or (None if single else SCALAR)
         if inner is not None:
-            continuations += assign_target(analysis, tainted._replace(taint=inner), target, spot, after)
+            continuations += assign_target(analysis, tainted._replace(taint=inner), item, spot, after)
     yield from observe_order(tainted, tainted.node, continuations)
+
+
+def _items_unpacked(node: Expression, target: Collection, statement: Statement) -> int | None:
+    """The number of items of a display that an assignment destructures; None where it is not known."""
+    whole = isinstance(statement, Assign) and any(target is each for each in statement.targets)
+    known = whole and isinstance(node, Collection) and node.kind != "dict" and not any(map(is_starred, node.items))
+    return len(node.items) if known and isinstance(node, Collection) else None
 
 
 def observe_order(
@@ -399,7 +407,7 @@ def _in_display(tainted: TaintedValue, parent: Collection) -> Iterator[TaintStep
                 tainted.path, parent, mapping_to(tainted.taint) if places[0] % 2 else container_of(tainted.taint)
             )
     else:
-        starred = any(isinstance(item, Operation) and item.op == "*" for item in parent.items)
+        starred = any(map(is_starred, parent.items))
         yield TaintedValue(tainted.path, parent, container_of(tainted.taint, None if starred else places[0]))
 
 

@@ -84,6 +84,17 @@ class OrderTaint(NamedTuple):
         """The container after sorting: only its elements stay tainted."""
         return OrderTaint("plain", self.contents) if self.contents and self.kind != "table" else None
 
+    def between(self, start: int, end: int | None) -> OrderTaint | None:
+        """The list of its elements from one position to before another, None for the end; None if nothing of it is tainted."""
+        if self.kind != "plain":
+            return self.as_sequence()
+        kept = [
+            each for each in self.contents if each[0] is None or (start <= each[0] and (end is None or each[0] < end))
+        ]
+        return (
+            OrderTaint("plain", tuple((at if at is None else at - start, each) for at, each in kept)) if kept else None
+        )
+
     def as_sequence(self) -> OrderTaint:
         """The list of its elements in iteration order."""
         if self.kind == "table":

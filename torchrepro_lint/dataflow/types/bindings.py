@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue
+from torchrepro_lint.syntax.definitions import Step, bound_references, targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Arg,
-    Assign,
     Attribute,
     Call,
     Collection,
@@ -26,7 +26,6 @@ from torchrepro_lint.syntax.nodes import (
     Param,
     Ref,
     Subscript,
-    With,
 )
 from torchrepro_lint.syntax.qualified_names import top_package
 from torchrepro_lint.syntax.visitor import statements, subexpressions
@@ -229,80 +228,29 @@ def gradient_flag_targets(target: Expression | None) -> list[str]:
 
 def bind_target(target: Expression, value: Expression, env: TypeEnvironment, how: str) -> dict[str, Binding]:
     """The bindings that an assignment target makes, each with its part of the value."""
-    match target:
-        case Ref(roots=roots, path=()):
-            return {root: Binding(how, value, env) for root in roots}
-        case Operation(op="*", operands=(Ref(roots=roots, path=()),)):
-            return {root: Binding("*", value, env) for root in roots}
-        case Collection(kind="tuple" | "list", items=items):
-            return _unpacked(items, value, env, how)
-    return {}
-
-
-def _unpacked(
-    items: tuple[Expression | None, ...], value: Expression, env: TypeEnvironment, how: str
-) -> dict[str, Binding]:
     found: dict[str, Binding] = {}
-    if how == "=" and isinstance(value, Collection) and len(value.items) == len(items) and not _starred(value.items):
-        for item, part in zip(items, value.items, strict=True):
-            found.update(bind_target(item, part, env, "=") if item is not None and part is not None else {})
-        return found
-    whole = Binding(how, value, env)
-    star = next((index for index, item in enumerate(items) if _starred((item,))), len(items))
-    for index, item in enumerate(items):
-        at = index if index < star else index - len(items)
-        found.update(_parts(item, whole, (at, len(items) if star == len(items) else -1)) if item is not None else {})
+    known: dict[tuple[Expression, tuple[Step, ...]], Binding] = {}
+    count = len(target.items) if isinstance(target, Collection) else 0
+    for place, part, steps in unpack(target, value, whole=how != "="):
+        if isinstance(place, Ref) and not place.path:
+            binding = known.setdefault((part, ()), Binding(how, part, env))
+            for end, step in enumerate(steps, 1):
+                kind, at = ("[i]", (step, count)) if isinstance(step, int) else ("*", (0, 0))
+                binding = known.setdefault((part, steps[:end]), Binding(kind, predecessors=(binding,), at=at))
+            found.update(dict.fromkeys(place.roots, binding))
     return found
-
-
-def _parts(item: Expression, whole: Binding, at: tuple[int, int]) -> dict[str, Binding]:
-    match item:
-        case Ref(roots=roots, path=()):
-            return dict.fromkeys(roots, Binding("[i]", predecessors=(whole,), at=at))
-        case Collection(kind="tuple" | "list", items=items):
-            inner = Binding("[i]", predecessors=(whole,), at=at)
-            found: dict[str, Binding] = {}
-            for index, each in enumerate(items):
-                found.update(_parts(each, inner, (index, len(items))) if each is not None else {})
-            return found
-        case Operation(op="*", operands=(Ref(roots=roots, path=()),)):
-            return dict.fromkeys(roots, Binding("*", predecessors=(whole,)))
-    return {}
-
-
-def _starred(items: tuple[Expression | None, ...]) -> bool:
-    return any(isinstance(each, Operation) and each.op == "*" and len(each.operands) == 1 for each in items)
 
 
 def variables_of_loop(loop: Loop) -> list[str]:
     """The variables that a loop's body rebinds, or whose objects it mutates."""
     found: dict[str, None] = {}
-    for statement in (*statements(loop.body),):
-        targets: tuple[Expression | None, ...] = ()
-        if isinstance(statement, Assign):
-            targets = statement.targets
-        elif isinstance(statement, Loop):
-            targets = (statement.target,)
-        elif isinstance(statement, With):
-            targets = tuple(target for _, target in statement.items)
-        elif isinstance(statement, ExpressionStatement):
+    for statement in statements(loop.body):
+        if isinstance(statement, ExpressionStatement):
             found.update(dict.fromkeys(mutated_variables(statement.value)))
-        for target in targets:
-            found.update(
-                dict.fromkeys([*_names_bound(target), *element_targets(target), *gradient_flag_targets(target)])
-            )
+        for target in targets(statement):
+            bound = (root for ref in bound_references(target) if not ref.path for root in ref.roots)
+            found.update(dict.fromkeys([*bound, *element_targets(target), *gradient_flag_targets(target)]))
     return list(found)
-
-
-def _names_bound(target: Expression | None) -> list[str]:
-    match target:
-        case Ref(roots=roots, path=()):
-            return list(roots)
-        case Collection(items=items):
-            return [name for item in items for name in _names_bound(item)]
-        case Operation(op="*", operands=(inner,)):
-            return _names_bound(inner)
-    return []
 
 
 # --- nullability -----------------------------------------------------------------------------------------------------

@@ -14,16 +14,7 @@ from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, i
 from torchrepro_lint.dataflow.types.attributes import may_return_none, return_value
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
-from torchrepro_lint.syntax.nodes import (
-    Attribute,
-    Call,
-    Collection,
-    Expression,
-    Function,
-    Param,
-    Ref,
-    SimpleStatement,
-)
+from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Expression, Function, Param, Ref, SimpleStatement
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -33,10 +24,10 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.visitor import receiving_parameters, statements, takes_receiver
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
+    from torchrepro_lint.dataflow.types.bindings import ProgramPoint
     from torchrepro_lint.dataflow.types.context import TypeInference
 
 
@@ -104,19 +95,17 @@ def _argument_returned(
     binding = inference.flows(path).environment_at(value.start).get(value.roots[0])
     while binding is not None and binding.kind == "handed":
         binding = binding.predecessors[0]
-    if binding is None or binding.param is None or _is_self(function, binding):
+    if binding is None or binding.param is None:
         return UNKNOWN
     _, param, position = binding.param
-    one = argument_for(call, function, param, position)
+    if position == 0 and takes_receiver(function):
+        return UNKNOWN
+    one = argument_for(inference, point.path, call, function, position)
     if one is None or (one is param.default and not point.calls_left):
         return UNKNOWN
     there = inference.program_point(path, one.start, point.calls_left - 1) if one is param.default else point
     given = inference.infer(one, there)
     return given._replace(contents=None, items=None) if given.kind in _DISPLAYS else given
-
-
-def _is_self(function: Function, binding: Binding) -> bool:
-    return bool(function.owner) and binding.param is not None and binding.param[2] == 0
 
 
 _WITHOUT_GRADIENT = frozenset(
@@ -149,18 +138,11 @@ def _arguments_without_gradient(
 ) -> Iterator[bool]:
     """For each argument, whether it or the annotation of its parameter excludes a gradient."""
     path = path_of(name)
-    for position, arg in enumerate(call.args):
+    received = {arg: param for arg, param in receiving_parameters(function, call, bound=False)}
+    for arg in call.args:
         what = inference.infer(arg.value, point)
-        param = None if what.kind and not what.is_tensor else _parameter(function, position, arg.keyword)
+        param = None if what.kind and not what.is_tensor else received.get(arg)
         yield _has_no_gradient(what) or (param is not None and _takes_no_tensor(inference, path, param))
-
-
-def _parameter(function: Function, position: int, keyword: str | None) -> Param | None:
-    """The parameter that an argument is bound to."""
-    if keyword is not None:
-        return next((each for each in function.params if each.name == keyword), None)
-    at = function.params[position] if position < len(function.params) else None
-    return at if at is not None and at.kind in ("", "/") else None
 
 
 def _takes_no_tensor(inference: TypeInference, path: str, param: Param) -> bool:

@@ -10,6 +10,7 @@ from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, TEXT, UNKNOWN, 
 from torchrepro_lint.dataflow.types.shapes import open_shape, shifted
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
+from torchrepro_lint.syntax.visitor import is_starred
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -30,13 +31,13 @@ def display_value(inference: TypeInference, collection: Collection, point: Progr
         ]
         return AbstractValue("dict", contents=join_all(*merged, *_beyond(values)))
     items = [
-        element(inference.infer(each, point)) if _is_starred(each) else inference.infer(each, point)
+        element(inference.infer(each, point)) if is_starred(each) else inference.infer(each, point)
         for each in collection.items[: limits.MAX_DISPLAY_ITEMS]
         if each is not None
     ]
     if any(each.kind == "nothing" for each in items):
         return BOTTOM
-    plain = not any(map(_is_starred, collection.items))
+    plain = not any(map(is_starred, collection.items))
     of = join_all(*items, *_beyond(collection.items))
     known = plain and collection.kind in ("tuple", "list") and len(items) == len(collection.items)
     return AbstractValue(collection.kind, contents=of, items=tuple(items) if known and items else None)
@@ -49,10 +50,6 @@ def _beyond(items: Sequence[Expression | None]) -> Iterator[AbstractValue]:
         yield NONE  # they may be anything
     kinds = {type(each.value): each for each in rest if isinstance(each, Constant)}
     yield from (literal_value(each.value) for each in kinds.values())
-
-
-def _is_starred(item: Expression | None) -> bool:
-    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
 def element(what: AbstractValue) -> AbstractValue:

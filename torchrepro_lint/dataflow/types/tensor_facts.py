@@ -213,12 +213,9 @@ def _links(project: ProgramIndex, path: str) -> Iterator[tuple[Variable, Variabl
 def _argument_links(project: ProgramIndex, path: str, site: CallSite) -> Iterator[tuple[Variable, Variable]]:
     for name in site.names:
         for function in project.resolver.functions(name) if path_of(name) == path else ():
-            params = [each.name for each in function.params[bool(function.owner) :] if each.kind in ("", "/")]
-            for position, arg in enumerate(site.call.args):
-                word = arg.keyword or (params[position] if position < len(params) and not arg.star else "")
-                if word:
-                    param = (local_symbol(function.name, word), ())
-                    yield from ((param, each) for each in sparse_carriers(arg.value))
+            for arg, param in project.resolver.call_graph.receiving(path, site.call, function):
+                variable = (local_symbol(function.name, param.name), ())
+                yield from ((variable, each) for each in sparse_carriers(arg.value))
 
 
 def _statements(project: ProgramIndex, path: str) -> Iterator[Statement]:

@@ -29,7 +29,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_module, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, passing_argument, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -128,14 +128,14 @@ def parameter_value(
         if param.kind == "*" and declared == UNKNOWN and point.calls_left:
             declared = _rest_from_callers(inference, point, name, function, position)
         return AbstractValue("tuple" if param.kind == "*" else "dict", contents=declared)
-    passed = _from_callers(inference, point, name, function, param, position) if point.calls_left else UNKNOWN
+    passed = _from_callers(inference, point, name, function, position) if point.calls_left else UNKNOWN
     if isinstance(param.default, Constant) and param.default.value is None and not passed.kind:
         declared = or_none(declared)
     return meet(declared, passed)
 
 
 def _from_callers(
-    inference: TypeInference, point: ProgramPoint, name: str, function: Function, param: Param, position: int
+    inference: TypeInference, point: ProgramPoint, name: str, function: Function, position: int
 ) -> AbstractValue:
     """The join of all calls' arguments for a parameter; unknown if not all calls are known."""
     callers = inference.project.resolver.call_graph
@@ -144,8 +144,8 @@ def _from_callers(
         calls = indirect_calls(inference.project, name, function)
         if not 0 < len(calls) <= limits.MAX_TYPED_CALLS:
             return UNKNOWN
-        return known_from_indirect(function, _joined_arguments(inference, point, calls, function, param, position))
-    return _joined_arguments(inference, point, calls, function, param, position)
+        return known_from_indirect(function, _joined_arguments(inference, point, calls, function, position))
+    return _joined_arguments(inference, point, calls, function, position)
 
 
 def _rest_from_callers(
@@ -160,7 +160,8 @@ def _rest_from_callers(
     passed = (
         inference.infer(arg.value, inference.program_point(path, arg.value.start, point.calls_left - 1))
         for path, call in calls
-        for arg in [each for each in call.args if each.keyword is None][position - bool(function.owner) :]
+        for arg, param in callers.receiving(path, call, function)
+        if param is function.params[position]
     )
     return join_all(*passed)
 
@@ -170,28 +171,30 @@ def _joined_arguments(
     point: ProgramPoint,
     calls: list[tuple[str, Call]],
     function: Function,
-    param: Param,
     position: int,
 ) -> AbstractValue:
     """The join of the arguments of some calls; unknown if one may pass anything."""
     found = BOTTOM
     for path, call in calls:
-        one = argument_for(call, function, param, position)
+        one = argument_for(inference, path, call, function, position)
         if one is None:
             return UNKNOWN
-        there = inference.program_point(point.path if one is param.default else path, one.start, point.calls_left - 1)
+        is_default = one is function.params[position].default
+        there = inference.program_point(point.path if is_default else path, one.start, point.calls_left - 1)
         given = inference.infer(one, there)
-        off = one is not param.default and gradients_off(inference, there)
+        off = not is_default and gradients_off(inference, there)
         found = join_all(found, given._replace(grad=False) if off else given)
         if found == UNKNOWN:
             break
     return found
 
 
-def argument_for(call: Call, function: Function, param: Param, position: int) -> Expression | None:
+def argument_for(
+    inference: TypeInference, path: str, call: Call, function: Function, position: int
+) -> Expression | None:
     """The argument of a call for a parameter, or the default; None if it cannot be determined."""
-    arg = passing_argument(call, None if param.kind == "kw" else position - bool(function.owner), param.name)
-    return param.default if arg is None else None if arg.star else arg.value
+    arg = inference.project.resolver.call_graph.argument(path, call, function, position)
+    return function.params[position].default if arg is None else None if arg.star else arg.value
 
 
 def variable_value(inference: TypeInference, binding: Binding, point: ProgramPoint) -> AbstractValue:

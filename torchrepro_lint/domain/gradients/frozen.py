@@ -47,7 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import bound_arguments, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
 
@@ -278,9 +278,9 @@ class _ModuleTracker:
         """The module is an argument of functions of the project."""
         for target in targets:
             for definition in self._project.resolver.functions(target):
-                for word, value in bound_arguments(definition, call):
-                    if any(self._is_module(function, each) for each in subexpressions(value)):
-                        self._holders.add(local_symbol(target, word))
+                for arg, param in self._project.resolver.call_graph.receiving(path_of(function), call, definition):
+                    if any(self._is_module(function, each) for each in subexpressions(arg.value)):
+                        self._holders.add(local_symbol(target, param.name))
             self.follow(target)
 
     def _is_result(self, function: str, value: Expression) -> bool:

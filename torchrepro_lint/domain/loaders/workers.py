@@ -38,7 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     unbound_method,
 )
-from torchrepro_lint.syntax.visitor import is_none, subexpressions
+from torchrepro_lint.syntax.visitor import is_none, receiving_parameters, subexpressions, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -139,13 +139,10 @@ def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, 
     """The arguments that a partial binds: by name, and in order."""
     given = dict(found.environment.arguments)
     for function in project.resolver.functions(found.function):
-        params = function.params[bool(function.owner) :]
-        path = path_of(found.function)
-        plain = iter(params)
-        for arg in partial.args[1:]:
-            word = arg.keyword or ("" if arg.star else next((param.name for param in plain), ""))
-            if word:
-                given[local_symbol(path + function.name, word)] = (each._replace(value=arg.value),)
+        rest, variables = partial._replace(args=partial.args[1:]), path_of(found.function) + function.name
+        for arg, param in receiving_parameters(function, rest, bound=takes_receiver(function)):
+            if not param.kind.startswith("*"):
+                given[local_symbol(variables, param.name)] = (each._replace(value=arg.value),)
     return found.environment._replace(arguments=given)
 
 
@@ -155,7 +152,9 @@ def _worker_id_parameters(
     """The parameter that gets the worker's number: the first without an argument."""
     found = set()
     for function in project.resolver.functions(target):
-        params = [param for param in function.params[bool(function.owner) :] if param.name not in bound][positional:]
+        params = [param for param in function.params[takes_receiver(function) :] if param.name not in bound][
+            positional:
+        ]
         path = path_of(target)
         if params:
             found.add(local_symbol(path + function.name, params[0].name))
@@ -378,7 +377,7 @@ class _SeedProvenance:
 
     def _is_self(self, path: str, root: str) -> bool:
         found = self._project.resolver.parameter(path + root)
-        return found is not None and found.position == 0 and bool(found.function.owner)
+        return found is not None and found.position == 0 and takes_receiver(found.function)
 
     def _runs_in_worker(self, path: str, offset: int) -> bool:
         inner = [each for each in self._project.files[path].functions if each.start <= offset < each.end]

@@ -41,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
@@ -275,9 +275,9 @@ class CalleeOrigins:
     def _bound(self, function: str, parameter: Parameter) -> Iterator[tuple[str, Expression]]:
         """What the calls that are being followed pass for a parameter."""
         for path, call in self._calls.get(function, ()):
-            index = parameter.position - takes_receiver(parameter.function)
-            if (given := known_argument(call, index, parameter.param.name)) is not None:
-                yield path, given
+            arg = self._names.call_graph.argument(path, call, parameter.function, parameter.position)
+            if arg is not None and not arg.star:
+                yield path, arg.value
 
     def _is_called_from_outside(self, function: str) -> bool:
         """Whether no call of the project is by the name of a function: a package calls it, as ``apply`` does with each module."""

@@ -13,6 +13,7 @@ from torchrepro_lint.catalogue.conditions import Interval, argument_reader
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.definitions import unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -32,6 +33,7 @@ from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import (
     bodies,
     expressions,
+    is_starred,
     known_argument,
     last_identifier,
     operands_of,
@@ -131,7 +133,7 @@ def _spatial_dimensions(
     if isinstance(ndim, int):
         return {"spatial": ndim - 2}
     match tensor_argument(signature, call, "size"):
-        case Collection(kind="tuple" | "list", items=items) if not any(map(_is_starred, items)):
+        case Collection(kind="tuple" | "list", items=items) if not any(map(is_starred, items)):
             return {"spatial": len(items)}
         case Subscript(
             value=value,
@@ -139,10 +141,6 @@ def _spatial_dimensions(
         ) if first < 0 and _SHAPE.fullmatch(last_identifier(value)):
             return {"spatial": -first}
     return {}
-
-
-def _is_starred(item: Expression | None) -> bool:
-    return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
 
 
 def _is_count(tensors: TensorFacts, repeats: Expression) -> bool:
@@ -203,9 +201,9 @@ def uses_component(tree: SyntaxTree, site: CallSite, part: str | None) -> bool:
 def _is_read(tree: SyntaxTree, target: Expression, part: str | None) -> bool:
     """Whether a component is read anywhere in the file, after an assignment to a target."""
     match target:
-        case Collection(items=items) if part is not None:
+        case Collection() if part is not None:
             index = _COMPONENTS.index(part)
-            picked = items[index] if len(items) == len(_COMPONENTS) else None
+            picked = next((item for step, item in unpacking_steps(target) if step == index), None)
             return True if picked is None else _is_read(tree, picked, None)
         case Ref(roots=roots, path=()):
             return any(

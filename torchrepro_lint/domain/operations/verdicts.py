@@ -17,6 +17,7 @@ from torchrepro_lint.domain.operations.subscripts import subscript_rows
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import Arg, Constant
 from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import passing_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import OperationRow
@@ -128,12 +129,11 @@ def mode_switches(project: Project, path: str) -> Iterator[ModeSwitch]:
     for site in project.calls(path):
         name = next((each for each in site.names if each in (USE_DETERMINISTIC, SET_DETERMINISTIC, DEBUG_MODE)), None)
         if name is not None:
-            args = site.call.args
-            positional = next((arg for arg in args[:1] if arg.keyword is None and not arg.star), None)
-            given = {arg.keyword: arg for arg in args if arg.keyword}
             # The parameter was called `d` before torch 1.9.
-            mode = positional or given.get("mode") or given.get("d") or given.get("debug_mode")
-            yield ModeSwitch(site, name, mode, given.get("warn_only"), any(arg.star for arg in args))
+            words = ("mode", "d", "debug_mode")
+            given = passing_argument(site.call, 0, *words), passing_argument(site.call, None, "warn_only")
+            mode, warn_only = (None if arg is None or arg.star else arg for arg in given)
+            yield ModeSwitch(site, name, mode, warn_only, any(arg is not None and arg.star for arg in given))
 
 
 def only_warns(switch: ModeSwitch) -> bool:

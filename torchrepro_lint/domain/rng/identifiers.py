@@ -24,8 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_lambda, is_module, simple_name
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
+from torchrepro_lint.syntax.visitor import last_identifier, passing_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -160,17 +160,14 @@ class _IdentifierUses:
         if any(map(_PASSES_ON.fullmatch, names)) or last_identifier(call.func) in _TEXT_METHODS:
             return self.only(path, call, depth - 1)
         if any(name in ("torch.save", "numpy.save", "numpy.savez") for name in names):
-            return arg is call.args["torch.save" in names : 1 + ("torch.save" in names)][0]
-        return any(self._parameter(name, call, arg.value) for name in names if in_project(name))
-
-    def _parameter(self, name: str, call: Call, value: Expression) -> bool:
-        """Whether the parameter of a function of the project that gets the value is named for an identifier."""
-        positions = [number for number, each in enumerate(call.args) if each.value is value and not each.keyword]
-        for function in self._project.resolver.functions(name):
-            params = function.params[bool(function.owner) :]
-            if positions and positions[0] < len(params) and IDENTIFIERS.fullmatch(params[positions[0]].name):
-                return True
-        return False
+            return arg is passing_argument(call, int("torch.save" in names), "f", "file")
+        # The parameter that gets the value may be named for an identifier.
+        return any(
+            each is arg and IDENTIFIERS.fullmatch(param.name)
+            for name in names
+            for function in self._project.resolver.functions(name)
+            for each, param in self._project.resolver.call_graph.receiving(path, call, function)
+        )
 
     def _statement(self, path: str, here: ExpressionPosition, depth: int) -> bool:
         match here.statement:
