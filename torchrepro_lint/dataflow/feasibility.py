@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -47,24 +48,26 @@ def infeasible_ranges(
     return tuple(pruning.found)
 
 
-def evaluate_test(sources: ValueSources, path: str, test: Expression, environment: Environment) -> bool | None:
-    """The truth value of a test in an environment; None if unknown."""
+def evaluate_test(
+    sources: ValueSources, path: str, test: Expression, environment: Environment, depth: int = 0
+) -> bool | None:
+    """The truth value of a test in an environment; None if unknown. ``depth`` counts the variables that hold tests."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            answer = evaluate_test(sources, path, inner, environment)
+            answer = evaluate_test(sources, path, inner, environment, depth)
             return None if answer is None else not answer
         case Operation(op=("and" | "or") as op, operands=operands):
-            answers = [evaluate_test(sources, path, each, environment) for each in operands]
+            answers = [evaluate_test(sources, path, each, environment, depth) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
         case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
             answers = [
                 _COMPARISONS[op](one, other)
-                for one in _values(sources, path, left, environment)
-                for other in _values(sources, path, right, environment)
+                for one in _values(sources, path, left, environment, depth)
+                for other in _values(sources, path, right, environment, depth)
             ]
         case _:
-            answers = [bool(value) for value in _values(sources, path, test, environment)]
+            answers = [bool(value) for value in _values(sources, path, test, environment, depth)]
     return answers[0] if answers and len(set(answers)) == 1 else None
 
 
@@ -159,7 +162,9 @@ def _conditional_operations(sources: ValueSources, statement: Statement) -> tupl
     return found
 
 
-def _values(sources: ValueSources, path: str, operand: Expression, environment: Environment) -> list[object]:
+def _values(
+    sources: ValueSources, path: str, operand: Expression, environment: Environment, depth: int
+) -> list[object]:
     """The constants that an operand may be; none if it may be something else."""
     match operand:
         case Constant(value=value):
@@ -168,17 +173,19 @@ def _values(sources: ValueSources, path: str, operand: Expression, environment: 
             values = [each.value if isinstance(each, Constant) else ... for each in items]
             return [values] if ... not in values else []
         case Ref(path=()):
-            found = [each for one in _values_passed(sources, path, operand, environment) for each in one]
+            found = [each for one in _values_passed(sources, path, operand, environment, depth) for each in one]
             return found if ... not in found else []
         case Ref(path=(word,)) if environment.receiver_class and not is_set_from_outside(
             sources, path, word, environment
         ):
-            found = [_constant(each.value) for each in sources.of(Closure(path, operand, environment))]
+            found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
     return []
 
 
-def _values_passed(sources: ValueSources, path: str, ref: Ref, environment: Environment) -> Iterator[list[object]]:
+def _values_passed(
+    sources: ValueSources, path: str, ref: Ref, environment: Environment, depth: int
+) -> Iterator[list[object]]:
     for root in ref.roots:
         given = environment.arguments.get(path + root, ())
         if not given or any(
@@ -186,7 +193,7 @@ def _values_passed(sources: ValueSources, path: str, ref: Ref, environment: Envi
         ):
             yield [...]
         for each in given:
-            yield [_constant(one.value) for one in sources.of(each)]
+            yield [_known_value(sources, one, depth) for one in sources.of(each)]
 
 
 def _may_rebind_before(sources: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
@@ -213,8 +220,15 @@ def is_set_from_outside(
     return any(sources.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
 
 
-def _constant(value: Expression) -> object:
-    return value.value if isinstance(value, Constant) else ...
+def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
+    """The constant that a value source is, or the truth value of the test that it is; ``...`` if unknown."""
+    match source.value:
+        case Constant(value=value):
+            return value
+        case Operation(op=op) if (op == "not" or op in _COMPARISONS) and depth < limits.MAX_HELD_TESTS:
+            answer = evaluate_test(sources, source.path, source.value, source.environment, depth + 1)
+            return ... if answer is None else answer
+    return ...
 
 
 def _is_member(one: object, other: object) -> bool:
