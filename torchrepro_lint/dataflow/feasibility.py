@@ -312,6 +312,16 @@ def implies_not_none(guard: Guard, value: Expression | None) -> bool:
     return False
 
 
+def implies_none(test: Expression, value: Expression) -> bool:
+    """Whether a test implies that a value is None, or is falsy: ``sampler is None``, ``not sampler``."""
+    match test:
+        case Operation(op="not", operands=(tested,)):
+            return _is_same(tested, value)
+        case Operation(op="is" | "==", operands=(tested, other)):
+            return is_none(other) and _is_same(tested, value)
+    return False
+
+
 def implies_falsy(guard: Guard, value: Expression | None) -> bool:
     """Whether a path condition implies that a value is falsy: ``if not shuffle``, and the ``else`` of ``if shuffle``."""
     match guard.kind, guard.value:
