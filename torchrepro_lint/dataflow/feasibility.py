@@ -16,6 +16,7 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Constant,
     Expression,
+    ExpressionStatement,
     If,
     Loop,
     Operation,
@@ -256,20 +257,26 @@ def is_length_read(spots: UseDefIndex, ref: Ref) -> bool:
     return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
 
 
-def implies_one_element(spots: UseDefIndex, asked: ExpressionPosition, here: ExpressionPosition) -> bool:
-    """Whether a test of ``len(x)`` implies that ``x`` has one element ``here``."""
+def implies_one_element(
+    spots: UseDefIndex, asked: ExpressionPosition, here: ExpressionPosition, raises: Callable[[Call], bool]
+) -> bool:
+    """Whether a test of ``len(x)`` implies that ``x`` has one element ``here``; ``raises`` says of a call that it only raises."""
     outer = spots.of(asked.parent) if asked.parent is not None else None
     if outer is None:
         return False
     compared = _length_comparison(outer.parent)
+    implying, excluding = _IMPLIES_ONE, _EXCLUDES_ONE
+    negation = spots.of(outer.parent) if outer.parent is not None else None
+    if negation is not None and isinstance(negation.parent, Operation) and negation.parent.op == "not":
+        implying, excluding = excluding, implying
     match outer.statement:
-        case If() as tested if compared in _EXCLUDES_ONE:
-            return _leaves(tested.body) or _is_in_block(here, tested, 1)
-        case If() as tested if compared in _IMPLIES_ONE:
-            return _leaves(tested.orelse) or _is_in_block(here, tested, 0)
+        case If() as tested if compared in excluding:
+            return _leaves(tested.body, raises) or _is_in_block(here, tested, 1)
+        case If() as tested if compared in implying:
+            return _leaves(tested.orelse, raises) or _is_in_block(here, tested, 0)
         case SimpleStatement(kind="assert") | Assign():
-            return compared in _IMPLIES_ONE
-    return compared in _IMPLIES_ONE | _EXCLUDES_ONE
+            return compared in implying
+    return compared in implying | excluding
 
 
 def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
@@ -279,15 +286,19 @@ def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
     return None
 
 
-def _leaves(body: tuple[Statement, ...]) -> bool:
-    """Whether every path through a block leaves it by a jump."""
+def _leaves(body: tuple[Statement, ...], raises: Callable[[Call], bool]) -> bool:
+    """Whether every path through a block leaves it by a jump, or by a call that only raises."""
     match body[-1:]:
         case (SimpleStatement(kind="raise" | "return" | "continue" | "break"),):
             return True
+        case (ExpressionStatement(value=Call() as call),):
+            return raises(call)
         case (If(body=then, orelse=orelse),):
-            return _leaves(then) and _leaves(orelse)
+            return _leaves(then, raises) and _leaves(orelse, raises)
         case (Try(body=tried, handlers=handlers, orelse=orelse, final=final),):
-            return _leaves(final) or (_leaves(orelse or tried) and all(_leaves(each) for _, each in handlers))
+            return _leaves(final, raises) or (
+                _leaves(orelse or tried, raises) and all(_leaves(each, raises) for _, each in handlers)
+            )
     return False
 
 
