@@ -196,7 +196,7 @@ _ORDER_KEEPING = lazy_pattern(
     r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"
     r"pandas\.(Series|DataFrame|Index|concat|unique)|os\.fspath|"
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
-    r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
+    r"accelerate\.utils\.(operations\.)?gather(_object)?|concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
 )
 # Calls that make a tensor of numbers.
 _TENSORS = lazy_pattern(
