@@ -324,8 +324,10 @@ def implies_not_none(guard: Guard, value: Expression | None) -> bool:
 
 
 def implies_none(test: Expression, value: Expression) -> bool:
-    """Whether a test implies that a value is None, or is falsy: ``sampler is None``, ``not sampler``."""
+    """Whether a test implies that a value is None, or is falsy: ``sampler is None``, ``not sampler``, ``True if not sampler else False``."""
     match test:
+        case Operation(op="if", operands=(condition, Constant(value=True), Constant(value=False))):
+            return implies_none(condition, value)
         case Operation(op="not", operands=(tested,)):
             return _is_same(tested, value)
         case Operation(op="is" | "==", operands=(tested, other)):

@@ -129,14 +129,14 @@ def _shuffles_without_sampler(value_sources: ValueSources, arguments: BoundArgum
     samplers = [each.value for each in argument_values(value_sources, arguments, "sampler")]
     given = [each.value for each in arguments.named["sampler"]]
     is_none_somewhere = any(map(is_none, samplers))
-    is_unknown = any(isinstance(each, Ref) for each in samplers)
-    for each in argument_values(value_sources, arguments, "shuffle"):
-        if isinstance(each.value, Constant):
-            if is_none_somewhere and each.value.value is True:
-                return True
-        elif (is_none_somewhere or is_unknown) and any(implies_none(each.value, sampler) for sampler in given):
-            return True
-    return False
+    if not is_none_somewhere and not any(isinstance(each, Ref) for each in samplers):
+        return False
+    shuffles = (*arguments.named.get("shuffle", ()), *argument_values(value_sources, arguments, "shuffle"))
+    return any(
+        (is_none_somewhere and isinstance(each.value, Constant) and each.value.value is True)
+        or any(implies_none(each.value, sampler) for sampler in given)
+        for each in shuffles
+    )
 
 
 def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:
