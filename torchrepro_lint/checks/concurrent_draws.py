@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance
+from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance, is_self, qualifier_of
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
     bound_argument,
@@ -214,7 +214,7 @@ def _first_draw(context: Context, start: TaskStart) -> tuple[Family, Draw] | Non
                 continue
             if family.key not in effects.seeds and family.key not in effects.entropic:
                 for draw in effects.draws.get(family.key, ()):
-                    if _is_certain(draw) and not _only_waits(context, draw):
+                    if _is_certain(draw) and not _only_waits(context, draw) and _is_given(context, start, draw):
                         return family, draw
     return None
 
@@ -223,6 +223,18 @@ def _is_certain(draw: Draw) -> bool:
     """Whether the callee is known, and runs in the task itself, not in a loader's workers."""
     event = draw.trace_event
     return event.mode != "worker" and not event.assumed and len(event.names) <= limits.MAX_CERTAIN_NAMES
+
+
+def _is_given(context: Context, start: TaskStart, draw: Draw) -> bool:
+    """Whether a task runs the function that draws: not where a thread's class calls ``self.function``, and gets another one."""
+    frame = next(iter(draw.trace_event.call_path), None)
+    match frame.event.value if frame is not None and len(start.functions) == 1 else None:
+        case Call(func=Ref(roots=(root,), path=(_,))) if is_self(root):
+            names = [name for arg in start.site.call.args for name in context.project.names(context.path, arg.value)]
+            given = {name for name in names if context.project.resolver.functions(name)}
+            own = frame is None or frame.into in given or qualifier_of(frame.into) == qualifier_of(start.functions[0])
+            return own or not given
+    return True
 
 
 def _only_waits(context: Context, draw: Draw) -> bool:

@@ -194,7 +194,7 @@ def _plain_generators(context: Context) -> Iterator[Finding]:
 
 
 def _is_seeded_later(site: CallSite, seeded: frozenset[tuple[str, tuple[str, ...]]]) -> bool:
-    """``rng = random.Random()`` followed by ``rng.seed(7)`` in the same function."""
+    """``rng = random.Random()`` followed by ``rng.seed(7)`` or ``rng.setstate(state)`` in the same function."""
     statement = site.statement
     targets = statement.targets if isinstance(statement, Assign) else ()
     return any((site.function, each.roots) in seeded for each in targets if isinstance(each, Ref))
@@ -206,9 +206,12 @@ def _is_known_given(site: CallSite) -> bool:
     return given is not None and any(implies_not_none(each, given) for each in site.guards)
 
 
+_SEEDING = frozenset({("seed",), ("setstate",), ("set_state",)})
+
+
 def _variables_seeded(sites: Iterable[CallSite]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The variables on which ``seed`` is called with an argument, each with the function of the call."""
+    """The variables that get a seed or a state, each with the function of the call."""
     for site in sites:
         func = site.call.func
-        if isinstance(func, Ref) and func.path == ("seed",) and site.call.args:
+        if isinstance(func, Ref) and func.path in _SEEDING and site.call.args:
             yield site.function, func.roots

@@ -36,7 +36,9 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     if not every:
         return None
     draws = without_seed_draws(program.effects.draws.get(family.key, ()), program.effects.optional)
-    early = (each for each in draws if each.order <= every[0].order)
+    seeding = every[0].trace_event.event
+    # A call that does both, as the construction of an agent with a seed, seeds first.
+    early = (each for each in draws if each.order <= every[0].order and each.trace_event.event is not seeding)
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
         return None

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Collection,
     Constant,
     Expression,
+    ExpressionStatement,
     Function,
     If,
     Loop,
@@ -48,24 +50,26 @@ def infeasible_ranges(
     return tuple(pruning.found)
 
 
-def evaluate_test(sources: ValueSources, path: str, test: Expression, environment: Environment) -> bool | None:
-    """The truth value of a test in an environment; None if unknown."""
+def evaluate_test(
+    sources: ValueSources, path: str, test: Expression, environment: Environment, depth: int = 0
+) -> bool | None:
+    """The truth value of a test in an environment; None if unknown. ``depth`` counts the variables that hold tests."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            answer = evaluate_test(sources, path, inner, environment)
+            answer = evaluate_test(sources, path, inner, environment, depth)
             return None if answer is None else not answer
         case Operation(op=("and" | "or") as op, operands=operands):
-            answers = [evaluate_test(sources, path, each, environment) for each in operands]
+            answers = [evaluate_test(sources, path, each, environment, depth) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
         case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
             answers = [
                 _COMPARISONS[op](one, other)
-                for one in _values(sources, path, left, environment)
-                for other in _values(sources, path, right, environment)
+                for one in _values(sources, path, left, environment, depth)
+                for other in _values(sources, path, right, environment, depth)
             ]
         case _:
-            answers = [bool(value) for value in _values(sources, path, test, environment)]
+            answers = [bool(value) for value in _values(sources, path, test, environment, depth)]
     return answers[0] if answers and len(set(answers)) == 1 else None
 
 
@@ -162,7 +166,9 @@ def _conditional_operations(sources: ValueSources, path: str, statement: Stateme
     return found
 
 
-def _values(sources: ValueSources, path: str, operand: Expression, environment: Environment) -> list[object]:
+def _values(
+    sources: ValueSources, path: str, operand: Expression, environment: Environment, depth: int
+) -> list[object]:
     """The constants that an operand may be; none if it may be something else."""
     match operand:
         case Constant(value=value):
@@ -171,17 +177,19 @@ def _values(sources: ValueSources, path: str, operand: Expression, environment: 
             values = [each.value if isinstance(each, Constant) else ... for each in items]
             return [values] if ... not in values else []
         case Ref(path=()):
-            found = [each for one in _values_passed(sources, path, operand, environment) for each in one]
+            found = [each for one in _values_passed(sources, path, operand, environment, depth) for each in one]
             return found if ... not in found else []
         case Ref(path=(word,)) if environment.receiver_class and not is_set_from_outside(
             sources, path, word, environment
         ):
-            found = [_constant(each.value) for each in sources.of(Closure(path, operand, environment))]
+            found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
     return []
 
 
-def _values_passed(sources: ValueSources, path: str, ref: Ref, environment: Environment) -> Iterator[list[object]]:
+def _values_passed(
+    sources: ValueSources, path: str, ref: Ref, environment: Environment, depth: int
+) -> Iterator[list[object]]:
     for root in ref.roots:
         given = environment.arguments.get(path + root, ())
         if not given or any(
@@ -189,7 +197,7 @@ def _values_passed(sources: ValueSources, path: str, ref: Ref, environment: Envi
         ):
             yield [...]
         for each in given:
-            yield [_constant(one.value) for one in sources.of(each)]
+            yield [_known_value(sources, one, depth) for one in sources.of(each)]
 
 
 def _may_rebind_before(sources: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
@@ -216,8 +224,15 @@ def is_set_from_outside(
     return any(sources.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
 
 
-def _constant(value: Expression) -> object:
-    return value.value if isinstance(value, Constant) else ...
+def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
+    """The constant that a value source is, or the truth value of the test that it is; ``...`` if unknown."""
+    match source.value:
+        case Constant(value=value):
+            return value
+        case Operation(op=op) if (op == "not" or op in _COMPARISONS) and depth < limits.MAX_HELD_TESTS:
+            answer = evaluate_test(sources, source.path, source.value, source.environment, depth + 1)
+            return ... if answer is None else answer
+    return ...
 
 
 def _is_member(one: object, other: object) -> bool:
@@ -245,20 +260,26 @@ def is_length_read(spots: UseDefIndex, ref: Ref) -> bool:
     return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
 
 
-def implies_one_element(spots: UseDefIndex, asked: ExpressionPosition, here: ExpressionPosition) -> bool:
-    """Whether a test of ``len(x)`` implies that ``x`` has one element ``here``."""
+def implies_one_element(
+    spots: UseDefIndex, asked: ExpressionPosition, here: ExpressionPosition, raises: Callable[[Call], bool]
+) -> bool:
+    """Whether a test of ``len(x)`` implies that ``x`` has one element ``here``; ``raises`` says of a call that it only raises."""
     outer = spots.of(asked.parent) if asked.parent is not None else None
     if outer is None:
         return False
     compared = _length_comparison(outer.parent)
+    implying, excluding = _IMPLIES_ONE, _EXCLUDES_ONE
+    negation = spots.of(outer.parent) if outer.parent is not None else None
+    if negation is not None and isinstance(negation.parent, Operation) and negation.parent.op == "not":
+        implying, excluding = excluding, implying
     match outer.statement:
-        case If() as tested if compared in _EXCLUDES_ONE:
-            return _leaves(tested.body) or _is_in_block(here, tested, 1)
-        case If() as tested if compared in _IMPLIES_ONE:
-            return _leaves(tested.orelse) or _is_in_block(here, tested, 0)
+        case If() as tested if compared in excluding:
+            return _leaves(tested.body, raises) or _is_in_block(here, tested, 1)
+        case If() as tested if compared in implying:
+            return _leaves(tested.orelse, raises) or _is_in_block(here, tested, 0)
         case SimpleStatement(kind="assert") | Assign():
-            return compared in _IMPLIES_ONE
-    return compared in _IMPLIES_ONE | _EXCLUDES_ONE
+            return compared in implying
+    return compared in implying | excluding
 
 
 def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
@@ -268,15 +289,19 @@ def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
     return None
 
 
-def _leaves(body: tuple[Statement, ...]) -> bool:
-    """Whether every path through a block leaves it by a jump."""
+def _leaves(body: tuple[Statement, ...], raises: Callable[[Call], bool]) -> bool:
+    """Whether every path through a block leaves it by a jump, or by a call that only raises."""
     match body[-1:]:
         case (SimpleStatement(kind="raise" | "return" | "continue" | "break"),):
             return True
+        case (ExpressionStatement(value=Call() as call),):
+            return raises(call)
         case (If(body=then, orelse=orelse),):
-            return _leaves(then) and _leaves(orelse)
+            return _leaves(then, raises) and _leaves(orelse, raises)
         case (Try(body=tried, handlers=handlers, orelse=orelse, final=final),):
-            return _leaves(final) or (_leaves(orelse or tried) and all(_leaves(each) for _, each in handlers))
+            return _leaves(final, raises) or (
+                _leaves(orelse or tried, raises) and all(_leaves(each, raises) for _, each in handlers)
+            )
     return False
 
 
@@ -298,6 +323,18 @@ def implies_not_none(guard: Guard, value: Expression | None) -> bool:
             return _is_same(tested, value)
         case "if", tested:
             return _is_same(tested, value)
+    return False
+
+
+def implies_none(test: Expression, value: Expression) -> bool:
+    """Whether a test implies that a value is None, or is falsy: ``sampler is None``, ``not sampler``, ``True if not sampler else False``."""
+    match test:
+        case Operation(op="if", operands=(condition, Constant(value=True), Constant(value=False))):
+            return implies_none(condition, value)
+        case Operation(op="not", operands=(tested,)):
+            return _is_same(tested, value)
+        case Operation(op="is" | "==", operands=(tested, other)):
+            return is_none(other) and _is_same(tested, value)
     return False
 
 

@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Lambda,
     Loop,
     Ref,
+    SimpleStatement,
     Statement,
     SyntaxTree,
     With,
@@ -42,7 +43,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex
-from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of
+from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
@@ -234,10 +235,16 @@ class DefUse:
             each.path[: len(ref.path)] == ref.path
             and (spot := spots.of(each)) is not None
             and spot.function == here.function
-            and implies_one_element(spots, spot, here)
+            and implies_one_element(spots, spot, here, partial(self._only_raises, path))
             for root in ref.roots
             for each in spots.uses_matching(root, "measured", partial(is_length_read, spots))
         )
+
+    def _only_raises(self, path: str, call: Call) -> bool:
+        """Whether a call runs functions of the project that end in a ``raise``, and do not return before."""
+        names = self._names.names(path, call.func)
+        found = [function for name in names for function in self._names.functions(name)]
+        return bool(found) and all(_ends_in_raise(function.body) for function in found)
 
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a module's variable in other files, by import or as an attribute of the module."""
@@ -271,6 +278,11 @@ class DefUse:
         """The names of a file that other files may define, sorted: imported ones, and after a star import all."""
         summary = self.summary(path)
         yield from self.spots(path).roots() if summary.stars else summary.imports
+
+
+def _ends_in_raise(body: tuple[Statement, ...]) -> bool:
+    kinds = [each.kind for each in statements(body) if isinstance(each, SimpleStatement)]
+    return bool(body) and isinstance(body[-1], SimpleStatement) and body[-1].kind == "raise" and "return" not in kinds
 
 
 def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:

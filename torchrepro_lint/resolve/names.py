@@ -433,7 +433,7 @@ class Names(ObjectSources):
 
     def _looked_up(self, path: str, owners: tuple[Value, ...], key: Expression) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
-        choices, names; else everything in the module.
+        choices, names; else, unless the key is a literal, everything in the module.
         """
         words = self._texts(path, key)
         for owner in owners:
@@ -442,7 +442,7 @@ class Names(ObjectSources):
             yield from known
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
-            elif colon and not rest and not known:
+            elif colon and not rest and not known and not isinstance(key, Constant):
                 yield from self.defined_in(home)
 
     def _imported(self, path: str, key: Expression) -> Iterator[Value]:

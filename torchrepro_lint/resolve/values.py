@@ -6,7 +6,7 @@ They are followed through assignments, arguments and returns: the middle layer o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import product
 
@@ -324,13 +324,12 @@ class Values(ClassHierarchy):
             found.update(each.value for each in literals if isinstance(each.value, str))
             found.update(self._configured_texts(file, value))
             found.update(self._split_texts(file, value, depth))
-            if (
-                isinstance(value, Operation)
-                and value.op in ("f", "+")
-                and len(value.operands) < limits.MAX_TEXT_PARTS
-                and depth < limits.MAX_TEXT_DEPTH
-            ):
-                parts = [sorted(self._find_texts(file, operand, depth + 1)) for operand in value.operands]
+            composed = _text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
+            if 0 < len(composed) < limits.MAX_TEXT_PARTS:
+                parts = [
+                    [part] if isinstance(part, str) else sorted(self._find_texts(file, part, depth + 1))
+                    for part in composed
+                ]
                 found.update("".join(each) for each in product(*parts))
         return found
 
@@ -395,3 +394,23 @@ class Values(ClassHierarchy):
         """The command-line options that the project declares."""
         with self.modules.reads.untracked():
             return Options(self.modules.files)
+
+
+def _text_parts(value: Expression) -> Sequence[Expression | str]:
+    """The parts of a composed text, ``f"a{b}"``, ``a + b``, ``"a%s" % b``, ``"a{}".format(b)``; none of another expression."""
+    match value:
+        case Operation(op="f" | "+", operands=operands):
+            return operands
+        case Operation(op="%", operands=(Constant(value=str(text)), given)):
+            items = given.items if isinstance(given, Collection) and given.kind == "tuple" else (given,)
+            return _filled(text.split("%s"), [item for item in items if item is not None])
+        case Call(func=Attribute(value=Constant(value=str(text)), name="format"), args=args):
+            return _filled(text.split("{}"), [arg.value for arg in args if not (arg.keyword or arg.star)])
+    return ()
+
+
+def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str]:
+    """The pieces of a text with an item after each but the last; none where the text has other gaps."""
+    if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
+        return []
+    return [part for pair in zip(pieces, items, strict=False) for part in pair] + pieces[-1:]

@@ -230,10 +230,18 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
     for event in found if loads else ():
         statement = event.statement
         if isinstance(statement, Assign) and event.kind == "call":
-            for target in statement.targets:
+            for target in map(_bound_alone, statement.targets):
                 loaded = loads.get((target.roots, target.path)) if isinstance(target, Ref) else None
                 if loaded and _always(loaded, _uncertain_guards(event.guards)):
                     yield id(statement)
+
+
+def _bound_alone(target: Expression) -> Expression | None:
+    """A target; of several only one beside names that nobody reads: ``model, _ = build(options)``."""
+    if not isinstance(target, Collection):
+        return target
+    named = [each for each in target.items if each is None or last_identifier(each) != "_"]
+    return named[0] if len(named) == 1 else None
 
 
 def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[_ModelPlace, tuple[str, ...]]]:

@@ -26,6 +26,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     is_membership_name,
     is_regex,
+    looks_up,
     makes_tensor,
     mapping_of_pairs,
     mapping_to,
@@ -186,6 +187,8 @@ class ArgumentTaint:
         what = argument_effect(names, word, receiver_of(call.func) is not None)
         if what == "project":
             yield from self._passed(tainted, call, names)
+        elif what == "unknown" and tainted.taint == MAPPING and looks_up(word, _position(tainted, call)):
+            return
         elif tainted.taint.is_unordered and (then := self._taken(tainted, call, spot, what)) is not None:
             yield from observe_order(tainted, call, then)
         else:

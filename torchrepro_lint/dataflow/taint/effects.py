@@ -33,7 +33,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
@@ -388,6 +388,10 @@ def _is_count(value: Expression) -> bool:
 def _is_extreme(value: Expression, target: Ref) -> bool:
     """Whether a value is a running extreme, ``last = max(last, step)``: the same in any order."""
     match value:
+        case Operation(op="if", operands=(test, *sides)) if _tests_none(test, target):
+            # ``max(last, step) if last is not None else step``
+            first = [each for each in sides if isinstance(each, Ref) and not _is_variable(each, target)]
+            return any(_is_extreme(each, target) and _mentions(each, *first) for each in sides if len(first) == 1)
         case Operation(op="if", operands=(Operation(op="<" | ">" | "<=" | ">=", operands=compared), *sides)):
             return any(_is_variable(each, target) for each in compared) and any(
                 _is_variable(each, target) for each in sides
@@ -398,6 +402,21 @@ def _is_extreme(value: Expression, target: Ref) -> bool:
             return len(others) < len(given) == len(args) and all(
                 _roots_in(each).isdisjoint(target.roots) for each in others
             )
+    return False
+
+
+def _mentions(expression: Expression, ref: Ref) -> bool:
+    return any(
+        isinstance(each, Ref) and (each.roots, each.path) == (ref.roots, ref.path)
+        for each in subexpressions(expression)
+    )
+
+
+def _tests_none(test: Expression, target: Ref) -> bool:
+    """``last is None``, ``last is not None``."""
+    match test:
+        case Operation(op="is" | "is not", operands=(tested, other)):
+            return is_none(other) and _is_variable(tested, target)
     return False
 
 

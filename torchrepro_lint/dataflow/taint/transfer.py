@@ -194,6 +194,9 @@ _MEMBERSHIP_NAMES = lazy_pattern(
     r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
 )
 
+# Methods of pandas that look up what becomes of a value, a label or a column.
+_LOOKING_UP = frozenset({"replace", "rename", "fillna", "astype"})
+
 # Calls whose result is in the order of an argument.
 _ORDER_KEEPING = lazy_pattern(
     r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
@@ -204,7 +207,7 @@ _ORDER_KEEPING = lazy_pattern(
     r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"
     r"pandas\.(Series|DataFrame|Index|concat|unique)|os\.fspath|"
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
-    r"concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
+    r"accelerate\.utils\.(operations\.)?gather(_object)?|concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
 )
 # Calls that make a tensor of numbers.
 _TENSORS = lazy_pattern(
@@ -334,6 +337,11 @@ def _of_part(names: Names, path: str, value: Expression) -> str:
 def is_regex(names: tuple[str, ...], position: int) -> bool:
     """Whether an argument is a regular expression: alternatives may stand in any order."""
     return position == 0 and any(name.startswith("re.") and name != "re.escape" for name in names)
+
+
+def looks_up(word: str, position: int) -> bool:
+    """Whether a method of that name, as pandas has them, looks values up in a dictionary that it gets: its order decides nothing."""
+    return word in _LOOKING_UP or (word == "map" and position == 0)
 
 
 def is_membership_name(name: str | None) -> bool:

@@ -138,7 +138,7 @@ def _arguments_without_gradient(
 ) -> Iterator[bool]:
     """For each argument, whether it or the annotation of its parameter excludes a gradient."""
     path = path_of(name)
-    received = {arg: param for arg, param in receiving_parameters(function, call, bound=False)}
+    received = dict(receiving_parameters(function, call, bound=False))
     for arg in call.args:
         what = inference.infer(arg.value, point)
         param = None if what.kind and not what.is_tensor else received.get(arg)

@@ -23,7 +23,7 @@ from torchrepro_lint.dataflow.arguments import (
     without_self,
 )
 from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment
-from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy
+from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy, implies_none
 from torchrepro_lint.dataflow.reaching_definitions import attribute_values
 from torchrepro_lint.domain.loaders.callable_effects import (
     ANY_GENERATOR,
@@ -54,7 +54,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, known_argument
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, known_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -112,17 +112,32 @@ def may_draw_samples(loader: Loader) -> bool:
 
 def may_shuffle(value_sources: ValueSources, kind: LoaderKind, arguments: BoundArguments) -> bool:
     """Whether the order of a loader may be random: ``shuffle`` not known to be false, and no sampler passed."""
-    if (
-        passes_value(value_sources, arguments, "sampler")
-        or passes_value(value_sources, arguments, "batch_sampler")
-        or not kind.shuffles
-    ):
+    if passes_value(value_sources, arguments, "batch_sampler") or not kind.shuffles:
         return False
+    if passes_value(value_sources, arguments, "sampler"):
+        return _shuffles_without_sampler(value_sources, arguments)
     given = arguments.named.get("shuffle", ())
     if given and all(evaluate_test(value_sources, each.path, each.value, each.environment) is False for each in given):
         return False  # ``shuffle=mode == "train"``
     known = argument_constants(value_sources, arguments, "shuffle")
     return known is None or any(known)
+
+
+def _shuffles_without_sampler(value_sources: ValueSources, arguments: BoundArguments) -> bool:
+    """Whether ``shuffle`` is true where a sampler is None: ``shuffle=sampler is None``, unless it is known to be something else; or
+    both may be so by literals (torch raises an error if there is a sampler).
+    """
+    samplers = [each.value for each in argument_values(value_sources, arguments, "sampler")]
+    given = [each.value for each in arguments.named["sampler"]]
+    is_none_somewhere = any(map(is_none, samplers))
+    if not is_none_somewhere and not any(isinstance(each, Ref) for each in samplers):
+        return False
+    shuffles = (*arguments.named.get("shuffle", ()), *argument_values(value_sources, arguments, "shuffle"))
+    return any(
+        (is_none_somewhere and isinstance(each.value, Constant) and each.value.value is True)
+        or any(implies_none(each.value, sampler) for sampler in given)
+        for each in shuffles
+    )
 
 
 def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:

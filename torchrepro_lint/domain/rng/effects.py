@@ -27,6 +27,7 @@ from torchrepro_lint.domain.rng.seeders import (
     method_and_receiver,
     nondeterministic_source,
     passed_seed,
+    puts_back,
     reads_data,
     seeds_from_entropy,
 )
@@ -53,7 +54,7 @@ from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_a
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.catalogue.rows import Consumer, Scalar, Seeder
+    from torchrepro_lint.catalogue.rows import Consumer, Scalar
     from torchrepro_lint.query.memo_tables import MemoTable
 
 
@@ -363,6 +364,8 @@ class RngEffects:
 
     def _seed(self, trace_event: TraceEvent, call: Call, name: str) -> None:
         seeder = self._catalogue.seeder(name)
+        if seeder is not None and puts_back(self._names, trace_event.path, call):
+            return
         if seeder is not None and any(arg.star == "**" for arg in call.args):
             call = with_expanded_keywords(self._names, trace_event.path, call)
         seeding = families_seeded(self._catalogue, self._user_seeders, name, call)
@@ -373,7 +376,7 @@ class RngEffects:
             self._add_entropic(seeder.families, trace_event, name)
         if seeding is None:
             self.unknown_seeder = self.unknown_seeder or self._may_be_seeder(name)
-        elif _seeds_only_block(seeder):
+        elif seeder is not None and seeder.within:  # at the end of the ``with`` block the generators are restored
             self._seeded_blocks[id(call)] = seeding
         else:
             worker = trace_event.mode == "worker"
@@ -453,11 +456,6 @@ def families_seeded(
         return user[name]
     seeder = catalogue.seeder(name)
     return None if seeder is None else families_of_call(seeder, call)
-
-
-def _seeds_only_block(seeder: Seeder | None) -> bool:
-    """Whether the generators are restored at the end of the ``with`` block that the call opens."""
-    return seeder is not None and seeder.within
 
 
 def _fork_blocks(trace_event: TraceEvent) -> set[int]:

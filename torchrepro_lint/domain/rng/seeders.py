@@ -22,7 +22,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
     without_parentheses,
 )
-from torchrepro_lint.syntax.visitor import is_none, subexpressions
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.library_models import trains_or_measures
 
 if TYPE_CHECKING:
@@ -38,6 +38,15 @@ RESTORING = frozenset(
     {"set_rng_state", "set_rng_state_all", "set_rng_states", "load_rng_state", "restore_rng_state", "setstate"}
     | {"set_state"}
 )
+# Functions that take the state of a generator.
+_TAKING = frozenset(
+    {
+        f"torch.{module}get_rng_state{which}"
+        for module in ("", "random.", "cuda.", "cuda.random.")
+        for which in ("", "_all")
+    }
+    | {"numpy.random.get_state", "random.getstate"}
+)
 
 
 class OptionalSeed(NamedTuple):
@@ -51,6 +60,16 @@ class OptionalSeed(NamedTuple):
     test: Ruling | None
     changes: bool
     draws: frozenset[int]
+
+
+def puts_back(names: Names, path: str, call: Call) -> bool:
+    """Whether a call puts a generator back into a state that the program took from it before, which seeds nothing."""
+    if last_identifier(call.func) not in RESTORING or not call.args:
+        return False
+    states = [*names.values_through_calls(path, call.args[0].value)]
+    return bool(states) and all(
+        isinstance(state, Call) and not _TAKING.isdisjoint(names.names(file, state.func)) for file, state in states
+    )
 
 
 def passed_seed(seeder: Seeder, call: Call) -> Expression | None:

@@ -34,12 +34,16 @@ SYSTEM_DRAWS = frozenset(
     {"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.choice", "secrets.randbelow", "secrets.randbits"}
     | {"secrets.token_bytes", "secrets.token_hex"}
 )
+_INDEX = "is an index"
 _COMPARISONS = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "&", ">>", "<<", "^", "|", "**"})
 _NUMBERS = lazy_pattern(
     r"builtins\.(int|float|abs|round|min|max)(\.from_bytes)?|int\.from_bytes|struct\.unpack|builtins\.(list|bytes|bytearray)"
 )
-_PARTS = frozenset({"int", "hex", "bytes", "time_low", "node"})
+_NUMERIC_PARTS = frozenset({"int", "time_low", "node"})
+_PARTS = _NUMERIC_PARTS | {"hex", "bytes"}
+# Draws that are no numbers before they are converted. In brackets they are the key of a dictionary, which only identifies.
+_TOKENS = frozenset({"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.token_bytes", "secrets.token_hex"})
 _ARRAYS = lazy_pattern(
     r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
 )
@@ -50,13 +54,13 @@ def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
     """What a number of the operating system decides, in words such as ``is an index``; empty where that is not seen, and for a number
     that becomes a seed: TRL105 and TRL107 are about those.
     """
-    left: list[tuple[str, Expression]] = [(path, drawn)]
+    left: list[tuple[str, Expression, bool]] = [(path, drawn, _TOKENS.isdisjoint(project.names(path, drawn.func)))]
     seen: set[int] = set()
     first = ""
     if _chooses_data(project, path, drawn):
         return "is data"
     while left and len(seen) < limits.MAX_SYSTEM_DRAW_USES:
-        file, value = left.pop(0)
+        file, value, is_number = left.pop(0)
         here = project.uses.spots(file).of(value)
         if here is None or id(value) in seen:
             continue
@@ -64,9 +68,22 @@ def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
         if isinstance(here.parent, Call) and any(map(_SEEDERS.fullmatch, project.names(file, here.parent.func))):
             return ""
         said, further = _data_step(project, file, value, here)
-        first = first or said
-        left += further
+        if said != _INDEX or is_number:
+            first = first or said
+        left += ((*each, is_number or _is_converted(here.parent, each[1])) for each in further)
     return first
+
+
+def _is_converted(parent: Expression | None, further: Expression) -> bool:
+    """Whether a token goes on as a number: ``int(...)``, ``.int``, a byte of bytes."""
+    match parent:
+        case Call():
+            return True
+        case Attribute(name=name):
+            return name in _NUMERIC_PARTS
+        case Subscript(indices=indices):
+            return isinstance(indices[0], Constant)
+    return isinstance(further, Ref) and not _NUMERIC_PARTS.isdisjoint(further.path)
 
 
 def _chooses_data(project: ValueFlow, path: str, drawn: Call) -> bool:
@@ -92,7 +109,7 @@ def _data_step(
     """What a value decides where it stands, and where it goes on to."""
     match here.parent:
         case Subscript(indices=indices) if any(each is value for each in indices):
-            return "is an index", []
+            return _INDEX, []
         case Operation(op=op) if op in _COMPARISONS:
             return "decides a comparison", []
         case Operation(op=op) as whole if op in _ARITHMETIC or op in ("if", "or"):
