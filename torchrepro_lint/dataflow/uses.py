@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
-from torchrepro_lint.query.database import Cutoff, query
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
@@ -257,7 +257,7 @@ class DefUse:
                 if path != home and ref.path[:1] == (word,):
                     yield path, ref, ref.path[1:]
 
-    @query(cutoff=Cutoff.ALWAYS)
+    @query(cutoff=True)
     def _importers_of(self, target: str) -> tuple[tuple[str, str], ...]:
         """The files that import a name of the project, and under which name."""
         return tuple(self._importers().get(target, ()))

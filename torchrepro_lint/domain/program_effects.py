@@ -19,7 +19,7 @@ from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_wri
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.seeders import seeding_functions
-from torchrepro_lint.query.database import Cutoff, query
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.program_index import link
 from torchrepro_lint.resolve.search_path import ModuleTree
@@ -238,7 +238,7 @@ class ProgramEffects(TaintFlow):
     def _resolve_references(self, places: tuple[ProgramReference, ...]) -> tuple[Program, ...]:
         return tuple(self.programs_of(each.path)[each.number] for each in places)
 
-    @query(cutoff=Cutoff.WHERE_ALL_IS_CHECKED)
+    @query(cutoff=True)
     def _programs_reaching(self, what: str) -> tuple[ProgramReference, ...]:
         """The programs that reach a function, or a file (see ``_IN``); most edits leave them as they are."""
         path = what.removeprefix(_IN) if what.startswith(_IN) else None

@@ -13,22 +13,11 @@ what stays the same for the life of the database, such as settings; nothing else
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from enum import Enum
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import CutoffTable, DependencyTracker, MemoTable, union
-
-
-class Cutoff(Enum):
-    """When an answer is under early cutoff, in a project that is watched or edited: it costs a computation of each answer that a change
-    concerns, whether it is needed again or not.
-    """
-
-    NEVER = "never"
-    ALWAYS = "always"
-    WHERE_ALL_IS_CHECKED = "where all files are checked after each change"
 
 
 class QueryDefinition:
@@ -37,7 +26,7 @@ class QueryDefinition:
     __slots__ = ("bounded_when_watched", "cutoff", "durable", "function", "lru")
 
     def __init__(
-        self, function: Callable[..., Any], lru: int | None, bounded_when_watched: bool, cutoff: Cutoff, durable: str
+        self, function: Callable[..., Any], lru: int | None, bounded_when_watched: bool, cutoff: bool, durable: str
     ) -> None:
         self.function = function
         self.cutoff = cutoff
@@ -80,9 +69,7 @@ class Database:
 
     def open(self, definition: QueryDefinition) -> MemoTable[tuple[Hashable, ...], Any]:
         """The table of a query, made when it is asked first; a durable one is then restored."""
-        if self.reads.early_cutoff and (
-            definition.cutoff is Cutoff.ALWAYS or (definition.cutoff is Cutoff.WHERE_ALL_IS_CHECKED and self.checks_all)
-        ):
+        if definition.cutoff and self.checks_all:
             return self.tables.setdefault(definition, CutoffTable(self.reads, definition.function))
         bounded = definition.bounded_when_watched or not self.reads.early_cutoff
         table = self.tables[definition] = MemoTable(self.reads, definition.lru if bounded else None)
@@ -151,13 +138,14 @@ _Answer = TypeVar("_Answer")
 
 
 def query(
-    *, lru: int | None = None, bounded_when_watched: bool = True, cutoff: Cutoff = Cutoff.NEVER, durable: str = ""
+    *, lru: int | None = None, bounded_when_watched: bool = True, cutoff: bool = False, durable: str = ""
 ) -> Callable[[Callable[Concatenate[_Asker, _Key], _Answer]], Callable[Concatenate[_Asker, _Key], _Answer]]:
     """Make a function a query.
 
     ``lru`` bounds the answers that are held: those used last; with ``bounded_when_watched=False`` it does not in a project that is
     watched or edited, where answers are needed again. ``cutoff`` has an answer computed again after a change: what depends on it
-    stays where it comes out the same. ``durable`` names the table under which a cache stores the answers for the next process; it
+    stays where it comes out the same. That costs a computation of each answer that the change concerns, so it is done where all files are
+    checked after each change. ``durable`` names the table under which a cache stores the answers for the next process; it
     is restored when the query is asked for the first time.
     """
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from torchrepro_lint.query.database import Cutoff, query
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import SingleEntryMemo, union, with_tuples
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
@@ -301,27 +301,27 @@ class ProgramIndex:
         found.update([(path, file_calls(self.resolver, path)) for path in sorted(self.files)])
         return found
 
-    @query(cutoff=Cutoff.ALWAYS)
+    @query(cutoff=True)
     def calls_of(self, target: Symbol) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
         """The places of the calls that enter a function of the project, by file."""
         return tuple(self.all_calls().by_target.of(target))
 
-    @query(cutoff=Cutoff.ALWAYS)
+    @query(cutoff=True)
     def unresolved_calls(self, word: str) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
         """The places of the calls by a word of which nothing is known, by file."""
         return tuple(self.all_calls().by_word.of(word))
 
-    @query(cutoff=Cutoff.ALWAYS)
+    @query(cutoff=True)
     def unresolved_words(self) -> tuple[str, ...]:
         """The words of the calls of which nothing is known, sorted."""
         return tuple(self.all_calls().by_word.names())
 
-    @query(cutoff=Cutoff.ALWAYS)
+    @query(cutoff=True)
     def methods_named(self, word: str) -> int:
         """How many methods of the project have a name."""
         return self.all_calls().methods[word]
 
-    @query(cutoff=Cutoff.ALWAYS)
+    @query(cutoff=True)
     def _files_calling(self, name: Symbol) -> tuple[str, ...]:
         return tuple(self.all_calls().files_calling(name))
 

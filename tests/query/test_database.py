@@ -1,0 +1,207 @@
+"""Queries give what a computation from nothing gives, after any edits, and run again only where an edit concerns them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchrepro_lint.query.database import Database, query
+from torchrepro_lint.query.fixpoint import FixpointSolver
+from torchrepro_lint.query.memo_tables import DependencyTracker
+
+FILES = tuple(f"f{number}" for number in range(5))
+QUERIES = 12
+
+
+class Program:
+    """A program of queries without circles: each reads files and asks queries with greater numbers."""
+
+    def __init__(
+        self, reads: Sequence[frozenset[str]], asks: Sequence[frozenset[int]], *, watched: bool = True
+    ) -> None:
+        self.texts = dict.fromkeys(FILES, 0)
+        self._reads, self._asks = reads, asks
+        tracker = DependencyTracker(FILES, incremental=True, early_cutoff=watched)
+        self.database = Database(tracker)
+        self.database.checks_all = watched
+        self.ran: list[tuple[str, int]] = []
+
+    def edit(self, path: str, text: int) -> None:
+        self.texts[path] = text
+        self.database.invalidate(self.database.reads.bits[path])
+        self.database.revalidate(self)
+
+    def value(self, number: int, ask: Callable[[int], int]) -> int:
+        found = number
+        for path in sorted(self._reads[number]):
+            self.database.reads.record_read(path)
+            found += self.texts[path]
+        # So that many edits change nothing.
+        return (found + sum(ask(each) for each in sorted(self._asks[number]))) // 3
+
+    def ask(self, number: int) -> int:
+        return (self.plain, self.compared, self.bounded)[number % 3](number)
+
+    def fresh(self, number: int) -> int:
+        return self.value(number, self.fresh)
+
+    @query()
+    def plain(self, number: int) -> int:
+        self.ran.append(("plain", number))
+        return self.value(number, self.ask)
+
+    @query(cutoff=True)
+    def compared(self, number: int) -> int:
+        self.ran.append(("compared", number))
+        return self.value(number, self.ask)
+
+    @query(lru=1)
+    def bounded(self, number: int) -> int:
+        self.ran.append(("bounded", number))
+        return self.value(number, self.ask)
+
+
+SUBSETS = st.lists(st.frozensets(st.sampled_from(FILES), max_size=2), min_size=QUERIES, max_size=QUERIES)
+EDGES = st.tuples(
+    *(st.frozensets(st.integers(number + 1, QUERIES - 1), max_size=3) for number in range(QUERIES - 1)),
+    st.just(frozenset[int]()),
+)
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(FILES), st.integers(0, 3), st.lists(st.integers(0, QUERIES - 1), max_size=QUERIES, unique=True)
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SUBSETS, EDGES, EDITS, st.booleans())
+def test_answers_are_those_of_a_computation_from_nothing(
+    reads: list[frozenset[str]],
+    asks: tuple[frozenset[int], ...],
+    edits: list[tuple[str, int, list[int]]],
+    watched: bool,
+) -> None:
+    program = Program(reads, asks, watched=watched)
+    for path, text, asked in edits:
+        # In the order that hypothesis draws: an answer does not depend on it.
+        assert [program.ask(each) for each in asked] == [program.fresh(each) for each in asked]
+        program.edit(path, text)
+    assert [program.ask(each) for each in range(QUERIES)] == [program.fresh(each) for each in range(QUERIES)]
+
+
+def chain(first: int) -> Program:
+    """``first`` asks the next number, which reads ``f0``; 0 is plain, 1 under early cutoff, 2 bounded."""
+    nothing, read = frozenset[str](), frozenset({"f0"})
+    reads = [read if number == first + 1 else nothing for number in range(QUERIES)]
+    asks = [frozenset({first + 1}) if number == first else frozenset[int]() for number in range(QUERIES)]
+    return Program(reads, asks)
+
+
+def test_an_answer_that_comes_out_the_same_ends_the_wave() -> None:
+    program = chain(0)
+    program.edit("f0", 3)
+    assert program.ask(0) == program.fresh(0)
+    program.ran.clear()
+    program.edit("f0", 4)  # a third of it is the same
+    assert program.ran == [("compared", 1)]
+    program.ask(0)
+    assert program.ran == [("compared", 1)]
+    program.edit("f0", 9)
+    program.ask(0)
+    assert program.ran == [("compared", 1), ("compared", 1), ("plain", 0)]
+
+
+def test_what_an_edit_does_not_concern_is_not_asked_again() -> None:
+    program = chain(0)
+    program.ask(0)
+    program.ran.clear()
+    program.edit("f1", 9)
+    program.ask(0)
+    assert program.ran == []
+
+
+def test_answers_are_evicted_by_use() -> None:
+    program = chain(0)
+    for number in (2, 5, 8, 2):
+        program.ask(number)
+    assert program.ran.count(("bounded", 2)) == 2
+
+
+def test_many_answers_under_early_cutoff_share_no_bit() -> None:
+    """Or they would count as changing together, and each of them as a circle of its own."""
+    reads = DependencyTracker(FILES, incremental=True, early_cutoff=True)
+    bits = {reads.own_answer(number) for number in range(10_000)}
+    assert len(bits) == 10_000
+    assert bits.isdisjoint(reads.answer(number) for number in range(10_000))
+
+
+def test_what_cannot_be_compared_counts_as_changed() -> None:
+    program = chain(0)
+    program.ask(0)
+
+    class _Broken(Program):
+        def value(self, number: int, ask: Callable[[int], int]) -> int:
+            raise RecursionError
+
+    broken = _Broken([frozenset[str]()] * QUERIES, [frozenset[int]()] * QUERIES)
+    broken.database = program.database
+    program.texts["f0"] = 30
+    program.database.invalidate(program.database.reads.bits["f0"])
+    with pytest.raises(RecursionError):
+        program.database.revalidate(broken)
+    assert program.ask(0) == program.fresh(0)
+
+
+def test_a_durable_table_is_restored_before_its_first_answer() -> None:
+    restored: list[str] = []
+
+    class _Stored(Program):
+        @query(durable="numbers")
+        def stored(self, number: int) -> int:
+            return number
+
+    program = _Stored([frozenset[str]()] * QUERIES, [frozenset[int]()] * QUERIES)
+    program.database.reads.recall = lambda name: (
+        restored.append(name),
+        program.database.table_of(_Stored.stored).restore((1,), 7, 0),
+    )[0]
+    assert program.database.known(_Stored.stored) is None
+    assert (program.stored(1), program.stored(2), restored) == (7, 2, ["numbers"])
+
+
+SUCCESSORS = st.lists(st.frozensets(st.integers(0, 5), max_size=3), min_size=6, max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SUCCESSORS, st.lists(st.tuples(st.integers(0, 5), st.frozensets(st.integers(0, 5), max_size=3)), max_size=6))
+def test_a_fixpoint_follows_edits(successors: list[frozenset[int]], edits: list[tuple[int, frozenset[int]]]) -> None:
+    """What each node of a graph reaches, where the successors of a node are in a file of its own."""
+    paths = [str(node) for node in range(6)]
+    tracker = DependencyTracker(paths, incremental=True)
+    solver: FixpointSolver[frozenset[int]] = FixpointSolver(frozenset(), frozenset.union, frozenset.union, tracker)
+    now = list(successors)
+
+    def ask(node: int) -> frozenset[int]:
+        return solver.solve(node, lambda: step(node))
+
+    def step(node: int) -> frozenset[int]:
+        tracker.record_read(str(node))
+        return frozenset({node}).union(*(ask(each) for each in sorted(now[node])))
+
+    for node, changed in [*edits, (0, now[0])]:
+        assert [ask(each) for each in range(6)] == [_reached(now, each) for each in range(6)]
+        now[node] = changed
+        solver.invalidate(tracker.bits[str(node)])
+
+
+def _reached(successors: Sequence[frozenset[int]], start: int) -> frozenset[int]:
+    found, left = {start}, [start]
+    while left:
+        new = successors[left.pop()] - found
+        found |= new
+        left += new
+    return frozenset(found)
