@@ -8,13 +8,12 @@ import pytest
 
 from one_file import facts_of, project_of
 from torchrepro_lint.dataflow import uses
-from torchrepro_lint.dataflow.uses import attributes_read, may_read
-from torchrepro_lint.resolve import program_index
+from torchrepro_lint.dataflow.uses import DefUse, attributes_read, may_read
 from torchrepro_lint.syntax.nodes import Attribute
 
 
 def test_the_spots_of_few_files_are_kept_and_made_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_index, "_CACHED_USE_DEF", 1)
+    monkeypatch.setattr(DefUse.spots.definition, "lru", 1)  # type: ignore[attr-defined]
     texts = {f"{word}.py": f"{word} = {word}({word})\n" for word in "abc"}
     found = project_of(texts).taint.uses
     first = found.spots("a.py")

@@ -11,7 +11,8 @@ from page_examples import examples
 from torchrepro_lint.dataflow.taint.prefilter import NonSets, iteration_sites, may_be_set
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
-from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.resolve.program_index import link
+from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.syntax.nodes import Expression
 
 _ROOT = Path(__file__).parents[3]
@@ -71,7 +72,8 @@ def _gone_along(project: Project) -> list[tuple[str, Expression]]:
 
 
 def _non_sets(project: Project) -> NonSets:
-    return NonSets(project.resolver, MemoTable(project.resolver.modules.reads))
+    """Of names that have been asked nothing."""
+    return NonSets(link(project.files, ModuleTree(project.files, (".",)), "2.13"))
 
 
 def _check(project: Project) -> None:
