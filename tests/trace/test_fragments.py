@@ -13,7 +13,7 @@ from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry
-from torchrepro_lint.trace.events import CallFrame, Target
+from torchrepro_lint.trace.events import CallFrame, Target, TraceMemoTables
 
 _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
@@ -43,7 +43,7 @@ def _project(files: dict[str, str]) -> Project:
 def _runs(files: dict[str, str], entries: list[Entry]) -> list[Trace]:
     """Runs of some entry points, one after the other."""
     project = _project(files)
-    return [Trace.from_entry(entry, project.resolver, project.database.runs) for entry in entries]
+    return [Trace.from_entry(entry, project.resolver, project.database.part(TraceMemoTables)) for entry in entries]
 
 
 def _expect_the_same(files: dict[str, str]) -> int:
