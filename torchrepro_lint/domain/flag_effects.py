@@ -172,10 +172,10 @@ def may_set_environment(project: ProgramIndex, path: str) -> bool:
 def opposite_branch_writes(one: FlagWrite, others: Iterable[FlagWrite]) -> Iterator[FlagWrite]:
     """The writes of the same flag in the opposite branch of an ``if`` around: then the user decides."""
     other = {"if": "else", "else": "if"}
-    wanted = {(other[guard.kind], id(guard.value)) for guard in one.event.guards if guard.kind in other}
+    wanted = {(other[guard.kind], guard.value) for guard in one.event.guards if guard.kind in other}
     for each in others:
         if each.setting.what == one.setting.what and wanted.intersection(
-            (guard.kind, id(guard.value)) for guard in each.event.guards
+            (guard.kind, guard.value) for guard in each.event.guards
         ):
             yield each
 

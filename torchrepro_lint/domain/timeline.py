@@ -32,7 +32,7 @@ from torchrepro_lint.domain.operations.reached_operations import (
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import is_main_test
-from torchrepro_lint.syntax.nodes import Call, Expression
+from torchrepro_lint.syntax.nodes import Call, Expression, Statement
 from torchrepro_lint.trace.call_paths import CallPathStep, call_path, entry_statement
 from torchrepro_lint.trace.events import guards
 
@@ -143,7 +143,7 @@ class TimelineDiagnostics:
         self._first_computation = first_accelerator_computation(project, program)
         self._on_cuda = device_of(context, program) == "cuda"
 
-    def of(self, lane: str, kind: str, what: str, order: int, trace_event: TraceEvent) -> TimelineDiagnostic | None:
+    def of(self, lane: str, kind: str, what: str, order: int) -> TimelineDiagnostic | None:
         """The diagnostic of an event; None where nothing is wrong."""
         found = ("", "")
         if kind == "draw":
@@ -151,7 +151,7 @@ class TimelineDiagnostics:
         elif kind == "entropy":
             found = ("TRL105", "a new seed in each run")
         elif kind == "operation":
-            found = self._operation(trace_event)
+            found = self._operation(order)
         elif kind == "set":
             found = self._set(what, order)
         return TimelineDiagnostic(lane, *found) if found[0] else None
@@ -193,9 +193,9 @@ class TimelineDiagnostics:
             return ("", "") if family in effects.entropic else (_CODES[family], "never seeded")
         return ("TRL104", "before it is seeded") if order < seeds[0].order else ("", "")
 
-    def _operation(self, trace_event: TraceEvent) -> tuple[str, str]:
-        rows = {id(each.trace_event): each.row for each in operations_needing_mode(self._context, self._program)}
-        row = rows.get(id(trace_event))
+    def _operation(self, order: int) -> tuple[str, str]:
+        rows = {each.order: each.row for each in operations_needing_mode(self._context, self._program)}
+        row = rows.get(order)
         if row is None:
             return (
                 "TRL402",
@@ -330,10 +330,10 @@ def _seed_event(family: str, kind: str, seed: Seed) -> _UnplacedEvent:
 
 def _draw_events(program: Program, family: str, draws: Iterable[Draw], seeded: list[int]) -> Iterator[_UnplacedEvent]:
     """One event for all draws that one statement of the entry file leads to, up to the next seed."""
-    groups: dict[tuple[int, int], list[Draw]] = {}
+    groups: dict[tuple[Statement, int], list[Draw]] = {}
     for draw in draws:
         statement = entry_statement(program.entry, draw.trace_event)
-        groups.setdefault((id(statement), sum(order < draw.order for order in seeded)), []).append(draw)
+        groups.setdefault((statement, sum(order < draw.order for order in seeded)), []).append(draw)
     for first, *more in groups.values():
         lane = _LANE_OF.get(family, family)
         yield _UnplacedEvent(first.order, lane, "draw", family, first.label, None, first.trace_event, 1 + len(more))
@@ -379,7 +379,7 @@ def _timeline_event(context: Context, raw: _UnplacedEvent, diagnostics: Timeline
     at = trace_event.event.value if trace_event.event.value is not None else trace_event.event.statement
     place = context.project.position(trace_event.path, at.start)
     way = call_path(context.project, trace_event, "")[:-1]
-    trouble = diagnostics.of(raw.lane, raw.kind, raw.what, raw.order, trace_event)
+    trouble = diagnostics.of(raw.lane, raw.kind, raw.what, raw.order)
     return TimelineEvent(
         raw.lane, raw.kind, raw.what, raw.text, raw.value, tuple(_conditions(trace_event)), trace_event.path, place,
         raw.times, way, trouble,

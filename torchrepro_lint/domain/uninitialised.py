@@ -359,10 +359,10 @@ class FirstUses:
 
     def _first(self, root: str, defined: ExpressionPosition, after: int, value: Expression) -> tuple[Use, Expression]:
         """The first use behind an offset that a definition of a variable reaches."""
-        reached = {id(ref) for ref in self._project.uses.reaching(self._path, root, (), defined, after)}
+        reached = {*self._project.uses.reaching(self._path, root, (), defined, after)}
         for ref in sorted(self._spots.uses(root), key=self._evaluated_at):
             spot = self._spots.of(ref)
-            if ref.start < after or spot is None or not (id(ref) in reached or spot.written):
+            if ref.start < after or spot is None or not (ref in reached or spot.written):
                 continue
             use, place = self.of_reference(ref, ref.path)
             if use is Use.READS and not self._is_certain(root, defined, spot, ref):

@@ -14,7 +14,7 @@ from torchrepro_lint.query.fixpoint import strongly_connected_components
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Call, Subscript
+from torchrepro_lint.syntax.nodes import Call, Statement, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, module_symbol, path_of
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
 from torchrepro_lint.trace.entry_points import Entry, is_test
@@ -343,7 +343,7 @@ class Trace(CallTargets):
         )
         return Frame(name, path_of(name), iter(found), call_path, target.mode, loaded, target.receiver)
 
-    def _find_dead_initialisations(self, name: str, found: tuple[Event, ...]) -> frozenset[int]:
+    def _find_dead_initialisations(self, name: str, found: tuple[Event, ...]) -> frozenset[Statement]:
         self._names.modules.reads.record_read(path_of(name))
         return frozenset(dead_initialisations(self._names, self._events, name, found))
 
@@ -360,7 +360,7 @@ class Trace(CallTargets):
         called = value.func if isinstance(value, Call) and event.kind == "call" else value
         targets = self._resolve(frame, event, called)
         found, assumed, quiet = targets.found, targets.assumed, targets.enters_nothing
-        mode = "loaded" if id(event.statement) in frame.loaded and not frame.mode else frame.mode
+        mode = "loaded" if frame.loaded and not frame.mode and event.statement in frame.loaded else frame.mode
         resolved = self._tables.resolved_event(frame.path, frame.function, event, found, assumed, mode)
         self.trace_events.append(TraceEvent(resolved, frame.call_path))
         if event.kind == "read":

@@ -16,7 +16,7 @@ from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, fields
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Statement, fields
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -33,7 +33,15 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
 )
 from torchrepro_lint.syntax.visitor import passing_argument
-from torchrepro_lint.trace.events import CallFrame, DeferredCall, EventKey, EventTargets, Target, TraceMemoTables
+from torchrepro_lint.trace.events import (
+    CallFrame,
+    DeferralKey,
+    DeferredCall,
+    EventKey,
+    EventTargets,
+    Target,
+    TraceMemoTables,
+)
 from torchrepro_lint.trace.library_models import (
     LibraryCall,
     callbacks,
@@ -54,7 +62,7 @@ class Frame(NamedTuple):
     rest: Iterator[Event]
     call_path: tuple[CallFrame, ...]
     mode: str
-    loaded: frozenset[int]
+    loaded: frozenset[Statement]
     receiver: str
 
 
@@ -65,7 +73,7 @@ class CallTargets:
         self._names = names
         self._events = names.events
         self._tables = tables
-        self._deferred: dict[int | str, DeferredCall] = {}
+        self._deferred: dict[DeferralKey, DeferredCall] = {}
 
     def _resolve(self, frame: Frame, event: Event, called: Expression) -> EventTargets:
         """The targets of an event; one memo table serves all traces."""
@@ -199,14 +207,14 @@ class CallTargets:
             for each in (used, None if still else receiver_of(used)):
                 # No call makes anything else.
                 if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
-                    for _, value in self._names.values_through_calls(path, each):
-                        if id(value) in self._deferred:
-                            yield from self._deferred.pop(id(value)).targets
+                    for made in self._names.values_through_calls(path, each):
+                        if made in self._deferred:
+                            yield from self._deferred.pop(made).targets
 
     def _defers_values(self) -> bool:
         """Whether the use of some value would release a deferred call; a hot path."""
         for key in self._deferred:  # noqa: SIM110  a generator takes twice as long
-            if type(key) is int:
+            if type(key) is tuple:
                 return True
         return False
 
@@ -259,7 +267,7 @@ class CallTargets:
             for target in passed:
                 self._deferred.setdefault(":".join(fields(target)), waiting._replace(targets=[target]))
         elif any(_constructs(name) for name in found) or stores_callables(found):
-            self._deferred.setdefault(id(call), waiting._replace(targets=passed))
+            self._deferred.setdefault((path, call), waiting._replace(targets=passed))
         else:
             yield from passed
 
@@ -276,17 +284,17 @@ class CallTargets:
             ordering = samplers_of(call)
             for each in passed_values(call):
                 mode = outside if any(each is sampler for sampler in ordering) else inside
-                for value in self._makers(path, each):
-                    if id(value) in self._deferred:
-                        found += (target._replace(mode=mode) for target in self._deferred.pop(id(value)).targets)
+                for made in self._makers(path, each):
+                    if made in self._deferred:
+                        found += (target._replace(mode=mode) for target in self._deferred.pop(made).targets)
         return found
 
-    def _makers(self, path: str, each: Expression) -> Iterator[Expression]:
-        """The expressions that create a value, or a collection that holds it."""
-        yield from (value for _, value in self._names.values_through_calls(path, each))
+    def _makers(self, path: str, each: Expression) -> Iterator[tuple[str, Expression]]:
+        """The expressions, with their files, that create a value, or a collection that holds it."""
+        yield from self._names.values_through_calls(path, each)
         if isinstance(each, Ref) and not each.path:
             for root in each.roots:
-                yield from (value for how, value in self._names.assigned(path + root) if how == "[]")
+                yield from ((path, value) for how, value in self._names.assigned(path + root) if how == "[]")
 
     def _run_from_outside(self, name: str, found: tuple[str, ...], mode: str) -> Iterator[str]:
         """The methods that code from outside runs of a class or an object that is passed to it."""

@@ -6,13 +6,15 @@ commands of one file share the trace of its top level as a prefix. The memo tabl
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import LruTable, MemoTable
 from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
-from torchrepro_lint.syntax.nodes import FrozenRecord, fields
+from torchrepro_lint.syntax.nodes import Expression, FrozenRecord, Statement, fields
 
 
 class CallFrame(FrozenRecord, frozen=True):
@@ -84,15 +86,21 @@ def guards(trace_event: TraceEvent) -> tuple[Guard, ...]:
     return (*(guard for step in trace_event.call_path for guard in step.event.guards), *trace_event.event.guards)
 
 
+def guard_values(trace_event: TraceEvent) -> Iterator[tuple[Guard, tuple[str, Expression]]]:
+    """The same, each with its file and value, which identify it."""
+    for step in trace_event.call_path:
+        for guard in step.event.guards:
+            yield guard, (step.path, guard.value)
+    for guard in trace_event.event.guards:
+        yield guard, (trace_event.path, guard.value)
+
+
 def is_conditional(trace_event: TraceEvent, other: TraceEvent | None = None) -> bool:
     """Whether an event is under a test, one that does not guard ``other``; the test of ``__main__`` does not count."""
-    shared = {id(guard.value) for guard in guards(other)} if other else set()
+    shared = {key for _, key in guard_values(other)} if other else set()
     return any(
-        guard.kind in ("if", "else")
-        and not guard.certain
-        and id(guard.value) not in shared
-        and not is_main_test(guard.value)
-        for guard in guards(trace_event)
+        guard.kind in ("if", "else") and not guard.certain and key not in shared and not is_main_test(guard.value)
+        for guard, key in guard_values(trace_event)
     )
 
 
@@ -110,6 +118,10 @@ class DeferredCall(NamedTuple):
     call_path: tuple[CallFrame, ...]
     step: CallFrame
     targets: list[Target]
+
+
+# What a deferred call waits for: the use of a value, by its file and expression, or of a function or class, by its name.
+DeferralKey: TypeAlias = tuple[str, Expression] | str
 
 
 class CallEdge(FrozenRecord, frozen=True):
@@ -133,7 +145,7 @@ class TraceFragment(NamedTuple):
     trace_events: tuple[TraceEvent, ...]
     entered: tuple[CallEdge, ...]
     seen: tuple[Target, ...]
-    waiting: tuple[tuple[int | str, DeferredCall], ...]
+    waiting: tuple[tuple[DeferralKey, DeferredCall], ...]
 
     def fits(self, seen: Collection[Target]) -> bool:
         """Whether a trace that has entered these targets would do the same."""
@@ -141,15 +153,17 @@ class TraceFragment(NamedTuple):
 
     def events_after(self, call_path: tuple[CallFrame, ...]) -> Iterator[TraceEvent]:
         """Its trace events, where another call path leads to its start."""
-        start, ways = len(self.call_path), dict[int, tuple[CallFrame, ...]]()
+        start = len(self.call_path)
+        # The last call path of each length, which the next events share: the trace goes depth first.
+        ways: dict[int, tuple[tuple[CallFrame, ...], tuple[CallFrame, ...]]] = {}
         for each in self.trace_events:
             old = each.call_path
-            new = ways.get(id(old))
-            if new is None:
-                new = ways[id(old)] = (*call_path, *old[start:])
-            yield TraceEvent(each.resolved, new)
+            known = ways.get(len(old))
+            if known is None or known[0] is not old:
+                known = ways[len(old)] = old, (*call_path, *old[start:])
+            yield TraceEvent(each.resolved, known[1])
 
-    def deferred_after(self, call_path: tuple[CallFrame, ...]) -> Iterator[tuple[int | str, DeferredCall]]:
+    def deferred_after(self, call_path: tuple[CallFrame, ...]) -> Iterator[tuple[DeferralKey, DeferredCall]]:
         """The calls that it leaves deferred, where another call path leads to its start."""
         for key, each in self.waiting:
             yield key, each._replace(call_path=(*call_path, *each.call_path[len(self.call_path) :]))
@@ -208,6 +222,37 @@ def prefix_and_rest(
         known = shared.known[name]
     start = len(shared.trace_events)
     return known, compute(start, run.trace_events[start:])
+
+
+class CallsOfTrace:
+    """The calls of a trace, by their spans in sorted arrays: a set of calls would take several times the memory."""
+
+    def __init__(self, run: PrefixedTrace) -> None:
+        self._spans = prefix_and_rest(run, "calls", _call_spans)
+
+    def __contains__(self, place: tuple[str, Expression]) -> bool:
+        """Whether the trace runs a call of a file. No two calls of a file have the same span."""
+        path, call = place
+        span = _packed_span(call)
+        for spans in (part[path] for part in self._spans if path in part):
+            at = bisect_left(spans, span)
+            if at < len(spans) and spans[at] == span:
+                return True
+        return False
+
+
+def _call_spans(_start: int, trace_events: Sequence[TraceEvent]) -> dict[str, array[int]]:
+    """The spans of the calls of each file, sorted."""
+    found: dict[str, set[int]] = {}
+    for each in trace_events:
+        event = each.resolved.event
+        if event.kind == "call" and event.value is not None:
+            found.setdefault(each.resolved.path, set()).add(_packed_span(event.value))
+    return {path: array("Q", sorted(spans)) for path, spans in found.items()}
+
+
+def _packed_span(value: Expression) -> int:
+    return value.start << 32 | value.end
 
 
 # The most resolved events that are interned.
@@ -274,12 +319,14 @@ class TraceMemoTables:
             "entered"
         )
 
-        # The statements (by identity) that initialise a model whose weights are all replaced later, by function or module and
+        # The statements that initialise a model whose weights are all replaced later, by function or module and
         # by whether the module runs as ``__main__``.
-        self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[int]] = database.table("dead initialisations")
+        self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[Statement]] = database.table(
+            "dead initialisations"
+        )
 
-        # By the identity of their events, which they hold.
-        self._resolved: LruTable[int, ResolvedEvent] = LruTable(_CACHED_EVENTS)
+        # By file, kind and span of the value; another event there takes the place of the one before.
+        self._resolved: LruTable[tuple[str, str, int, int], ResolvedEvent] = LruTable(_CACHED_EVENTS)
 
         # What an import of a module does.
         self.fragments: MemoTable[Target, TraceFragment] = database.table("fragments")
@@ -288,11 +335,13 @@ class TraceMemoTables:
         self, path: str, function: str, event: Event, names: tuple[str, ...], assumed: bool, mode: str
     ) -> ResolvedEvent:
         """The interned resolved event: one object for all traces in which it is the same."""
-        known: ResolvedEvent | None = self._resolved.get(id(event))
+        assert event.value is not None
+        key = path, event.kind, event.value.start, event.value.end
+        known: ResolvedEvent | None = self._resolved.get(key)
         if (
             known is None
             or known.event is not event
             or (known.function, known.names, known.assumed, known.mode) != (function, names, assumed, mode)
         ):
-            known = self._resolved[id(event)] = ResolvedEvent(path, function, event, names, assumed, mode)
+            known = self._resolved[key] = ResolvedEvent(path, function, event, names, assumed, mode)
         return known

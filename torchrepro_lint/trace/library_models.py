@@ -214,8 +214,8 @@ _ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
 _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
 
 
-def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[int]:
-    """The dead initialisations of a function or module (``name``, its events ``found``): statements by identity."""
+def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
+    """The dead initialisations of a function or module (``name``, its events ``found``)."""
     loads: _Loads = {}
     used: set[_ModelPlace] = set()
     own = set(_own_weights(found))
@@ -233,7 +233,7 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
             for target in map(_bound_alone, statement.targets):
                 loaded = loads.get((target.roots, target.path)) if isinstance(target, Ref) else None
                 if loaded and _always(loaded, _uncertain_guards(event.guards)):
-                    yield id(statement)
+                    yield statement
 
 
 def _bound_alone(target: Expression) -> Expression | None:

@@ -62,7 +62,7 @@ _SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channel
 
 def is_frozen(project: Project, run: Trace, function: str, made: Expression | None) -> bool:
     """Whether the module that a call in a function constructs is frozen, or gets no gradient at any place where it runs."""
-    tracker = _ModuleTracker(project, run, () if made is None else (made,))
+    tracker = _ModuleTracker(project, run, path_of(function), () if made is None else (made,))
     tracker.follow(function)
     return tracker.is_frozen or _runs_only_without_gradient(project, run, tracker)
 
@@ -127,7 +127,7 @@ def _is_kept_for_no_gradient(project: ProgramIndex, run: Trace, caller: str, eve
     if not any(has_word(called, word) for word in GRADIENT_MODES):
         return False
     kept = _modules_kept(event)
-    tracker = _ModuleTracker(project, run, kept)
+    tracker = _ModuleTracker(project, run, path_of(caller), kept)
     if kept:
         tracker.follow(caller)
     return bool(kept) and _runs_only_without_gradient(project, run, tracker)
@@ -162,12 +162,12 @@ class _ModuleTracker:
     with the module is not the module, but may contain it.
     """
 
-    def __init__(self, project: ProgramIndex, run: Trace, made: Iterable[Expression]) -> None:
+    def __init__(self, project: ProgramIndex, run: Trace, path: str, made: Iterable[Expression]) -> None:
         self.is_frozen = False
         self.escapes = False
         self._project = project
         self._run = run
-        self._creations = {id(each) for each in made}
+        self._creations = {(path, each) for each in made}
         self._holders: set[str] = set()
         self._containers: set[str] = set()
         self._functions: list[str] = []
@@ -234,8 +234,9 @@ class _ModuleTracker:
     def _visit(self, function: str, statement: Statement) -> None:
         read = statement.value if isinstance(statement, Assign) else None
         values = tuple(expressions(statement)) if read is None else (read,)
+        path = path_of(function)
         if not any(
-            id(each) in self._creations or self._is_module(function, each)
+            (path, each) in self._creations or self._is_module(function, each)
             for value in values
             for each in subexpressions(value)
         ):
@@ -260,7 +261,8 @@ class _ModuleTracker:
         entries = self._run.call_edges.get(function, ())
         self.escapes = self.escapes or not entries or any(each.caller in self._functions for each in entries)
         for each in entries:
-            self._creations.add(id(each.event.value))
+            if each.event.value is not None:
+                self._creations.add((path_of(each.caller), each.event.value))
             self.follow(each.caller)
 
     def _track_argument(self, function: str, call: Call) -> None:
@@ -287,7 +289,7 @@ class _ModuleTracker:
         """``out = model(x)`` holds no module; ``layers = model.children()`` does."""
         if isinstance(value, Operation):
             return value.op not in _CHOICES or any(self._is_run(function, each) for each in value.operands)
-        if not isinstance(value, Call) or id(value) in self._creations:
+        if not isinstance(value, Call) or (path_of(function), value) in self._creations:
             return False
         called = _without_subscripts(value.func)
         if self._is_module(function, called):

@@ -86,11 +86,11 @@ class CallableEffects:
         self._depth = 0
         # The effects of methods in equal environments; and the questions in progress, by class, methods and construction.
         self._summaries = TablingSolver()
-        self._in_progress: dict[tuple[str, tuple[str, ...], int], Hashable] = {}
+        self._in_progress: dict[tuple[str, tuple[str, ...], tuple[str, Expression] | None], Hashable] = {}
         self._environments = HashConsing()
         self._unbound = ContextInsensitivity(project)
-        # Values that are no dataset in any environment. They are referenced here so that their identities stay unique.
-        self._no_datasets: dict[Hashable, Expression] = {}
+        # Values that are no dataset in any environment.
+        self._no_datasets: set[Hashable] = set()
 
     def draws(self, given: Closure) -> GeneratorSet:
         """The generators that a call of a callable draws from."""
@@ -209,7 +209,7 @@ class CallableEffects:
                 else Environment(receiver_class=owner)
             )
             environment = call.environment if call is not None and not owner else environment
-        asked = (owner, tuple(methods), id(call.value) if call is not None else 0)
+        asked = (owner, tuple(methods), (call.path, call.value) if call is not None else None)
         if asked in self._in_progress:
             self._summaries.solve(self._in_progress[asked], tuple)  # the current answer depends on that one
             return NO_GENERATORS  # recursion draws nothing more
@@ -321,7 +321,7 @@ class CallableEffects:
             return None
         found = self._of_dataset(holder)
         if found is None and self._unbound.is_one(holder):
-            self._no_datasets[key] = holder.value
+            self._no_datasets.add(key)
         return found
 
     def _of_dataset(self, holder: Closure) -> GeneratorSet | None:

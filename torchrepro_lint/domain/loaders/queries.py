@@ -142,7 +142,7 @@ def _shuffles_without_sampler(value_sources: ValueSources, arguments: BoundArgum
 
 def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:
     """The loaders of each call together, one for each calling context."""
-    return (list(each) for _, each in groupby(found, key=lambda loader: id(loader.site.call)))
+    return (list(each) for _, each in groupby(found, key=lambda loader: (loader.site.function, loader.site.call)))
 
 
 def find_loaders(project: ValueFlow, path: str) -> Iterator[Loader]:
@@ -241,20 +241,10 @@ class FetchEffects:
         self._value_sources = project.value_sources
         self._project = project
         self._callables = CallableEffects(project, self.draws)
-        self._known: dict[int, GeneratorSet] = {}
+        self._known: dict[Closure, GeneratorSet] = {}
 
     def of_loader(self, loader: Loader) -> GeneratorSet:
         """The generators that the workers of a loader draw from."""
-        if id(loader) not in self._known:
-            # The project references its loaders, so that their identities stay unique.
-            self._known[id(loader)] = self._of(loader)
-        return self._known[id(loader)]
-
-    def of_callable(self, given: Closure) -> GeneratorSet:
-        """The generators that a call of a callable draws from."""
-        return self._callables.draws(given)
-
-    def _of(self, loader: Loader) -> GeneratorSet:
         kind, given = loader.kind, loader.arguments.named
         found = {kind.draws} if kind.draws and may_draw_samples(loader) else set()
         if kind.dataset:
@@ -263,8 +253,17 @@ class FetchEffects:
             found |= self._callables.draws(each)
         return frozenset(found)
 
+    def of_callable(self, given: Closure) -> GeneratorSet:
+        """The generators that a call of a callable draws from."""
+        return self._callables.draws(given)
+
     def _of_values(self, given: Iterable[Closure]) -> GeneratorSet:
-        return NO_GENERATORS.union(*(self.draws(each) for each in given))
+        found = NO_GENERATORS
+        for each in given:
+            if each not in self._known:
+                self._known[each] = self.draws(each)
+            found |= self._known[each]
+        return found
 
     def draws(self, given: Closure, depth: int = 0) -> GeneratorSet:
         """The generators that fetching a sample of a dataset draws from."""
@@ -383,12 +382,12 @@ class FetchEffects:
         """
         if not row.when:
             return True
-        left, seen, created = [call], set[int](), list[Call]()
+        left, seen, created = [call], set[tuple[str, Call]](), list[Call]()
         while left:
             each = left.pop()
-            if not isinstance(each.value, Call) or id(each.value) in seen:
+            if not isinstance(each.value, Call) or (each.path, each.value) in seen:
                 continue
-            seen.add(id(each.value))
+            seen.add((each.path, each.value))
             made = [one for one in self._receivers(each) if isinstance(one.value, Call)]
             if made:
                 left += made
@@ -444,9 +443,7 @@ class FetchEffects:
 
 
 class LoaderQueries(ProgramEffects):
-    """A project with queries about its loaders. A loader stays the same object while the project exists, so it can be a
-    key by identity.
-    """
+    """A project with queries about its loaders."""
 
     @query()
     def loader_paths(self) -> tuple[str, ...]:

@@ -63,13 +63,13 @@ class WorkerFunction(NamedTuple):
 
 def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
     """Each function that is passed to a loader that may have workers, in the order of files and text."""
-    seen = set()
+    seen = set[WorkerFunction]()
     for path in _passing_files(project):
         for given in _worker_init_arguments(project, path):
             for each in project.value_sources.of(given):
                 for found in _resolve_callable(project, each):
-                    if (key := (found.function, id(found.environment), found.worker_ids)) not in seen:
-                        seen.add(key)
+                    if found not in seen:
+                        seen.add(found)
                         yield found
 
 
@@ -93,13 +93,13 @@ def _passing_files(project: LoaderQueries) -> tuple[str, ...]:
 def _worker_init_arguments(project: LoaderQueries, path: str) -> Iterator[Closure]:
     if not any(_may_pass(site.call) for site in project.calls(path)):
         return
-    known = set()
+    known = set[Call]()
     for loader in project.loaders(path):
-        known.add(id(loader.site.call))
+        known.add(loader.site.call)
         if loader.has_workers or not loader.arguments.complete:
             yield from loader.arguments.named.get(WORKER_INIT, ())
     for site in project.calls(path):
-        if id(site.call) not in known and not any(in_project(name) or loader_kind(name) for name in site.names):
+        if site.call not in known and not any(in_project(name) or loader_kind(name) for name in site.names):
             yield from (Closure(path, arg.value) for arg in site.call.args if arg.keyword == WORKER_INIT)
 
 
@@ -205,7 +205,7 @@ def worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterator[Worke
 
 
 def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[WorkerSeed]:
-    seeds: dict[int, WorkerSeed] = {}
+    seeds: dict[tuple[str, Call], WorkerSeed] = {}
     for worker in worker_functions(project):
         provenance = _SeedProvenance(project, worker)
         for trace_event in project.worker_trace((worker.function,)).run.trace_events:
@@ -218,8 +218,8 @@ def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[Work
                     continue
                 found = provenance.fault(trace_event, call, name, seeder)
                 if found is not None:
-                    known = seeds.setdefault(id(found.call), found)
-                    seeds[id(found.call)] = known._replace(passed=known.passed and found.passed)
+                    known = seeds.setdefault((found.path, found.call), found)
+                    seeds[found.path, found.call] = known._replace(passed=known.passed and found.passed)
     return seeds.values()
 
 
@@ -402,7 +402,7 @@ class WorkerDraw(NamedTuple):
 
 def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
     """Each draw once, by the first dataset that leads to it; without datasets whose loaders all seed their workers."""
-    seen: set[int] = set()
+    seen: set[tuple[str, Expression | None]] = set()
     tended = _seeded_datasets(project)
     for owner in project.resolver.all_classes():
         if owner in tended or not _is_dataset(project, owner):
@@ -413,8 +413,9 @@ def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
                     continue
                 short = f"{qualname_of(owner)}.{word}"
                 for draw in unseeded_draws(project.worker_trace((method,))):
-                    if draw.family == "numpy" and id(draw.trace_event.event.value) not in seen:
-                        seen.add(id(draw.trace_event.event.value))
+                    place = draw.trace_event.path, draw.trace_event.event.value
+                    if draw.family == "numpy" and place not in seen:
+                        seen.add(place)
                         yield WorkerDraw(draw.label, short, draw.trace_event)
 
 

@@ -70,7 +70,7 @@ def name_each_once(project: Project, path: str, indices: Sequence[Expression]) -
 def _is_of_one_mask(project: Project, path: str, indices: Sequence[Expression]) -> bool:
     """``rows, cols = torch.where(mask)``: together they name each element once."""
     found = [_unpacked(project, path, each) for each in indices]
-    sources = {id(value) for each in found for value, _, _ in each}
+    sources = {value for each in found for value, _, _ in each}
     places = {place for each in found for _, place, _ in each}
     return (
         all(len(each) == 1 and _is_places(each[0][0]) and each[0][2] == len(indices) for each in found)

@@ -60,11 +60,12 @@ _CONTAINERS = ("torch.nn.Sequential()", "torch.nn.ModuleList()", "torch.nn.Modul
 
 
 class Gap(NamedTuple):
-    """A place where a program leads into something that is not followed: the call, what of it is unknown, and its event."""
+    """A place where a program leads into something that is not followed: the call, what of it is unknown, and its event with its order."""
 
     call: str
     unknown: str
     trace_event: TraceEvent
+    order: int
 
 
 def gaps_to_loss(project: ProgramEffects, program: Program) -> tuple[Gap, ...]:
@@ -99,10 +100,11 @@ class _LossSlice:
         self._names = project.resolver
         self._run = program.run
         self._unknown = UnknownCalls(project)
-        self._events: dict[int, list[tuple[int, TraceEvent]]] = {}
+        self._events: dict[tuple[str, Call], list[tuple[int, TraceEvent]]] = {}
         for order, each in enumerate(program.run.trace_events):
-            if each.event.kind == "call" and isinstance(each.event.value, Call):
-                self._events.setdefault(id(each.event.value), []).append((order, each))
+            resolved = each.resolved  # its properties would cost a call each, for a million events
+            if resolved.event.kind == "call" and isinstance(resolved.event.value, Call):
+                self._events.setdefault((resolved.path, resolved.event.value), []).append((order, each))
         self._found: dict[int, Gap] = {}
         # The expressions that were visited, with the number of the backward pass from which each was visited first.
         self._seen: dict[tuple[str, object], int] = {}
@@ -111,7 +113,7 @@ class _LossSlice:
         self._queue: list[tuple[str, Expression, bool]] = []
         self._calls = 0
         self._is_cut_off = False
-        self._data: set[int] = set()
+        self._data: set[tuple[str, Expression]] = set()
 
     def gaps(self) -> Iterator[Gap]:
         """The gaps, in trace order."""
@@ -134,7 +136,7 @@ class _LossSlice:
         self._push(path, _holder(call.func), *(arg.value for arg in call.args), loss=True)
         self._follow()
         if not self._calls or self._is_cut_off:
-            self._found.setdefault(order, Gap(call_text(call), "goes back through", trace_event))
+            self._found.setdefault(order, Gap(call_text(call), "goes back through", trace_event, order))
 
     def _from_trainer(self, order: int, trace_event: TraceEvent, call: Call) -> None:
         """A trainer trains the steps of the object that it gets."""
@@ -151,7 +153,7 @@ class _LossSlice:
         for model in () if entered else self._models(trace_event.path, call):
             found = self._names.objects(trace_event.path, model)
             if not found.names:
-                gap = Gap(call_text(call), f"trains as {describe(model)}", trace_event)
+                gap = Gap(call_text(call), f"trains as {describe(model)}", trace_event, order)
                 self._found.setdefault(order, gap)
 
     def _models(self, path: str, call: Call) -> Iterator[Expression]:
@@ -161,25 +163,26 @@ class _LossSlice:
             made += (each for _, each in self._names.values(path, holder) if isinstance(each, Call))
         yield from (arg.value for each in made for arg in each.args if arg.keyword == "model")
 
-    def _loops_around(self, function: str, call: Call) -> set[int]:
-        """The sources of the loops around a call: the data that is trained on."""
-        bodies = [each.body for each in self._names.functions(function)] or [
-            self._project.files[path_of(function)].body
-        ]
+    def _loops_around(self, function: str, call: Call) -> set[tuple[str, Expression]]:
+        """The sources of the loops around a call, with their file: the data that is trained on."""
+        path = path_of(function)
+        bodies = [each.body for each in self._names.functions(function)] or [self._project.files[path].body]
         return {
-            id(each.source)
+            (path, each.source)
             for body in bodies
             for each in statements(body)
             if isinstance(each, Loop) and each.start <= call.start < each.end
         }
 
     def _push(self, path: str, *values: Expression | None, loss: bool = False) -> None:
-        self._queue += ((path, value, loss) for value in values if value is not None and id(value) not in self._data)
+        self._queue += (
+            (path, value, loss) for value in values if value is not None and (path, value) not in self._data
+        )
 
     def _follow(self) -> None:
         while self._queue:
             path, value, loss = self._queue.pop()
-            key = (path, (value.roots, value.path, loss) if isinstance(value, Ref) else id(value))
+            key = (path, (value.roots, value.path, loss) if isinstance(value, Ref) else value)
             if key in self._seen:
                 self._calls += self._seen[key] < self._root  # what is behind it is known from another backward pass
             else:
@@ -243,7 +246,7 @@ class _LossSlice:
 
     def _call(self, path: str, call: Call) -> None:
         """A call on the way: its gap, what it returns, and the values that it gets."""
-        seen = self._events.get(id(call), ())
+        seen = self._events.get((path, call), ())
         names = sorted({name for _, each in seen for name in each.names}) or self._names.names(path, call.func)
         if not names and isinstance(call.func, (Subscript, Call)):
             names = self._names.objects(path, call.func).names
@@ -332,7 +335,7 @@ class _LossSlice:
 
     def _report(self, seen: tuple[int, TraceEvent], call: Call) -> None:
         order, trace_event = seen
-        self._found.setdefault(order, Gap(call_text(call), "runs", trace_event))
+        self._found.setdefault(order, Gap(call_text(call), "runs", trace_event, order))
 
 
 def _holder(func: Expression) -> Expression | None:

@@ -76,11 +76,10 @@ def _first_gap_from(project: ProgramEffects, entry: Entry) -> ProgramGap | None:
 
 def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
     """The gaps of a program and those between what it trains and the loss, in trace order: nothing holds across them."""
-    found = {id(each.trace_event): each for each in gaps_of_program(project, program)}
-    orders = {id(each): order for order, each in enumerate(program.run.trace_events)}
+    found = {each.order: each for each in gaps_of_program(project, program)}
     for gap in gaps_to_loss(project, program):
         reason = _reason_on_the_way(project, gap)
-        found.setdefault(id(gap.trace_event), ProgramGap(orders[id(gap.trace_event)], gap.trace_event, reason))
+        found.setdefault(gap.order, ProgramGap(gap.order, gap.trace_event, reason))
     return tuple(sorted(found.values(), key=lambda each: each.order))
 
 

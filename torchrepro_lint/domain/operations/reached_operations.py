@@ -21,7 +21,7 @@ from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Call, Subscript
+from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
@@ -224,12 +224,12 @@ def runs_only_without_gradient(context: Context, case: Case) -> bool:
 def _all_operations(context: Context, program: Program) -> Iterator[ReachedOperation]:
     functions, paths = program.run.functions, sorted(program.run.paths)
     rows = {
-        id(verdict.case.expression): verdict.case.row
-        for _, verdict in verdicts_of(context, paths)
+        (path, verdict.case.expression): verdict.case.row
+        for path, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
     for part in _calls_of(context, program):
-        found = [each for each in part.library if id(each.trace_event.event.value) not in rows]
+        found = [each for each in part.library if (each.trace_event.path, each.trace_event.event.value) not in rows]
         for value, row in rows.items():
             for order, trace_event in part.by_value.get(value, ()):
                 found.append(ReachedOperation(display_name(row.signature.name), row, trace_event, order))
@@ -241,24 +241,24 @@ def _calls_of(context: Context, program: Program) -> tuple[_CallIndex, ...]:
 
 
 class _CallIndex(NamedTuple):
-    """The calls and subscripts of a trace fragment by identity, with their orders, and the operations of library models
+    """The calls and subscripts of a trace fragment by file and node, with their orders, and the operations of library models
     that they construct.
     """
 
-    by_value: dict[int, list[tuple[int, TraceEvent]]]
+    by_value: dict[tuple[str, Expression | None], list[tuple[int, TraceEvent]]]
     library: tuple[ReachedOperation, ...]
 
 
 def _index_calls(context: Context, start: int, trace_events: Sequence[TraceEvent]) -> _CallIndex:
-    by_value: dict[int, list[tuple[int, TraceEvent]]] = {}
+    by_value: dict[tuple[str, Expression | None], list[tuple[int, TraceEvent]]] = {}
     library: list[ReachedOperation] = []
     for order, trace_event in enumerate(trace_events, start):
-        kind, value = trace_event.event.kind, trace_event.event.value
+        path, kind, value = trace_event.path, trace_event.event.kind, trace_event.event.value
         if kind == "index" or (kind == "set" and isinstance(value, Subscript)):
             subscript = trace_event.event.given if kind == "index" else value
-            by_value.setdefault(id(subscript), []).append((order, trace_event))
+            by_value.setdefault((path, subscript), []).append((order, trace_event))
         elif kind == "call" and isinstance(value, Call):
-            by_value.setdefault(id(value), []).append((order, trace_event))
+            by_value.setdefault((path, value), []).append((order, trace_event))
             library += _library_model_operations(context, trace_event, order)
     return _CallIndex(by_value, tuple(library))
 

@@ -6,8 +6,6 @@ do.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -50,7 +48,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
-from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
+from torchrepro_lint.trace.events import CallFrame, CallsOfTrace, TraceEvent, guard_values, guards, prefix_and_rest
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -114,8 +112,8 @@ class RngEffects:
         self._callee_effects = callee_effects
         self.run = run
         self._metric_events: list[TraceEvent] = []
-        self._seeded_forks: set[int] = set()
-        self._seeded_blocks: dict[int, tuple[str, ...]] = {}
+        self._seeded_forks: set[tuple[str, Expression]] = set()
+        self._seeded_blocks: dict[tuple[str, Expression], tuple[str, ...]] = {}
         iterated: dict[str, list[Draw]] = {}
         self._reads_any_data = False
         for order, trace_event in self._effective_events():
@@ -188,9 +186,8 @@ class RngEffects:
         return not loaders or any(runs_in_worker(self._names, each.path, call, each.names) for each, call in loaders)
 
     @cached_property
-    def _calls(self) -> tuple[array[int], ...]:
-        """The calls of the trace by identity, in sorted fragments; a set would take ten times the memory."""
-        return prefix_and_rest(self.run, "calls", _call_identities)
+    def _calls(self) -> CallsOfTrace:
+        return CallsOfTrace(self.run)
 
     def _call(self, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]) -> None:
         self._reads_any_data = self._reads_any_data or reads_data(trace_event.names)
@@ -279,9 +276,7 @@ class RngEffects:
             if isinstance(each[1], Call)
         ]
         # Loaders that only other programs construct are not iterated in this one.
-        for path, value in [
-            each for each in made if any(_contains_call(part, each[1]) for part in self._calls)
-        ] or made:
+        for path, value in [each for each in made if each in self._calls] or made:
             if isinstance(value, Call):
                 spelled_out = with_expanded_keywords(self._names, path, value, partly=True)
                 for row in self._catalogue.consumer("torch.utils.data.DataLoader"):
@@ -316,7 +311,9 @@ class RngEffects:
     def _draws(self, row: Consumer, trace_event: TraceEvent, call: Call) -> bool:
         if row.family == "torch" and (trace_event.mode == "loaded" or _fork_blocks(trace_event) & self._seeded_forks):
             return False
-        if any(row.family in self._seeded_blocks.get(id(guard.value), ()) for guard in guards(trace_event)):
+        if self._seeded_blocks and any(
+            row.family in self._seeded_blocks.get(block, ()) for _, block in guard_values(trace_event)
+        ):
             return False
         argument = argument_reader(row.signature, self._construction(row, trace_event, call))
         given = [value for word in row.generators if (value := argument(word)) is not None]
@@ -377,7 +374,7 @@ class RngEffects:
         if seeding is None:
             self.unknown_seeder = self.unknown_seeder or self._may_be_seeder(name)
         elif seeder is not None and seeder.within:  # at the end of the ``with`` block the generators are restored
-            self._seeded_blocks[id(call)] = seeding
+            self._seeded_blocks[trace_event.path, call] = seeding
         else:
             worker = trace_event.mode == "worker"
             forks = _fork_blocks(trace_event)
@@ -411,16 +408,6 @@ def _called_words(_start: int, trace_events: Sequence[TraceEvent]) -> frozenset[
         for trace_event in trace_events
         if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
     )
-
-
-def _call_identities(_start: int, trace_events: Sequence[TraceEvent]) -> array[int]:
-    """The identities of the calls, sorted."""
-    return array("Q", sorted({id(each.event.value) for each in trace_events if each.event.kind == "call"}))
-
-
-def _contains_call(values: array[int], value: Expression) -> bool:
-    at = bisect_left(values, id(value))
-    return at < len(values) and values[at] == id(value)
 
 
 def _is_training_flag(value: Expression | None) -> bool:
@@ -458,11 +445,11 @@ def families_seeded(
     return None if seeder is None else families_of_call(seeder, call)
 
 
-def _fork_blocks(trace_event: TraceEvent) -> set[int]:
-    """The ``torch.random.fork_rng`` blocks around an event, after which torch's generators are restored, by identity."""
+def _fork_blocks(trace_event: TraceEvent) -> set[tuple[str, Expression]]:
+    """The ``torch.random.fork_rng`` blocks around an event, after which torch's generators are restored, by file and value."""
     return {
-        id(guard.value)
-        for guard in guards(trace_event)
+        block
+        for guard, block in guard_values(trace_event)
         if guard.kind == "with"
         and isinstance(guard.value, Call)
         and isinstance(guard.value.func, Ref)

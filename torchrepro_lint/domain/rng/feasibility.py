@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.dataflow.arguments import read_arguments
@@ -89,16 +89,16 @@ def _analysis(
     depth: int = limits.MAX_FEASIBLE_DEPTH,
 ) -> PathFeasibility:
     """The analysis of an event's function: several rules ask about one trace, and about many draws of one function."""
-    caches: dict[int, _FeasibilityCache] = project.revision_cache.setdefault("looks", {})
-    cache = caches.get(id(run))
+    caches: dict[Trace, _FeasibilityCache] = project.revision_cache.setdefault("looks", {})
+    cache = caches.get(run)
     if cache is None:
         if len(caches) >= _CACHED_TRACES:
             caches.clear()
-        cache = caches[id(run)] = _FeasibilityCache(run, {})
+        cache = caches[run] = {}
     key = trace_event.function, trace_event.mode, likely, calls
-    if key not in cache.known:
-        cache.known[key] = PathFeasibility(project, run, trace_event.mode, likely=likely, calls=calls, depth=depth)
-    return cache.known[key]
+    if key not in cache:
+        cache[key] = PathFeasibility(project, run, trace_event.mode, likely=likely, calls=calls, depth=depth)
+    return cache[key]
 
 
 def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
@@ -124,11 +124,8 @@ def _tests_parameter(function: Function) -> bool:
     )
 
 
-class _FeasibilityCache(NamedTuple):
-    """The analyses of one trace, by function, mode, likeliness and limit."""
-
-    run: Trace
-    known: dict[tuple[str, str, bool, int], PathFeasibility]
+# The analyses of one trace, by function, mode, likeliness and limit.
+_FeasibilityCache: TypeAlias = "dict[tuple[str, str, bool, int], PathFeasibility]"
 
 
 class PathFeasibility:
@@ -149,8 +146,7 @@ class PathFeasibility:
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
         # By function, the environments found so far, and the iterator over the others.
         self._environments_found: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
-        # By file and identity of the expression, which the project keeps alive.
-        self._modes: dict[tuple[str, int], frozenset[bool | str]] = project.revision_cache.setdefault(
+        self._modes: dict[tuple[str, Expression], frozenset[bool | str]] = project.revision_cache.setdefault(
             "loader modes", {}
         )
 
@@ -294,7 +290,7 @@ class PathFeasibility:
         """Whether the loader of an event fetches in workers and the draw is sought in the main process, or the reverse."""
         if event.value is None or self._mode not in ("", "worker") or self._is_called(function, caller, event.value):
             return False
-        key = path_of(caller), id(event.value)
+        key = path_of(caller), event.value
         if key not in self._modes:
             used = Closure(key[0], event.value)
             self._modes[key] = frozenset(self._modes_of(used))

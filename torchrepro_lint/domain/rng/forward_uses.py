@@ -68,12 +68,12 @@ def seed_or_split_use(project: Project, path: str, number: Expression) -> Number
     """
     found: NumberUse | None = None
     queue: list[tuple[str, Expression]] = [(path, number)]
-    seen: set[int] = set()
+    seen: set[tuple[str, Expression]] = set()
     while queue and len(seen) < limits.MAX_NUMBER_USES:
-        file, node = queue.pop(0)
-        if id(node) in seen:
+        file, node = each = queue.pop(0)
+        if each in seen:
             continue
-        seen.add(id(node))
+        seen.add(each)
         position = project.uses.spots(file).of(node)
         if position is None:
             continue

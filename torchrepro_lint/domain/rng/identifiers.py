@@ -64,15 +64,16 @@ _USES = lazy_pattern(
 
 def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
     """The effects of a trace, less the draws that only make an identifier."""
-    known: dict[int, bool] = {}
+    known: dict[tuple[str, Call], bool] = {}
     for family, draws in list(effects.draws.items()):
         kept = []
         for draw in draws:
             call = draw.trace_event.event.value
             if isinstance(call, Call) and any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names)):
-                if id(call) not in known:
-                    known[id(call)] = only_identifies(project, draw.trace_event.path, call)
-                if known[id(call)]:
+                key = draw.trace_event.path, call
+                if key not in known:
+                    known[key] = only_identifies(project, *key)
+                if known[key]:
                     continue
             kept.append(draw)
         if kept:

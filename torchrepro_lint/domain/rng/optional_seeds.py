@@ -16,6 +16,7 @@ from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
 from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
@@ -70,15 +71,15 @@ def shipped_seeds(
     return Shipped(tuple(optional), tuple(ruled_out))
 
 
-def seed_draws(optional: Iterable[OptionalSeed]) -> frozenset[int]:
-    """The draws, by identity, that only make a seed where no option gives one."""
+def seed_draws(optional: Iterable[OptionalSeed]) -> frozenset[tuple[str, Expression | None]]:
+    """The draws, by file and call, that only make a seed where no option gives one."""
     return frozenset(draw for each in optional for draw in each.draws)
 
 
 def without_seed_draws(draws: Iterable[Draw], optional: Iterable[OptionalSeed]) -> Iterator[Draw]:
     """The draws but those that only make a seed where no option gives one."""
     made = seed_draws(optional)
-    return (each for each in draws if id(each.trace_event.event.value) not in made)
+    return (each for each in draws if (each.trace_event.path, each.trace_event.event.value) not in made)
 
 
 _RULED_OUT = "ruled out"
@@ -88,7 +89,7 @@ class _Cause(NamedTuple):
     declared: Declaration
     test: Ruling | None
     changes: bool
-    draws: frozenset[int]
+    draws: frozenset[tuple[str, Call]]
 
 
 def _may_be_off(seed: Seed) -> bool:
@@ -111,17 +112,17 @@ class _Shipping:
         for function, edges in run.call_edges.items():
             if any(_is_command_line(project, each.caller, each.event) for each in edges if function not in found):
                 found.add(function)
-        self._draws: set[int] = set()
+        self._draws: set[tuple[str, Call]] = set()
         self._values = DefaultValues(project, found, run.paths, self._changes)
         # Every seeder of a function is reached in the same way.
-        self._known: dict[int, _Cause | str | None] = {}
+        self._known: dict[EventIdentity, _Cause | str | None] = {}
 
     def cause(self, seed: Seed) -> _Cause | str | None:
         """What keeps a seeder from seeding without options; None if nothing does."""
-        event = seed.trace_event.event
-        if id(event) not in self._known:
-            self._known[id(event)] = self._find_cause(seed.trace_event)
-        return self._known[id(event)]
+        key = event_key(seed.trace_event.path, seed.trace_event.event)
+        if key not in self._known:
+            self._known[key] = self._find_cause(seed.trace_event)
+        return self._known[key]
 
     def _find_cause(self, trace_event: TraceEvent) -> _Cause | str | None:
         function, event = trace_event.function, trace_event.event
@@ -148,7 +149,7 @@ class _Shipping:
                 return True
             for family, pattern in _SCALAR_DRAWS.items():
                 if pattern.fullmatch(plain) and not self._is_seeded_before(family, call):
-                    self._draws.add(id(_drawing(call)))
+                    self._draws.add((path, _drawing(call)))
                     return True
         return False
 

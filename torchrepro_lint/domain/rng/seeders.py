@@ -52,14 +52,14 @@ _TAKING = frozenset(
 class OptionalSeed(NamedTuple):
     """A family that a run without options does not seed: the declaration of the default that is to blame, the test that it
     fails (None where the default is the seed itself), whether the family gets a new seed in each run, and the scalar draws,
-    by identity, that only make this seed.
+    by file and call, that only make this seed.
     """
 
     family: str
     declared: Declaration
     test: Ruling | None
     changes: bool
-    draws: frozenset[int]
+    draws: frozenset[tuple[str, Call]]
 
 
 def puts_back(names: Names, path: str, call: Call) -> bool:
@@ -169,9 +169,9 @@ def nondeterministic_source(names: Names, path: str, expression: Expression) -> 
     return found[0] if found and None not in found else None
 
 
-def _first_source(names: Names, path: str, value: Expression, seen: set[int]) -> str | None:
+def _first_source(names: Names, path: str, value: Expression, seen: set[tuple[str, Expression]]) -> str | None:
     """The first nondeterministic source in a value; ``seen`` stops cycles such as ``seed = int(seed)``."""
-    seen.add(id(value))
+    seen.add((path, value))
     for each in subexpressions(value):
         if isinstance(each, Call):
             for name in names.names(path, each.func):
@@ -181,17 +181,17 @@ def _first_source(names: Names, path: str, value: Expression, seen: set[int]) ->
                     return "hash of a string"
         elif each is not value and not isinstance(each, Constant):
             for file, inner in names.values(path, each):
-                follow = isinstance(inner, Call) and id(inner) not in seen
+                follow = isinstance(inner, Call) and (file, inner) not in seen
                 if follow and (source := _first_source(names, file, inner, seen)) is not None:
                     return source
     return None
 
 
-def _hashes_text(names: Names, path: str, expression: Expression, seen: set[int]) -> bool:
+def _hashes_text(names: Names, path: str, expression: Expression, seen: set[tuple[str, Expression]]) -> bool:
     """Whether the argument of ``hash`` is a string, whose hash depends on ``PYTHONHASHSEED``."""
-    if id(expression) in seen:
+    if (path, expression) in seen:
         return False
-    seen.add(id(expression))
+    seen.add((path, expression))
     for file, value in names.values(path, expression):
         match value:
             case Constant(value=str() | bytes()) | Operation(op="f"):

@@ -55,16 +55,16 @@ def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
     that becomes a seed: TRL105 and TRL107 are about those.
     """
     left: list[tuple[str, Expression, bool]] = [(path, drawn, _TOKENS.isdisjoint(project.names(path, drawn.func)))]
-    seen: set[int] = set()
+    seen: set[tuple[str, Expression]] = set()
     first = ""
     if _chooses_data(project, path, drawn):
         return "is data"
     while left and len(seen) < limits.MAX_SYSTEM_DRAW_USES:
         file, value, is_number = left.pop(0)
         here = project.uses.spots(file).of(value)
-        if here is None or id(value) in seen:
+        if here is None or (file, value) in seen:
             continue
-        seen.add(id(value))
+        seen.add((file, value))
         if isinstance(here.parent, Call) and any(map(_SEEDERS.fullmatch, project.names(file, here.parent.func))):
             return ""
         said, further = _data_step(project, file, value, here)
