@@ -230,35 +230,31 @@ class MemoTable(Generic[_Key, _Value]):
 
     def of(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
         """The answer for a key, from ``compute`` where it is not known; its dependencies become those of the running query."""
-        reads = self._reads
         answer: Any = self._known.get(key, _MISSING)
-        depends_on = self._dependencies.get(key) if reads.incremental else 0
+        depends_on = self._dependencies.get(key) if self._reads.incremental else 0
         if answer is _MISSING or depends_on is None:
-            outer, reads.dependencies = reads.dependencies, 0
-            try:
-                answer, depends_on = compute(), reads.dependencies
-            finally:
-                reads.dependencies |= outer
-            self.put(key, answer, depends_on)
-        else:
-            reads.dependencies |= depends_on
+            return self._computed(key, compute)
+        self._reads.dependencies |= depends_on
         return answer  # type: ignore[no-any-return]
 
     def answer(self, key: Any, function: Callable[..., _Value], of: Any) -> _Value:
         """As ``of``, where ``function(of, *key)`` computes the answer."""
-        reads = self._reads
         answer: Any = self._known.get(key, _MISSING)
-        depends_on = self._dependencies.get(key) if reads.incremental else 0
+        depends_on = self._dependencies.get(key) if self._reads.incremental else 0
         if answer is _MISSING or depends_on is None:
-            outer, reads.dependencies = reads.dependencies, 0
-            try:
-                answer, depends_on = function(of, *key), reads.dependencies
-            finally:
-                reads.dependencies |= outer
-            self.put(key, answer, depends_on)
-        else:
-            reads.dependencies |= depends_on
+            return self._computed(key, lambda: function(of, *key))
+        self._reads.dependencies |= depends_on
         return answer  # type: ignore[no-any-return]
+
+    def _computed(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
+        reads = self._reads
+        outer, reads.dependencies = reads.dependencies, 0
+        try:
+            answer, depends_on = compute(), reads.dependencies
+        finally:
+            reads.dependencies |= outer
+        self.put(key, answer, depends_on)
+        return answer
 
     def get(self, key: _Key) -> _Value | None:
         """A remembered answer, whose dependencies become those of the running query; None if there is none."""
