@@ -141,9 +141,8 @@ def link_project(
         before,
     )
     record_read = project.resolver.modules.reads.record_read
-    guarded_analysis(
-        partial(project.database.revalidate, project)
-    )  # a rule that asks the same fails again, and says so
+    # Where this fails, a rule that asks the same fails again, and says so.
+    guarded_analysis(partial(project.database.revalidate, project))
     return project
 
 

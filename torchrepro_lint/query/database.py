@@ -154,13 +154,13 @@ def query(
     ) -> Callable[Concatenate[_Asker, _Key], _Answer]:
         definition = QueryDefinition(function, lru, bounded_when_watched, cutoff, durable)
 
-        def answer(of: _Asker, /, *key: _Key.args, **_: _Key.kwargs) -> _Answer:
+        # The key is positional: a keyword argument raises a TypeError.
+        def answer(of: _Asker, /, *key: Hashable) -> Any:
             database = of.database
-            table = database.tables.get(definition) or database.open(definition)
-            return table.answer(key, function, of)  # type: ignore[no-any-return]
+            return (database.tables.get(definition) or database.open(definition)).answer(key, function, of)
 
         update_wrapper(answer, function)
         answer.definition = definition  # type: ignore[attr-defined]
-        return answer
+        return cast("Callable[Concatenate[_Asker, _Key], _Answer]", answer)
 
     return decorate

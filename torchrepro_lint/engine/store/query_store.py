@@ -75,6 +75,11 @@ class _DurableQuery(NamedTuple):
     write: Callable[[Any], Any] = list
     read: Callable[[Any], Any] = _as_tuples
 
+    def count(self, names: Names) -> int:
+        """How many answers are known."""
+        table = names.database.known(self.function)
+        return len(table.entries()) if table else 0
+
     def entries(self, names: Names) -> list[tuple[Any, Any, int]]:
         """The answers that are known: key, answer, and dependencies."""
         table = names.database.known(self.function)
@@ -138,6 +143,8 @@ def restore_answers(into: Names, answers: list[Any]) -> None:
 class _StoredTable(Protocol):
     """A table that is stored."""
 
+    def count(self, names: Names, /) -> int: ...
+
     def entries(self, names: Names, /) -> Sequence[tuple[Any, Any, int]]: ...
 
     def restore(self, names: Names, key: Any, answer: Any, seen: int, /) -> None: ...
@@ -145,6 +152,9 @@ class _StoredTable(Protocol):
 
 class _CallTargets:
     """The call targets, whose keys and answers are converted."""
+
+    def count(self, names: Names) -> int:
+        return len(self.entries(names))
 
     def entries(self, names: Names) -> list[tuple[Any, Any, int]]:
         return names.call_graph.answers.entries()
@@ -155,6 +165,9 @@ class _CallTargets:
 
 class _Outcomes:
     """The targets of events."""
+
+    def count(self, names: Names) -> int:
+        return len(names.database.table("outcomes").entries())
 
     def entries(self, names: Names) -> list[tuple[Any, Any, int]]:
         return [*EventTargetTable(names.database.table("outcomes")).entries()]
@@ -280,7 +293,7 @@ class _ComponentStore:
 
     def _write_tables(self) -> None:
         if all(
-            len(each.entries(self.link)) - self._restored_tables.get(name, 0) <= _MAX_RECOMPUTED
+            each.count(self.link) - self._restored_tables.get(name, 0) <= _MAX_RECOMPUTED
             for name, each in TABLES.items()
         ):
             return
@@ -352,4 +365,4 @@ def _facts_before(
 
 
 def _count_answers(of: Names) -> int:
-    return sum(len(each.entries(of)) for each in ANSWERS.values())
+    return sum(each.count(of) for each in ANSWERS.values())
