@@ -26,6 +26,7 @@ from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import Budget
 from torchrepro_lint.query.database import query
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
 from torchrepro_lint.syntax.nodes import (
@@ -51,6 +52,7 @@ _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 # The infeasible ranges of functions, by environment.
 _InfeasibleRanges: TypeAlias = dict[tuple[str, Function, Environment], tuple[tuple[int, int], ...]]
+_SettledRanges: TypeAlias = MemoTable[tuple[str, Function, Environment], tuple[tuple[int, int], ...]]
 
 
 class ValueSourceAnalysis:
@@ -62,7 +64,7 @@ class ValueSourceAnalysis:
         self._known: dict[Closure, tuple[Closure, ...]] = {}
         self._idle: _InfeasibleRanges = {}
         # The same for questions that are not nested: these are always answered in full.
-        self._settled: _InfeasibleRanges = {}
+        self._settled: _SettledRanges = MemoTable(project.database.reads)
         # Caches of the feasibility module: places that always run, and conditional operations of statements.
         self.certain: dict[tuple[str, Function, int], bool] = {}
         self.choices: dict[tuple[str, Statement], tuple[Operation, ...]] = {}
@@ -119,11 +121,14 @@ class ValueSourceAnalysis:
             return True
         if runs_always(self, path, function, offset):
             return True
-        known = self._idle if self._nesting else self._settled
         key = path, function, environment
-        if key not in known:
-            known[key] = infeasible_ranges(self, path, function.body, environment)
-        return not any(start <= offset < end for start, end in known[key])
+        if not self._nesting:
+            found = self._settled.of(key, lambda: infeasible_ranges(self, path, function.body, environment))
+        else:
+            if key not in self._idle:
+                self._idle[key] = infeasible_ranges(self, path, function.body, environment)
+            found = self._idle[key]
+        return not any(start <= offset < end for start, end in found)
 
     def construct(self, call: Closure, owner: str) -> ConstructedObject:
         """The object of a class of the project that a call constructs."""

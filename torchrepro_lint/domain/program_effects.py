@@ -177,7 +177,7 @@ class ProgramEffects(TaintFlow):
         """The entry points, file by file."""
         return EntryPoints(self.resolver, self._scripts, self._settings.entry_points)
 
-    @cached_property
+    @query()
     def entries_by_file(self) -> tuple[tuple[Entry, ...], ...]:
         """The entry points of each file that has any."""
         return tuple(entries for path in sorted(self.files) if (entries := self.entry_points.of(path)))
@@ -204,10 +204,10 @@ class ProgramEffects(TaintFlow):
 
     # --- programs ----------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def programs(self) -> tuple[Program, ...]:
         """The programs of all entry points, sorted by path."""
-        return tuple(program for path in sorted(self.files) for program in self.programs_of(path))
+        return tuple(program for entries in self.entries_by_file() for program in self.programs_from(entries))
 
     def programs_of(self, path: str) -> tuple[Program, ...]:
         """The programs of the entry points of a file."""
@@ -244,7 +244,7 @@ class ProgramEffects(TaintFlow):
         path = what.removeprefix(_IN) if what.startswith(_IN) else None
         return tuple(
             ProgramReference(entries[0].path, number, each.accelerated)
-            for entries in self.entries_by_file
+            for entries in self.entries_by_file()
             for number, each in enumerate(self.program_summaries(entries))
             if (what in each.functions if path is None else path in each.paths)
         )

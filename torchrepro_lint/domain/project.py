@@ -67,10 +67,10 @@ class Project(LoaderQueries):
 
     def compute_project_queries(self) -> None:
         """Compute all queries that concern all files together."""
-        _ = self.programs, self.seeds_workers(), self.torch_modules, self.loader_paths(), initialised_attributes(self)
+        _ = self.seeds_workers(), self.torch_modules, self.loader_paths(), initialised_attributes(self)
         _ = has_device_context(self), scripted_values(self), self.worker_functions(), worker_function_words(self)
         _ = self.worker_seed_spans()
-        for entries in self.entries_by_file:
+        for entries in self.entries_by_file():
             self.program_summaries(entries)
         seeding = self.seeding_files()
         for path in seeding.paths:

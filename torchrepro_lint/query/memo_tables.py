@@ -113,6 +113,24 @@ class DependencyTracker:
             self.dependencies = outer
 
 
+class AccumulatedReads:
+    """The dependencies of an object that works out its parts on demand: whoever asks it depends on all that it has read so far."""
+
+    def __init__(self, reads: DependencyTracker) -> None:
+        self._reads = reads
+        self._dependencies = 0
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """Inside, the object is asked."""
+        with self._reads.apart():
+            try:
+                yield
+            finally:
+                self._dependencies |= self._reads.dependencies
+                self._reads.dependencies = self._dependencies
+
+
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 

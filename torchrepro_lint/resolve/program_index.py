@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import SingleEntryMemo, union, with_tuples
@@ -198,11 +198,13 @@ def _place(called: UnresolvedCall) -> tuple[int, int]:
     return called.call.start, -called.call.end
 
 
+_Part = TypeVar("_Part")
+
+
 class ProgramIndex:
     """The names and call sites of the modules of a project (by path from its root).
 
-    Costly results are queries, whose ``database`` survives a change of the files. ``revision_cache`` is for results that are
-    computed again after each change. The layers above handle values, traces and torch.
+    Costly results are queries, whose ``database`` survives a change of the files. The layers above handle values, traces and torch.
     """
 
     def __init__(
@@ -215,14 +217,19 @@ class ProgramIndex:
         self.libraries = libraries
         self.position = position
         self.text = text
-        # Results that other modules compute once for a project, by name. A table of their own with weak keys would keep the
-        # project for ever, where its values refer to it.
-        self.revision_cache: dict[str, Any] = {}
+        self._parts: dict[Callable[[Self], Any], Any] = {}
         self.resolver = names
         self.database = names.database
         self.files = names.modules.files
         self._hold_edges = SingleEntryMemo(hold_edges)
-        self._called_by_place: dict[str, dict[tuple[int, int], UnresolvedCall]] = {}
+
+    def part(self, kind: Callable[[Self], _Part]) -> _Part:
+        """The one object of a kind that lives as long as this project, made when it is asked for first. What it remembers of files, it
+        must record as read each time.
+        """
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        return cast("_Part", self._parts[kind])
 
     def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for; see ``Names``."""
@@ -281,16 +288,14 @@ class ProgramIndex:
 
     def called_at(self, function: str, start: int, end: int) -> UnresolvedCall:
         """A call of a function (``path:`` for the top level) by its offsets."""
-        path = path_of(function)
-        facts = self.files[path]
-        known = self._called_by_place.get(function)
-        if known is None:
-            own = function[len(path) :]
-            bodies = [each.body for each in facts.functions if each.name == own] if not is_module(own) else [facts.body]
-            known = self._called_by_place[function] = {
-                (each.call.start, each.call.end): each for body in bodies for each in self._called_in(function, body)
-            }
-        return known[start, end]
+        return self._called_by_place(function)[start, end]
+
+    @query()
+    def _called_by_place(self, function: str) -> dict[tuple[int, int], UnresolvedCall]:
+        facts = self.files[path_of(function)]
+        own = function[len(path_of(function)) :]
+        bodies = [each.body for each in facts.functions if each.name == own] if not is_module(own) else [facts.body]
+        return {(each.call.start, each.call.end): each for body in bodies for each in self._called_in(function, body)}
 
     # --- the call graph ----------------------------------------------------------------------------------------------
 

@@ -85,19 +85,21 @@ class EntryPoints:
     def _is_imported(self, path: str) -> bool:
         """Whether another file that is no test imports a file."""
         stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
-        imports = self._imports()
+        imports, modules = self._imports(), self._names.modules
         return any(
-            importer != path and self._names.modules.loaded(importer, module) == path
+            importer != path
+            and modules.loaded(importer, module) == path
+            and not is_test(importer, modules.files[importer])
             for importer, module in (*imports.get(stem, ()), *imports.get("", ()))
         )
 
     @query()
     def _imports(self) -> dict[str, list[tuple[str, str]]]:
-        """The imports of all files that are no tests, by the last word of what they load: a file, and what it writes."""
+        """The imports of all files, by the last word of what they load: a file, and what it writes."""
         self._names.modules.reads.record_word("imports", "")
         found: dict[str, list[tuple[str, str]]] = {}
-        for path, facts in self._names.modules.files.items():
-            for module in () if is_test(path, facts) else facts.summary.imports:
+        for path, summary in self._names.modules.summaries():
+            for module in summary.imports:
                 found.setdefault(last_word(module), []).append((path, module))
         return found
 

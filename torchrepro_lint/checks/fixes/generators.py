@@ -23,7 +23,8 @@ from torchrepro_lint.domain.loaders.splits import (
     unseeded_worker_draws,
 )
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.query.memo_tables import SingleEntryMemo
+from torchrepro_lint.query.database import query
+from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.control_flow import (
@@ -65,47 +66,23 @@ from torchrepro_lint.trace.repetition import function_runs_often
 
 KEYWORD = "generator"
 _GENERATOR_OBJECT = "torch.Generator()"
+# The fixes of a file ask the same questions, one after the other.
+_CACHED = 1024
 
 
+@query(lru=_CACHED)
 def position_at(project: Project, path: str, offset: int) -> ControlFlowPosition | None:
     """The control-flow position of an offset of a file."""
-    known = _analysis(project).positions
-    if (path, offset) not in known:
-        known[path, offset] = control_flow_position(project.files[path], offset)
-    return known[path, offset]
+    return control_flow_position(project.files[path], offset)
 
 
+@query(lru=_CACHED)
 def _calls_needing(project: Project, path: str) -> tuple[int, ...]:
     """The starts of the calls of a file that draw from a generator and get none."""
-    known = _analysis(project).needing
-    if path not in known:
-        calls = [each.site.call for each in project.readable_loaders(path) if _needs_generator(project, each)]
-        calls += [site.call for site, _ in splits_without_generator(project, path) if takes_generator(site)]
-        starts = {each.start for each in calls if not caller_may_pass_generator(project, path, each)}
-        known[path] = tuple(sorted(starts))
-    return known[path]
-
-
-class _GeneratorAnalysis(NamedTuple):
-    """What the fixes of a file share.
-
-    ``needing``: the starts of the calls that need a generator. ``generators``: whether a value is one.
-    ``positions``: positions by offset. ``made``: the variables that a block sets to one, by its first statement. ``own``: the
-    module's own. ``above``: for each call, the generators above it.
-    """
-
-    needing: dict[str, tuple[int, ...]]
-    generators: dict[tuple[str, Expression], bool]
-    positions: dict[tuple[str, int], ControlFlowPosition | None]
-    made: dict[tuple[str, tuple[Statement, ...]], tuple[tuple[int, str], ...]]
-    own: dict[str, tuple[str, ...]]
-    above: dict[str, dict[int, _Above]]
-
-
-def _analysis(project: Project) -> _GeneratorAnalysis:
-    found: _GeneratorAnalysis
-    found = project.revision_cache.setdefault(__name__, _GeneratorAnalysis({}, {}, {}, {}, {}, {}))
-    return found
+    calls = [each.site.call for each in project.readable_loaders(path) if _needs_generator(project, each)]
+    calls += [site.call for site, _ in splits_without_generator(project, path) if takes_generator(site)]
+    starts = {each.start for each in calls if not caller_may_pass_generator(project, path, each)}
+    return tuple(sorted(starts))
 
 
 def _needs_generator(project: Project, loader: Loader) -> bool:
@@ -134,10 +111,7 @@ def _visible_generators(project: Project, path: str, position: ControlFlowPositi
         variable = Ref(0, 0, (local_symbol(position.function.name, param.name),), (), 0)
         if _GENERATOR_OBJECT in project.resolver.names_of(path, variable) and param.default is None:
             yield param.name
-    known = _analysis(project).own
-    if path not in known:
-        known[path] = tuple(_module_generators(project, path))
-    for word in known[path]:
+    for word in _module_generators(project, path):
         if not shadowed(project.files[path], word, position.function.name) and not _is_passed(
             project, path, f":{word}"
         ):
@@ -157,10 +131,14 @@ def _is_passed(project: Project, path: str, variable: str) -> bool:
 
 def _generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
     """The statements of a block that set a variable to a generator, with the variable."""
-    known, key = _analysis(project).made, (path, block[:1])
-    if key not in known:
-        known[key] = tuple(_find_generators_assigned(project, path, block))
-    return known[key]
+    return project.part(_known_assigned).of(
+        (path, block[:1]), lambda: tuple(_find_generators_assigned(project, path, block))
+    )
+
+
+def _known_assigned(project: Project) -> MemoTable[tuple[str, tuple[Statement, ...]], tuple[tuple[int, str], ...]]:
+    """The same by the first statement of the block, which identifies it."""
+    return MemoTable(project.database.reads)
 
 
 def _find_generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
@@ -172,22 +150,19 @@ def _find_generators_assigned(project: Project, path: str, block: tuple[Statemen
                 yield at, simple_name(target.roots[0])
 
 
-def _module_generators(project: Project, path: str) -> Iterator[str]:
+@query(lru=_CACHED)
+def _module_generators(project: Project, path: str) -> tuple[str, ...]:
     """The variables of the module that are only ever set to a generator."""
-    for name, values in project.files[path].assigned.items():
-        if is_own(name) and is_top_level(name) and len(values) == 1 and _is_generator(project, path, values[0][1]):
-            yield qualname_of(name)
+    return tuple(
+        qualname_of(name)
+        for name, values in project.files[path].assigned.items()
+        if is_own(name) and is_top_level(name) and len(values) == 1 and _is_generator(project, path, values[0][1])
+    )
 
 
+@query(lru=_CACHED)
 def _is_generator(project: Project, path: str, value: Expression) -> bool:
     """``torch.Generator()``, seeded or not, but none for a device."""
-    known = _analysis(project).generators
-    if (path, value) not in known:
-        known[path, value] = _makes_generator(project, path, value)
-    return known[path, value]
-
-
-def _makes_generator(project: Project, path: str, value: Expression) -> bool:
     if _GENERATOR_OBJECT not in project.names(path, value):
         return False
     made = [
@@ -318,14 +293,16 @@ class _Above(NamedTuple):
 
 
 def _above(project: Project, path: str, call: Call) -> _Above:
-    known = _analysis(project).above
-    if path not in known:
-        known[path] = dict(_count_above(project, path))
-    return known[path].get(call.start, _Above(0, 0))
+    return _generators_above(project, path).get(call.start, _Above(0, 0))
+
+
+@query(lru=_CACHED)
+def _generators_above(project: Project, path: str) -> dict[int, _Above]:
+    """The numbers for each call that needs a generator, by its start."""
+    return dict(_count_above(project, path))
 
 
 def _count_above(project: Project, path: str) -> Iterator[tuple[int, _Above]]:
-    """The numbers for each call that needs a generator, by its start."""
     created = [
         (site.call.start, site.function, "")
         for site in project.calls(path)

@@ -14,6 +14,7 @@ from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.definitions import bound_references, targets
@@ -64,11 +65,12 @@ class SeedUses:
 
 def seed_uses(project: Project, path: str, body: _Body) -> SeedUses:
     """The uses of seeds in a body of a file of the project."""
-    known: dict[tuple[str, _Body], SeedUses] = project.revision_cache.setdefault("seed uses", {})
-    key = path, body[:1]  # the first statement identifies a body
-    if key not in known:
-        known[key] = SeedUses(body)
-    return known[key]
+    # The first statement identifies a body.
+    return project.part(_known_uses).of((path, body[:1]), lambda: SeedUses(body))
+
+
+def _known_uses(project: Project) -> MemoTable[tuple[str, _Body], SeedUses]:
+    return MemoTable(project.database.reads)
 
 
 def is_seed_attribute(expression: Expression) -> bool:
@@ -221,11 +223,13 @@ class BlockSeeds(NamedTuple):
 
 def block_seeds(project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
     """The bindings and seeds of a block that leads to a position."""
-    known: dict[tuple[str, _Body], BlockSeeds] = project.revision_cache.setdefault("block seeds", {})
-    key = path, block[:1]  # the first statement identifies a block
-    if key not in known:
-        known[key] = BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
-    return known[key]
+    return project.part(_known_blocks).of(
+        (path, block[:1]), lambda: BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
+    )
+
+
+def _known_blocks(project: Project) -> MemoTable[tuple[str, _Body], BlockSeeds]:
+    return MemoTable(project.database.reads)
 
 
 def last_binding(project: Project, path: str, position: ControlFlowPosition, root: str) -> int:

@@ -16,6 +16,7 @@ from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -66,13 +67,13 @@ def seed_origins(
     project: Project, effects: RngEffects, families: Sequence[str] = ("torch", "numpy", "python")
 ) -> list[SeedOrigin]:
     """The origins of a program's seeds, family by family and each family's in their order."""
-    # Every fix asks.
-    known: dict[tuple[RngEffects, tuple[str, ...]], list[SeedOrigin]]
-    known = project.revision_cache.setdefault(__name__, {})
     key = effects, tuple(families)
-    if key not in known:
-        known[key] = list(_find_origins(project, effects, families))
-    return known[key]
+    return project.part(_known_origins).of(key, lambda: list(_find_origins(project, effects, families)))
+
+
+def _known_origins(project: Project) -> MemoTable[tuple[RngEffects, tuple[str, ...]], list[SeedOrigin]]:
+    """The origins by the effects of programs: every fix asks."""
+    return MemoTable(project.database.reads)
 
 
 def _find_origins(project: Project, effects: RngEffects, families: Sequence[str]) -> Iterator[SeedOrigin]:

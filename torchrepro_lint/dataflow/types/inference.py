@@ -245,7 +245,4 @@ def _default_device(project: ValueFlow) -> str:
 
 def type_inference(project: ValueFlow) -> TypeInferenceEngine:
     """The type inference of a project."""
-    if "kinds" not in project.revision_cache:
-        project.revision_cache["kinds"] = TypeInferenceEngine(project)
-    inference: TypeInferenceEngine = project.revision_cache["kinds"]
-    return inference
+    return project.part(TypeInferenceEngine)

@@ -21,6 +21,7 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.domain.rng.effects import called_variable
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
@@ -85,12 +86,12 @@ class CallableEffects:
         self._dataset = dataset
         self._depth = 0
         # The effects of methods in equal environments; and the questions in progress, by class, methods and construction.
-        self._summaries = TablingSolver()
+        self._summaries = TablingSolver(project.database.reads)
         self._in_progress: dict[tuple[str, tuple[str, ...], tuple[str, Expression] | None], Hashable] = {}
         self._environments = HashConsing()
         self._unbound = ContextInsensitivity(project)
         # Values that are no dataset in any environment.
-        self._no_datasets: set[Hashable] = set()
+        self._no_datasets: MemoTable[Hashable, GeneratorSet | None] = MemoTable(project.database.reads)
 
     def draws(self, given: Closure) -> GeneratorSet:
         """The generators that a call of a callable draws from."""
@@ -316,13 +317,11 @@ class CallableEffects:
 
     def _fetch_effects(self, holder: Closure) -> GeneratorSet | None:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""
-        key = context_insensitive_key(holder)
-        if key in self._no_datasets and self._unbound.is_one(holder):
-            return None
-        found = self._of_dataset(holder)
-        if found is None and self._unbound.is_one(holder):
-            self._no_datasets.add(key)
-        return found
+        if not self._unbound.is_one(holder):
+            return self._of_dataset(holder)
+        return self._no_datasets.unless_provisional(
+            context_insensitive_key(holder), lambda: ((found := self._of_dataset(holder)), found is None)
+        )
 
     def _of_dataset(self, holder: Closure) -> GeneratorSet | None:
         found: GeneratorSet | None = None

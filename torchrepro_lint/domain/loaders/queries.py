@@ -8,7 +8,7 @@ nothing is drawn, as far as all that runs is known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +34,7 @@ from torchrepro_lint.domain.loaders.callable_effects import (
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import paths_constructing
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -241,7 +242,7 @@ class FetchEffects:
         self._value_sources = project.value_sources
         self._project = project
         self._callables = CallableEffects(project, self.draws)
-        self._known: dict[Closure, GeneratorSet] = {}
+        self._known: MemoTable[Closure, GeneratorSet] = MemoTable(project.database.reads)
 
     def of_loader(self, loader: Loader) -> GeneratorSet:
         """The generators that the workers of a loader draw from."""
@@ -258,12 +259,7 @@ class FetchEffects:
         return self._callables.draws(given)
 
     def _of_values(self, given: Iterable[Closure]) -> GeneratorSet:
-        found = NO_GENERATORS
-        for each in given:
-            if each not in self._known:
-                self._known[each] = self.draws(each)
-            found |= self._known[each]
-        return found
+        return NO_GENERATORS.union(*(self._known.of(each, partial(self.draws, each)) for each in given))
 
     def draws(self, given: Closure, depth: int = 0) -> GeneratorSet:
         """The generators that fetching a sample of a dataset draws from."""
@@ -459,7 +455,7 @@ class LoaderQueries(ProgramEffects):
         """The loaders of a module whose arguments can all be read, in the order of the text."""
         yield from (each for each in self.loaders(path) if each.arguments.complete)
 
-    @cached_property
+    @property
     def fetch_effects(self) -> FetchEffects:
         """The fetch effects of the project's loaders."""
-        return FetchEffects(self)
+        return self.part(FetchEffects)

@@ -120,7 +120,6 @@ class CalleeOrigins:
     """The origins of callees of one project."""
 
     def __init__(self, project: ProgramEffects) -> None:
-        self._project = project
         self._names = project.resolver
         # The calls whose results are followed, by function: they say what a parameter is there.
         self._calls: dict[str, list[tuple[str, Call]]] = {}

@@ -7,7 +7,6 @@ packages do. So is a call of a value that can only be a constant, or only an obj
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
@@ -26,10 +25,11 @@ from torchrepro_lint.trace.call_paths import place_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import Program, ProgramEffects
+    from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.nodes import Function
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.entry_points import Entry
-    from torchrepro_lint.trace.events import ResolvedEvent, TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 class ProgramGap(NamedTuple):
@@ -96,15 +96,18 @@ def _reason_on_the_way(project: ProgramEffects, gap: Gap) -> Reason:
 
 
 def _find(project: ProgramEffects, run: Trace) -> Iterator[ProgramGap]:
-    reasons: GapReasons = project.revision_cache.setdefault(f"{__name__} reasons", GapReasons(project))
-    clear, seen = reasons.clear, set[tuple[str, int]]()
+    wide_methods = _wide_methods(project.resolver)
+    clear, seen = set[tuple[str, ...]](), set[tuple[str, int]]()
     for order, each in enumerate(run.trace_events):
         resolved = each.resolved  # its properties would cost a call each, for a million events
         if resolved.event.kind != "call" or resolved.names in clear:
             continue
         call = resolved.event.value
         if isinstance(call, Call) and (resolved.path, call.start) not in seen:
-            found = reasons.of(resolved, call)
+            if resolved.names and not _is_unclear(resolved.names) and wide_methods.isdisjoint(resolved.names):
+                clear.add(resolved.names)
+                continue
+            found = _judgement(project, resolved.path, resolved.function, call, resolved.names)
             reason = found.reason
             if found.entered and found.entered.isdisjoint(run.functions):
                 reason = Reason("value", describe(call.func))
@@ -123,95 +126,74 @@ class _Judgement(NamedTuple):
 _CLEAR = _Judgement(None)
 
 
-class GapReasons:
-    """The reasons why calls of a project are gaps; ``clear`` are the names that say what a call runs."""
-
-    def __init__(self, project: ProgramEffects) -> None:
-        self.clear: set[tuple[str, ...]] = set()
-        self._names = project.resolver
-        self._unknown = UnknownCalls(project)
-        self._origins = CalleeOrigins(project)
-        # By the file, the place and the names of a call.
-        self._known: dict[tuple[str, int, tuple[str, ...]], _Judgement] = {}
-
-    def of(self, resolved: ResolvedEvent, call: Call) -> _Judgement:
-        """Whether a call is a gap."""
-        names = resolved.names
-        if names and not _is_unclear(names) and self._wide_methods.isdisjoint(names):
-            self.clear.add(names)
-            return _CLEAR
-        key = resolved.path, call.start, names
-        if key not in self._known:
-            self._known[key] = self._find(resolved, call)
-        return self._known[key]
-
-    def _find(self, resolved: ResolvedEvent, call: Call) -> _Judgement:
-        path, names = resolved.path, resolved.names
-        if chosen := CHOOSING_AT_ONCE.intersection(names):
-            made = self._names.names(path, call)
-            known = bool(made) and not all(map(is_from_elsewhere, made))
-            return (
-                _CLEAR
-                if known or self._names_package(path, call)
-                else _Judgement(Reason("run-time", _short(min(chosen))))
-            )
-        if not self._wide_methods.isdisjoint(names):
-            return self._of_wide_method(path, call, names)
-        if _RUNNING.intersection(names):
-            return _Judgement(Reason("run-time", _short(names[0])))
-        if _is_of_notebooks(call.func) or not self._may_be_project_code(resolved, call.func):
-            return _CLEAR
-        found = self._origins.of(path, call.func)
-        entered = (target for name in found.names for target in entered_functions(self._names, name, "call"))
-        return _Judgement(found.reason, frozenset(entered))
-
-    def _names_package(self, path: str, call: Call) -> bool:
-        """Whether a call imports a module that is not the project's by a literal name."""
-        name = call.args[0].value if call.args else None
+@query()
+def _judgement(project: ProgramEffects, path: str, function: str, call: Call, names: tuple[str, ...]) -> _Judgement:
+    """Whether a call of a function with these names is a gap."""
+    resolver = project.resolver
+    if chosen := CHOOSING_AT_ONCE.intersection(names):
+        made = resolver.names(path, call)
+        known = bool(made) and not all(map(is_from_elsewhere, made))
         return (
-            isinstance(name, Constant)
-            and isinstance(name.value, str)
-            and bool(name.value.strip("."))
-            and self._names.modules.is_outside(path, name.value)
+            _CLEAR
+            if known or _names_package(resolver, path, call)
+            else _Judgement(Reason("run-time", _short(min(chosen))))
         )
+    if not _wide_methods(resolver).isdisjoint(names):
+        return _of_wide_method(resolver, path, call, names)
+    if _RUNNING.intersection(names):
+        return _Judgement(Reason("run-time", _short(names[0])))
+    if _is_of_notebooks(call.func) or not _may_be_project_code(project, path, function, call.func):
+        return _CLEAR
+    found = CalleeOrigins(project).of(path, call.func)
+    entered = (target for name in found.names for target in entered_functions(resolver, name, "call"))
+    return _Judgement(found.reason, frozenset(entered))
 
-    @cached_property
-    def _wide_methods(self) -> frozenset[str]:
-        """The class methods that construct an object, of classes with more subclasses than a trace runs such a method for."""
-        owners = (
-            each for each in self._names.all_classes() if len(self._names.subclasses(each)) > limits.MAX_SUBCLASSES
-        )
-        methods = (
-            path_of(owner) + name for owner in owners for each in self._names.classes(owner) for _, name in each.methods
-        )
-        return frozenset(
-            method
-            for method in methods
-            if any(self._constructs(path_of(method), each) for each in self._names.functions(method))
-        )
 
-    def _constructs(self, path: str, method: Function) -> bool:
-        """Whether a class method calls its class."""
-        if not is_classmethod(method):
-            return False
-        own = local_symbol(method.name, method.params[0].name) if method.params else ""
-        calls = (
-            each.value.func for each in self._names.events.of_body(path, method.body) if isinstance(each.value, Call)
-        )
-        return any(isinstance(func, Ref) and not func.path and own in func.roots for func in calls)
+def _names_package(names: Names, path: str, call: Call) -> bool:
+    """Whether a call imports a module that is not the project's by a literal name."""
+    name = call.args[0].value if call.args else None
+    return (
+        isinstance(name, Constant)
+        and isinstance(name.value, str)
+        and bool(name.value.strip("."))
+        and names.modules.is_outside(path, name.value)
+    )
 
-    def _of_wide_method(self, path: str, call: Call, names: tuple[str, ...]) -> _Judgement:
-        """A class method of a base runs as that of the base alone, and not as that of each of its many subclasses."""
-        owners = {self._names.owner(name) for name in names}
-        if set(self._names.receiver(path, call.func)) <= owners:
-            return _CLEAR
-        return _Judgement(Reason("limit", f"{limits.MAX_SUBCLASSES} subclasses of {qualname_of(min(owners))}"))
 
-    def _may_be_project_code(self, resolved: ResolvedEvent, func: Expression) -> bool:
-        """Whether a callee may be code of the project by its form: most methods of unknown values are those of data."""
-        if isinstance(func, Attribute) or (isinstance(func, Ref) and len(func.path) > 1):
-            return False
-        return self._unknown.may_be_project_code(resolved.path, resolved.function, func)
+@query()
+def _wide_methods(names: Names) -> frozenset[str]:
+    """The class methods that construct an object, of classes with more subclasses than a trace runs such a method for."""
+    owners = (each for each in names.all_classes() if len(names.subclasses(each)) > limits.MAX_SUBCLASSES)
+    methods = (path_of(owner) + name for owner in owners for each in names.classes(owner) for _, name in each.methods)
+    return frozenset(
+        method
+        for method in methods
+        if any(_constructs(names, path_of(method), each) for each in names.functions(method))
+    )
+
+
+def _constructs(names: Names, path: str, method: Function) -> bool:
+    """Whether a class method calls its class."""
+    if not is_classmethod(method):
+        return False
+    own = local_symbol(method.name, method.params[0].name) if method.params else ""
+    calls = (each.value.func for each in names.events.of_body(path, method.body) if isinstance(each.value, Call))
+    return any(isinstance(func, Ref) and not func.path and own in func.roots for func in calls)
+
+
+def _of_wide_method(resolver: Names, path: str, call: Call, names: tuple[str, ...]) -> _Judgement:
+    """A class method of a base runs as that of the base alone, and not as that of each of its many subclasses."""
+    owners = {resolver.owner(name) for name in names}
+    if set(resolver.receiver(path, call.func)) <= owners:
+        return _CLEAR
+    return _Judgement(Reason("limit", f"{limits.MAX_SUBCLASSES} subclasses of {qualname_of(min(owners))}"))
+
+
+def _may_be_project_code(project: ProgramEffects, path: str, function: str, func: Expression) -> bool:
+    """Whether a callee may be code of the project by its form: most methods of unknown values are those of data."""
+    if isinstance(func, Attribute) or (isinstance(func, Ref) and len(func.path) > 1):
+        return False
+    return UnknownCalls(project).may_be_project_code(path, function, func)
 
 
 def _is_unclear(names: tuple[str, ...]) -> bool:

@@ -12,6 +12,8 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
+from torchrepro_lint.query.memo_tables import AccumulatedReads, LruTable
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
@@ -22,6 +24,7 @@ from torchrepro_lint.trace.library_models import calls_method
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.domain.rng.effects import Draw
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.events import TraceEvent
@@ -89,11 +92,9 @@ def _analysis(
     depth: int = limits.MAX_FEASIBLE_DEPTH,
 ) -> PathFeasibility:
     """The analysis of an event's function: several rules ask about one trace, and about many draws of one function."""
-    caches: dict[Trace, _FeasibilityCache] = project.revision_cache.setdefault("looks", {})
-    cache = caches.get(run)
+    caches = project.part(_feasibility_caches)
+    cache: _FeasibilityCache | None = caches.get(run)
     if cache is None:
-        if len(caches) >= _CACHED_TRACES:
-            caches.clear()
         cache = caches[run] = {}
     key = trace_event.function, trace_event.mode, likely, calls
     if key not in cache:
@@ -128,6 +129,11 @@ def _tests_parameter(function: Function) -> bool:
 _FeasibilityCache: TypeAlias = "dict[tuple[str, str, bool, int], PathFeasibility]"
 
 
+def _feasibility_caches(_: ProgramIndex) -> LruTable[Trace, _FeasibilityCache]:
+    """The analyses of the traces that were asked about last."""
+    return LruTable(_CACHED_TRACES)
+
+
 class PathFeasibility:
     """Path feasibility over all calling contexts of a trace, within limits; beyond those, anything may be passed."""
 
@@ -146,14 +152,13 @@ class PathFeasibility:
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
         # By function, the environments found so far, and the iterator over the others.
         self._environments_found: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
-        self._modes: dict[tuple[str, Expression], frozenset[bool | str]] = project.revision_cache.setdefault(
-            "loader modes", {}
-        )
+        self._reads = AccumulatedReads(project.database.reads)
 
     def is_feasible(self, function: str, event: Event, depth: int) -> bool:
         """Whether a function reaches an event in some calling context, and the event may draw there."""
-        found = self._environments_at(function, event, depth)
-        return any(self._may_draw(path_of(function), event, environment) for environment in found)
+        with self._reads.asked():
+            found = self._environments_at(function, event, depth)
+            return any(self._may_draw(path_of(function), event, environment) for environment in found)
 
     def _may_draw(self, path: str, event: Event, environment: Environment) -> bool:
         """Whether the iterated or created value is no loader, or may be one that shuffles."""
@@ -290,12 +295,9 @@ class PathFeasibility:
         """Whether the loader of an event fetches in workers and the draw is sought in the main process, or the reverse."""
         if event.value is None or self._mode not in ("", "worker") or self._is_called(function, caller, event.value):
             return False
-        key = path_of(caller), event.value
-        if key not in self._modes:
-            used = Closure(key[0], event.value)
-            self._modes[key] = frozenset(self._modes_of(used))
-        orders = not self._mode and simple_name(function) in _SAMPLER_METHODS and "orders" in self._modes[key]
-        return not orders and self._modes[key] - {"orders"} == {self._mode != "worker"}
+        modes = _loader_modes(self._project, path_of(caller), event.value)
+        orders = not self._mode and simple_name(function) in _SAMPLER_METHODS and "orders" in modes
+        return not orders and modes - {"orders"} == {self._mode != "worker"}
 
     def _is_called(self, function: str, caller: str, value: Expression) -> bool:
         """Whether an expression calls the function, or a framework does there; and not a loader that the call is about."""
@@ -305,27 +307,34 @@ class PathFeasibility:
         names = self._names(Closure(path_of(caller), value), value.func)
         return last_identifier(value.func) == word or any(map(in_project, names)) or calls_method(names, word)
 
-    def _modes_of(self, used: Closure) -> Iterator[bool | str]:
-        """Whether the loaders of an event fetch in workers, and whether any has a sampler."""
-        for loader in self._loaders(used):
-            yield self._is_fetching(loader)
-            assert isinstance(loader.value, Call)
-            yield from ("orders" for _ in samplers_of(loader.value))
-
-    def _loaders(self, used: Closure) -> Iterator[Closure]:
-        if isinstance(used.value, Call) and self._is_loader(used):
-            yield used
-            return
-        for part in involved_values(used.value):
-            yield from filter(self._is_loader, self._project.value_sources.of(used._replace(value=part)))
-
-    def _is_loader(self, made: Closure) -> bool:
-        return isinstance(made.value, Call) and not loader_names().isdisjoint(self._names(made, made.value.func))
-
-    def _is_fetching(self, loader: Closure) -> bool:
-        call = loader.value
-        assert isinstance(call, Call)
-        return runs_in_worker(self._project.resolver, loader.path, call, self._names(loader, call.func))
-
     def _names(self, closure: Closure, called: Expression) -> tuple[str, ...]:
         return self._project.names(closure.path, called)
+
+
+@query()
+def _loader_modes(project: ValueFlow, path: str, value: Expression) -> frozenset[bool | str]:
+    """Whether the loaders that an expression reads fetch in workers, and whether any has a sampler."""
+    return frozenset(_find_loader_modes(project, Closure(path, value)))
+
+
+def _find_loader_modes(project: ValueFlow, used: Closure) -> Iterator[bool | str]:
+    for loader in _loaders(project, used):
+        call = loader.value
+        assert isinstance(call, Call)
+        yield runs_in_worker(project.resolver, loader.path, call, project.names(loader.path, call.func))
+        yield from ("orders" for _ in samplers_of(call))
+
+
+def _loaders(project: ValueFlow, used: Closure) -> Iterator[Closure]:
+    if _is_loader(project, used):
+        yield used
+        return
+    for part in involved_values(used.value):
+        for each in project.value_sources.of(used._replace(value=part)):
+            if _is_loader(project, each):
+                yield each
+
+
+def _is_loader(project: ValueFlow, made: Closure) -> bool:
+    call = made.value
+    return isinstance(call, Call) and not loader_names().isdisjoint(project.names(made.path, call.func))

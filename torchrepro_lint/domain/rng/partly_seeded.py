@@ -12,6 +12,7 @@ from torchrepro_lint.query.database import query
 
 if TYPE_CHECKING:
     from torchrepro_lint.domain.program_effects import ProgramEffects
+    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 
 class PartlySeeded(NamedTuple):
@@ -29,17 +30,22 @@ def partly_seeded_functions(project: ProgramEffects, path: str) -> Iterator[Part
     Those that a program settles may be included (see ``is_settled_by_program``). Of many functions that call one another in a
     cycle only the first is: each of them reaches the same draws and seeds, and a trace for each would take minutes.
     """
-    known: dict[str, _Searched] = project.revision_cache.setdefault(__name__, {})
+    events = project.part(_traced_events)
     together: set[str] = set()
     for function in project.seeding_functions(path):
         if function in together:
             continue
-        if function not in known:
-            if sum(each.events for each in known.values()) > _MANY_EVENTS and _are_all_settled(project, function):
-                continue
-            known[function] = _search(project, function)
-        yield from known[function].found
-        together |= known[function].cycle
+        if function not in events and sum(events.values()) > _MANY_EVENTS and _are_all_settled(project, function):
+            continue
+        searched = _search(project, function)
+        events[function] = searched.events
+        yield from searched.found
+        together |= searched.cycle
+
+
+def _traced_events(_: ProgramIndex) -> dict[str, int]:
+    """The lengths of the traces of the functions that were searched."""
+    return {}
 
 
 # After so many events of traces, each of one function, it is worth to trace all programs first.
