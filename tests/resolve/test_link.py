@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -89,22 +90,45 @@ class _Checked:
             early_cutoff=early_cutoff,
         )
 
+    def unrecorded(self) -> set[tuple[str, str]]:
+        """The files and rules whose findings depend on more where nothing was asked of the project before: something that the
+        project remembers has not been recorded as read. All tables of the database have been filled.
+        """
+        reads = self._link.modules.reads
+        lines = {path: Lines(text) for path, text in self._files.items()}
+        shared = self._project(lines, self._link)
+        found = set[tuple[str, str]]()
+        for _, rule, path in product(range(2), RULES, sorted(self._files)):
+            recorded = []
+            for project in (self._project(lines, self._link), shared):
+                reads.dependencies = 0
+                list(rule.check(self._context(path, lines[path], project)))
+                recorded.append(reads.dependencies)
+            if recorded[0] & ~recorded[1]:
+                found.add((path, rule.code))
+        return found
+
     def _findings(self, files: Mapping[str, str], names: Names) -> dict[str, list[Finding]]:
         lines = {path: Lines(text) for path, text in files.items()}
-        project = Project(
+        project = self._project(lines, names)
+        return {path: list(self._of_file(path, lines[path], project)) for path in sorted(files)}
+
+    def _project(self, lines: Mapping[str, Lines], names: Names) -> Project:
+        return Project(
             names.modules.files,
             self._settings,
             self._catalogue,
             position=lambda path, offset: lines[path].place(offset),
-            text=lambda path: files[path],
+            text=lambda path: lines[path].text,
             names=names,
         )
-        return {path: list(self._of_file(path, lines[path], project)) for path in sorted(files)}
+
+    def _context(self, path: str, lines: Lines, project: Project) -> Context:
+        return Context(path, project.files[path], lines, project, self._catalogue, self._settings)
 
     def _of_file(self, path: str, lines: Lines, project: Project) -> Iterator[Finding]:
-        context = Context(path, project.files[path], lines, project, self._catalogue, self._settings)
         for rule in RULES:
-            yield from rule.check(context)
+            yield from rule.check(self._context(path, lines, project))
 
 
 def _modules(example: Example) -> dict[str, str]:
@@ -122,6 +146,23 @@ def test_a_file_that_comes_and_goes_is_followed(page: Path) -> None:
 def test_every_file_that_comes_and_goes_is_followed(page: Path) -> None:
     for example in _several(page):
         _come_and_go(example)
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: f"{page.parent.name}-{page.stem[:6]}")
+def test_what_a_project_remembers_is_recorded_as_read(page: Path) -> None:
+    for example in _several(page)[::4]:
+        assert not _Checked(_modules(example), example.options).unrecorded()
+
+
+def test_a_file_that_becomes_a_program_is_followed() -> None:
+    draws = "import torch\ndef go():\n    torch.save(torch.rand(3), 'x.pt')\ndef stay():\n    return 1\n"
+    files = {"model.py": draws, "other.py": "from model import go\nx = 1\n"}
+    checked = _Checked(files, {})
+    assert not checked.found["other.py"]
+    checked.change({**files, "other.py": "from model import go\ngo()\n"})
+    assert [each.code for each in checked.found["other.py"]] == ["TRL101"]
+    checked.change(files)
+    assert not checked.found["other.py"]
 
 
 def _come_and_go(example: Example) -> None:

@@ -40,8 +40,6 @@ from torchrepro_lint.trace.events import TraceMemoTables, prefix_and_rest
 from torchrepro_lint.trace.library_models import accelerates
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.loaders import LibraryVersions
     from torchrepro_lint.config.settings import Settings
@@ -144,26 +142,6 @@ class ProgramEffects(TaintFlow):
         self._scripts = scripts
         self._settings = settings
         self._catalogue = catalogue
-
-    def with_tracking(self) -> Self:
-        """A project on the same database without answers of its own, so that all dependencies of an answer are
-        recorded.
-
-        Without dependency tracking, the project itself.
-        """
-        if not self.resolver.modules.reads.incremental:
-            return self
-        return type(self)(
-            self.files,
-            self._settings,
-            self._catalogue,
-            None,
-            self._scripts,
-            self.position,
-            self.text,
-            self.libraries,
-            self.resolver,
-        )
 
     # --- entry points and traces -------------------------------------------------------------------------------------
 

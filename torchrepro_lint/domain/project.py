@@ -121,19 +121,19 @@ class Project(LoaderQueries):
     @query()
     def worker_seed_spans(self) -> tuple[WorkerSeedSpan, ...]:
         """The bad worker seeds of the project, by their places."""
-        return tuple(worker_seeds(self.with_tracking(), self._catalogue))
+        return tuple(worker_seeds(self, self._catalogue))
 
     @query()
     def worker_functions(self) -> frozenset[str]:
         """The functions of the project that are passed as ``worker_init_fn``."""
-        return frozenset(each.function for each in worker_functions(self.with_tracking()))
+        return frozenset(each.function for each in worker_functions(self))
 
     def _program_effects(self, entry: Entry, run: Trace) -> RngEffects:
         """The effects of a program, without the seeders that literal arguments rule out."""
         effects = self._effects(run)
         exposed = {each.function for path in run.paths for each in self.entry_points.of(path) if each.function}
         commands = exposed.union(entry.before)
-        shipped = shipped_seeds(self.with_tracking(), self._catalogue, commands, run, effects)
+        shipped = shipped_seeds(self, self._catalogue, commands, run, effects)
         for family, seeds in list(effects.seeds.items()) if shipped.ruled_out else ():
             effects.seeds[family] = [each for each in seeds if each not in shipped.ruled_out]
             if not effects.seeds[family]:

@@ -89,14 +89,13 @@ def _memoised(context: Context, group: str, run: Callable[[Context], GroupResult
     """The result of a group in a file; it is remembered where files change."""
     if not context.database.reads.early_cutoff:
         return run(context)
-    found: GroupResult = context.database.table("findings").of((group, context.path), lambda: _run_alone(context, run))
+    found: GroupResult = context.database.table("findings").of((group, context.path), lambda: _run_group(context, run))
     return found
 
 
-def _run_alone(context: Context, run: Callable[[Context], GroupResult]) -> GroupResult:
-    """Run a group on a project that nothing else has asked anything, so that all dependencies are recorded."""
+def _run_group(context: Context, run: Callable[[Context], GroupResult]) -> GroupResult:
     context.database.reads.record_read(context.path)
-    return run(context._replace(project=context.project.with_tracking()))
+    return run(context)
 
 
 def _run_rules(rules: Sequence[Rule], context: Context) -> GroupResult:

@@ -208,7 +208,7 @@ class TablingSolver:
             self._keep(key, depends_on)
             if early_cutoff:
                 own = self._dependencies[key] = self._reads.answer(key)
-                self._under_cutoff[key] = CutoffAnswer(compute, own, depends_on)
+                self._under_cutoff[key] = CutoffAnswer(own, depends_on, compute)
                 self._reads.dependencies = read | own
         return answer
 

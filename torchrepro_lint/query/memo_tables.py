@@ -327,11 +327,11 @@ Compute: TypeAlias = Callable[[], Iterable[str]]
 
 
 class CutoffAnswer(NamedTuple):
-    """An answer under early cutoff: how it is computed, its own bit, and its dependencies."""
+    """An answer under early cutoff: its own bit, and its dependencies; for a solver also how it is computed."""
 
-    compute: Compute
     bit: int
     dependencies: int
+    compute: Compute = tuple
 
 
 class RevalidatedAnswer(NamedTuple):
@@ -401,7 +401,7 @@ class CutoffTable(MemoTable[tuple[Hashable, ...], Any]):
                 depends_on = self._index.put(key, reads.dependencies)
                 reads.dependencies = 0
             bit = reads.own_answer((self._function, key))
-            self._under_cutoff[key] = CutoffAnswer(tuple, bit, depends_on)
+            self._under_cutoff[key] = CutoffAnswer(bit, depends_on)
         reads.dependencies |= self._under_cutoff[key].bit
         return self._known[key]
 

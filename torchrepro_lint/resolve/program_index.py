@@ -1,7 +1,7 @@
 """The program index: queries about the names, call sites and call targets of a project, and its revisions.
 
 It is the lowest of the layers of a project, each a class that inherits from the one below: ``ProgramIndex`` (names and calls),
-``ValueFlow`` and ``OrderFlow`` (values), ``Traces``, ``ProgramEffects``, ``LoaderQueries`` and ``Project`` (torch's questions). One
+``ValueFlow`` and ``TaintFlow`` (values), ``ProgramEffects``, ``LoaderQueries`` and ``Project`` (torch's questions). One
 object is passed around; a function that takes it names the lowest layer that it needs. The names, with the database of all queries,
 outlive a change of files.
 """

@@ -37,8 +37,6 @@ class SeedUses:
         self.body = body
         self.read: dict[str, list[Ref]] = {}
         self.writes: dict[str, list[Statement]] = {}
-        # Results of ``seed_fields``, by variable and by how it is written.
-        self.fields: dict[tuple[str, str], tuple[str, ...]] = {}
         self._tested: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
         every = list(statements(body))
         targets = [each for statement in every for each in assigned_targets(statement) if is_seed_attribute(each)]
@@ -100,9 +98,13 @@ def seed_fields(project: Project, path: str, position: ControlFlowPosition, root
     if root in uses.writes:
         return tuple(_find_seed_fields(project, path, position, root, word))
     # The result does not depend on the position in the body.
-    if (root, word) not in uses.fields:
-        uses.fields[root, word] = tuple(_find_seed_fields(project, path, position, root, word))
-    return uses.fields[root, word]
+    return project.part(_known_fields).of(
+        (path, position.body[:1], root, word), lambda: tuple(_find_seed_fields(project, path, position, root, word))
+    )
+
+
+def _known_fields(project: Project) -> MemoTable[tuple[str, _Body, str, str], tuple[str, ...]]:
+    return MemoTable(project.database.reads)
 
 
 def _find_seed_fields(

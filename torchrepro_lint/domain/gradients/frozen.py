@@ -96,6 +96,9 @@ def _gradient_solver(database: Database) -> FixpointSolver[bool]:
 
 
 def _is_entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -> bool:
+    reads = project.database.reads
+    for path in run.paths if reads.incremental else ():
+        reads.record_read(path)  # the key is an identity: a change of the trace must drop it
     entries = [each for each in run.call_edges.get(function, ()) if not _wraps_in_place(each.event)]
     return bool(entries) and all(_enters_without_gradient(project, run, each.caller, each.event) for each in entries)
 

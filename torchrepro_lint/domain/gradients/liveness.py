@@ -174,60 +174,48 @@ def _stops_gradient(word: str) -> bool:
     return _STOPPING.fullmatch(word) is not None
 
 
-class NoGradientCallers:
-    """The callers of each function, and whether all of them run it without gradient.
-
-    A method may also be run by a call of its name on an unknown receiver, and by a call of the method that it
-    overrides.
+@query()
+def _all_callers_without_gradient(project: ProgramIndex, function: str) -> bool:
+    """Whether a function has callers and every call path to it passes a place in no-grad mode: the closure over the callers, up to
+    a grad mode on each path; recursive calls add no path.
     """
-
-    def __init__(self, project: ProgramIndex) -> None:
-        self._project = project
-        self.database = project.database
-
-    @query()
-    def all_without_gradient(self, function: str) -> bool:
-        """Whether a function has callers and every call path to it passes a place in no-grad mode: the closure over the callers, up to
-        a grad mode on each path; recursive calls add no path.
-        """
-        seen, waiting, off = {function}, [function], False
-        while waiting:
-            current = waiting.pop()
-            if trains_nothing(self._project, current):
-                off = True
-                continue
-            if self._project.resolver.call_graph.is_address_taken(current, count_stored=False):
+    seen, waiting, off = {function}, [function], False
+    while waiting:
+        current = waiting.pop()
+        if trains_nothing(project, current):
+            off = True
+            continue
+        if project.resolver.call_graph.is_address_taken(current, count_stored=False):
+            return False
+        places = [(path, place) for path, some in _calls(project, current) for place in some]
+        if not places:
+            return False
+        for path, place in places:
+            caller = path + place.function
+            guards = project.called_at(caller, place.start, place.end).event.guards
+            mode = grad_mode_at(project, caller, guards)
+            mode = mode or ("off" if in_evaluation_mode(project, caller, place.start, guards) else "")
+            if mode == "on":
                 return False
-            places = [(path, place) for path, some in self._calls(current) for place in some]
-            if not places:
-                return False
-            for path, place in places:
-                caller = path + place.function
-                guards = self._project.called_at(caller, place.start, place.end).event.guards
-                mode = grad_mode_at(self._project, caller, guards)
-                mode = mode or ("off" if in_evaluation_mode(self._project, caller, place.start, guards) else "")
-                if mode == "on":
-                    return False
-                off = off or mode == "off"
-                if not mode and caller not in seen:
-                    seen.add(caller)
-                    waiting.append(caller)
-        return off
+            off = off or mode == "off"
+            if not mode and caller not in seen:
+                seen.add(caller)
+                waiting.append(caller)
+    return off
 
-    def _calls(self, function: str) -> Iterator[tuple[str, Sequence[CallPlace]]]:
-        """The calls that may run a function, by file. torch itself calls ``forward``, so its name tells nothing."""
-        yield from self._project.calls_of(function)
-        resolver = self._project.resolver
-        owner, word = resolver.owner(function), simple_name(function)
-        if owner and not word.startswith(("__", "forward")):
-            yield from self._project.unresolved_calls(word) if self._is_telling(word) else ()
-            for above in resolver.ancestry(owner)[1:]:
-                for method in resolver.methods(above, word) if in_project(above) else ():
-                    yield from self._project.calls_of(method) if in_project(method) else ()
 
-    def _is_telling(self, word: str) -> bool:
-        """Whether few classes share this method name, so that a call on an unknown receiver is likely one of them."""
-        return self._project.methods_named(word) <= limits.MAX_SHARED_METHODS
+def _calls(project: ProgramIndex, function: str) -> Iterator[tuple[str, Sequence[CallPlace]]]:
+    """The calls that may run a function, by file: also by its name on an unknown receiver, where few classes share that, and of the
+    methods that it overrides. torch itself calls ``forward``, so its name tells nothing.
+    """
+    yield from project.calls_of(function)
+    resolver = project.resolver
+    owner, word = resolver.owner(function), simple_name(function)
+    if owner and not word.startswith(("__", "forward")):
+        yield from project.unresolved_calls(word) if project.methods_named(word) <= limits.MAX_SHARED_METHODS else ()
+        for above in resolver.ancestry(owner)[1:]:
+            for method in resolver.methods(above, word) if in_project(above) else ():
+                yield from project.calls_of(method) if in_project(method) else ()
 
 
 _DETACHING = frozenset({"detach", "detach_", "data"})
@@ -294,14 +282,9 @@ def called_without_gradient(project: ProgramEffects, function: str) -> bool:
     if function.endswith(".forward"):  # torch calls it
         programs = project.reaching(function)
         return bool(programs) and all(entered_without_gradient(project, each.run, function) for each in programs)
-    return no_gradient_callers(project).all_without_gradient(function) and all(
+    return _all_callers_without_gradient(project, function) and all(
         entered_without_gradient(project, program.run, function) for program in project.reaching(function)
     )
-
-
-def no_gradient_callers(project: ProgramIndex) -> NoGradientCallers:
-    """The analysis of callers of a project."""
-    return NoGradientCallers(project)
 
 
 def _is_detached(expression: Expression | None) -> bool:

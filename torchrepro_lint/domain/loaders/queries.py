@@ -446,9 +446,13 @@ class LoaderQueries(ProgramEffects):
         """The files that may construct a DataLoader, sorted."""
         return paths_constructing(self.resolver, sorted(loader_names()))
 
-    @query()
-    def loaders(self, path: str) -> tuple[Loader, ...]:
+    def loaders(self, path: str) -> list[Loader]:
         """The DataLoaders that a module constructs."""
+        # The answer may be from before a change, and so from another project.
+        return [each._replace(value_sources=self.value_sources) for each in self._loaders(path)]
+
+    @query()
+    def _loaders(self, path: str) -> tuple[Loader, ...]:
         return tuple(find_loaders(self, path))
 
     def readable_loaders(self, path: str) -> Iterator[Loader]:
