@@ -277,7 +277,7 @@ _MOST_FOLDERS = 12
 
 def likely_has_components(sizes: Mapping[str, int], data: Callable[[str], bytes]) -> bool:
     """Whether a project is likely to have several large connected components, judged by import statements in its bytes."""
-    from torchrepro_lint.query.fixpoint import UnionFind  # a recalled run does without
+    from torchrepro_lint.query.graphs import UnionFind  # a recalled run does without
 
     folders = top_folders(sizes)
     weights = Counter[str]()

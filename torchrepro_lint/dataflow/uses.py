@@ -248,36 +248,36 @@ class DefUse:
 
     def _from_outside(self, target: str, home: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a module's variable in other files, by import or as an attribute of the module."""
-        for path, root in self._importers_of(target):
+        for path, root in _importers_of(self._project, target):
             for ref in self.spots(path).uses(root):
                 yield path, ref, ref.path
         module, _, word = split_name(target)
-        for path, root in self._importers_of(module_symbol(module)):
+        for path, root in _importers_of(self._project, module_symbol(module)):
             for ref in self.spots(path).uses(root):
                 if path != home and ref.path[:1] == (word,):
                     yield path, ref, ref.path[1:]
 
-    @query(cutoff=True)
-    def _importers_of(self, target: str) -> tuple[tuple[str, str], ...]:
-        """The files that import a name of the project, and under which name."""
-        return tuple(self._importers().get(target, ()))
 
-    @query()
-    def _importers(self) -> dict[str, list[tuple[str, str]]]:
-        """For each name of the project, the files that import it and under which name."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for path in sorted(self._names.modules.files):
-            for root in self._roots(path):
-                if not is_own(root) and top_package(root) != "builtins":
-                    for target in self._names.modules.resolve(path, root):
-                        if in_project(target):
-                            found.setdefault(target, []).append((path, root))
-        return found
+@query(cutoff=True)
+def _importers_of(project: ProgramIndex, target: str) -> tuple[tuple[str, str], ...]:
+    """The files that import a name of the project, and under which name."""
+    return tuple(_importers(project).get(target, ()))
 
-    def _roots(self, path: str) -> Iterator[str]:
-        """The names of a file that other files may define, sorted: imported ones, and after a star import all."""
-        summary = self.summary(path)
-        yield from self.spots(path).roots() if summary.stars else summary.imports
+
+@query()
+def _importers(project: ProgramIndex) -> dict[str, list[tuple[str, str]]]:
+    """For each name of the project, the files that import it and under which name."""
+    modules, uses = project.resolver.modules, DefUse(project)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for path in sorted(modules.files):
+        # The names of a file that other files may define, sorted: imported ones, and after a star import all.
+        summary = modules.summary(path)
+        for root in uses.spots(path).roots() if summary.stars else summary.imports:
+            if not is_own(root) and top_package(root) != "builtins":
+                for target in modules.resolve(path, root):
+                    if in_project(target):
+                        found.setdefault(target, []).append((path, root))
+    return found
 
 
 def _ends_in_raise(body: tuple[Statement, ...]) -> bool:

@@ -155,7 +155,7 @@ class ProgramEffects(TaintFlow):
         """The entry points, file by file."""
         return EntryPoints(self.resolver, self._scripts, self._settings.entry_points)
 
-    @query()
+    @query(cutoff=True)
     def entries_by_file(self) -> tuple[tuple[Entry, ...], ...]:
         """The entry points of each file that has any."""
         return tuple(entries for path in sorted(self.files) if (entries := self.entry_points.of(path)))

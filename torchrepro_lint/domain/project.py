@@ -184,7 +184,8 @@ class Project(LoaderQueries):
 
     def _seeding_parameters(self, name: str) -> tuple[str, ...]:
         """The parameters of a function that it passes to a seeder, itself or through another function."""
-        return self.database.part(_seeding_solver).solve(name, lambda: self._find_seeding_parameters(name))
+        find = self.database.lasting(Project._find_seeding_parameters, self, name)
+        return self.database.part(_seeding_solver).solve(name, find)
 
     def _find_seeding_parameters(self, name: str) -> Iterator[str]:
         path = path_of(name)

@@ -6,7 +6,6 @@ A rule that raises is reported as an error, and the other rules still run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +14,6 @@ from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
 from torchrepro_lint.config.settings import Selection, is_at_least, matching_codes, require_known, selected_codes
 from torchrepro_lint.config.target import console_scripts, required_libraries
-from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.rule_groups import GroupResult, ProgramState, run_groups
 from torchrepro_lint.source.suppressions import Suppression, suppressions
@@ -141,8 +139,6 @@ def link_project(
         before,
     )
     record_read = project.resolver.modules.reads.record_read
-    # Where this fails, a rule that asks the same fails again, and says so.
-    guarded_analysis(partial(project.database.revalidate, project))
     return project
 
 

@@ -153,7 +153,7 @@ def _narrowed(tree: ProjectTree) -> ProjectTree:
     """A project without the files that no import can connect with the given ones, where many were not given."""
     if not tree.unasked or tree.partial:
         return tree
-    from torchrepro_lint.query.fixpoint import UnionFind  # few projects need it
+    from torchrepro_lint.query.graphs import UnionFind  # few projects need it
 
     given, every = [path for path, _ in tree.given], frozenset(tree.files)
     local = frozenset(word for path in tree.files for word in (_own_name(path), *os.fsencode(path).split(b"/")))

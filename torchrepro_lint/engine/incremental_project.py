@@ -96,12 +96,11 @@ class DiskFiles:
 class LinkCache:
     """Keeps the query database of each part of a project, and updates it when files of the part change.
 
-    ``dropped`` counts the files of databases that could not be updated; ``whole`` says that all files are checked after a change.
+    ``dropped`` counts the files of databases that could not be updated.
     """
 
-    def __init__(self, whole: bool) -> None:
+    def __init__(self) -> None:
         self.dropped = 0
-        self._whole = whole
         self._known: dict[Sequence[str], Names] = {}
         self._checker: Checker | None = None
         self._parts: Partition | None = None
@@ -123,7 +122,6 @@ class LinkCache:
         known = self._known.pop(paths, None)
         if known is None or not self._revised(known, facts):
             known = link(facts, tree, self._checker.catalogue.version, incremental=True, early_cutoff=True)
-            known.database.checks_all = self._whole
         self._known[paths] = known
         return known
 
@@ -143,6 +141,8 @@ class LinkCache:
         """Release what the partition holds beside the databases."""
         if self._parts is not None:
             self._parts.unlink()
+        for names in self._known.values():
+            names.database.asker = None
 
     def clear(self) -> None:
         """Drop all databases."""
@@ -187,7 +187,7 @@ class LinkedProject:
         self._honour_comments, self._options = honour_comments, options
         self._open: dict[str, tuple[bytes, ParsedFile]] = {}
         self._last_parsed: dict[str, ParsedFile] = {}
-        self._links = LinkCache(whole)
+        self._links = LinkCache()
         self._whole = whole
         self._dropped_files = 0
         self._invalidate()

@@ -20,7 +20,7 @@ from torchrepro_lint.engine.checker import SYNTAX_ERROR, Checker, CheckResult, c
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, time_limit
 from torchrepro_lint.engine.parsed_file import ParsedFile, page_in
 from torchrepro_lint.engine.process_pool import FORKS, WorkerFailure, run_tasks
-from torchrepro_lint.query.fixpoint import UnionFind
+from torchrepro_lint.query.graphs import UnionFind
 from torchrepro_lint.resolve.search_path import ModuleTree, places_of
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.files import join_path, top_folders

@@ -89,7 +89,8 @@ def _memoised(context: Context, group: str, run: Callable[[Context], GroupResult
     """The result of a group in a file; it is remembered where files change."""
     if not context.database.reads.early_cutoff:
         return run(context)
-    found: GroupResult = context.database.table("findings").of((group, context.path), lambda: _run_group(context, run))
+    known = context.database.table("findings", compare=False)
+    found: GroupResult = known.of((group, context.path), lambda: _run_group(context, run))
     return found
 
 

@@ -13,11 +13,11 @@ what stays the same for the life of the database, such as settings; nothing else
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
-from torchrepro_lint.query import limits
-from torchrepro_lint.query.memo_tables import CutoffTable, DependencyTracker, MemoTable, union
+from torchrepro_lint.query.early_cutoff import VerifiedTable
+from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 
 
 class QueryDefinition:
@@ -39,6 +39,7 @@ class QueryDefinition:
 
 
 _Part = TypeVar("_Part")
+_Answer = TypeVar("_Answer")
 
 
 class Invalidated(Protocol):
@@ -52,11 +53,11 @@ class Invalidated(Protocol):
 class Database:
     """The memo tables of all queries of a program, and the tracker of what they read.
 
-    ``changed`` has the bits of all that has changed since the durable tables were written. ``checks_all`` says that all files are
-    checked after each change: then the answers of queries with ``cutoff`` are compared, since all of them are needed anyway.
+    ``changed`` has the bits of all that has changed since the durable tables were written. ``asker`` is the object of
+    this revision that most queries are asked of; others stay the same from one revision to the next.
     """
 
-    __slots__ = ("__weakref__", "_named", "_others", "_parts", "changed", "checks_all", "reads", "tables")
+    __slots__ = ("__weakref__", "_named", "_others", "_parts", "asker", "changed", "reads", "tables")
 
     def __init__(self, reads: DependencyTracker) -> None:
         self.reads = reads
@@ -65,14 +66,13 @@ class Database:
         self._parts: dict[Callable[[Database], Any], Any] = {}
         self._others: list[Invalidated] = []
         self.changed = 0
-        self.checks_all = False
+        self.asker: Any = None
 
     def open(self, definition: QueryDefinition) -> MemoTable[tuple[Hashable, ...], Any]:
         """The table of a query, made when it is asked first; a durable one is then restored."""
-        if definition.cutoff and self.checks_all:
-            return self.tables.setdefault(definition, CutoffTable(self.reads, definition.function))
         bounded = definition.bounded_when_watched or not self.reads.early_cutoff
-        table = self.tables[definition] = MemoTable(self.reads, definition.lru if bounded else None)
+        table = self.new_table(definition.lru if bounded else None, compare=definition.cutoff)
+        self.tables[definition] = table
         if definition.durable:
             self.reads.recall(definition.durable)
         return table
@@ -87,11 +87,27 @@ class Database:
         definition: QueryDefinition = function.definition  # type: ignore[attr-defined]
         return self.tables.get(definition)
 
-    def table(self, name: str, most: int | None = None) -> MemoTable[Any, Any]:
-        """The table with a name, for answers that are found in another way than by running one function for a key."""
+    def table(self, name: str, most: int | None = None, *, compare: bool | None = None) -> MemoTable[Any, Any]:
+        """The table with a name, for answers that are found in another way than by running one function for a key. With ``compare``
+        its answers are under early cutoff: compared, or not.
+        """
         if name not in self._named:
-            self._named[name] = MemoTable(self.reads, most)
+            self._named[name] = (
+                MemoTable(self.reads, most) if compare is None else self.new_table(most, compare=compare)
+            )
         return self._named[name]
+
+    def new_table(self, most: int | None = None, *, compare: bool) -> MemoTable[Any, Any]:
+        """A table whose answers are under early cutoff where files change: compared, or not."""
+        if self.reads.early_cutoff and most is None:
+            return VerifiedTable(self.reads, self, compare=compare)
+        return MemoTable(self.reads, most)
+
+    def lasting(self, function: Callable[..., _Answer], of: Any, *key: Hashable) -> Callable[[], _Answer]:
+        """The call of a query's function, which may be kept: in a later revision it is asked of the ``asker`` of then."""
+        if type(of) is type(self.asker):
+            return lambda: function(self.asker, *key)
+        return partial(function, of, *key)
 
     def part(self, kind: Callable[[Database], _Part]) -> _Part:
         """The one object of a kind that lives as long as the database, made when it is asked for first."""
@@ -104,23 +120,10 @@ class Database:
         self._others.append(other)
 
     def invalidate(self, changed: int) -> None:
-        """Drop the answers that depend on anything that has changed."""
+        """Drop the answers that depend on anything that has changed, or make them stale."""
+        self.reads.begin_revision(changed)
         for table in (*self.tables.values(), *self._named.values(), *self._others):
             table.invalidate(changed)
-
-    def revalidate(self, of: Asker) -> None:
-        """After a change: compute the dropped answers under early cutoff again, and drop what depends on those that differ now."""
-        tables = [each for each in self.tables.values() if isinstance(each, CutoffTable)]
-        try:
-            with self.reads.untracked():
-                for _ in range(limits.MAX_CUTOFF_ROUNDS):
-                    changed = union(each.revalidate(of) for each in tables)
-                    if not changed:
-                        return
-                    self.invalidate(changed)
-        finally:
-            if left := union(each.give_up() for each in tables):
-                self.invalidate(left)
 
 
 class Asker(Protocol):
@@ -134,7 +137,6 @@ class Asker(Protocol):
 
 _Asker = TypeVar("_Asker", bound=Asker)
 _Key = ParamSpec("_Key")
-_Answer = TypeVar("_Answer")
 
 
 def query(

@@ -1,28 +1,21 @@
 """Fixpoints of recursive queries: cycles are solved by tabling or over a lattice, so no answer depends on the order of questions.
 
 ``TablingSolver`` solves set equations depth first; a query that asks itself contributes nothing to itself. ``FixpointSolver`` iterates
-over a lattice with join and widening. ``UnionFind`` and ``strongly_connected_components`` are the graph algorithms that queries
-use.
+over a lattice with join and widening.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Generic, Protocol, TypeVar
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar
 
 from torchrepro_lint.query import limits
-from torchrepro_lint.query.memo_tables import (
-    Compute,
-    CutoffAnswer,
-    DependencyIndex,
-    DependencyTracker,
-    ProvisionalTrail,
-    RevalidatedAnswer,
-    changed_answers,
-    interned_names,
-)
+from torchrepro_lint.query.early_cutoff import AnswerTable
+from torchrepro_lint.query.memo_tables import DependencyIndex, DependencyTracker, ProvisionalTrail, interned_names
 
+Compute: TypeAlias = Callable[[], Iterable[str]]
 _Value = TypeVar("_Value")
 
 # A depth below which no question is open.
@@ -41,13 +34,13 @@ class TablingSolver:
     empty, they are so wherever the cycle is broken. And a component so large that a walk for each query would take minutes
     gets its least solution, if that is found.
 
-    A query inherits all dependencies of the queries that it asks, but only the answer's own bit of a query under early cutoff.
-    When files have changed, ``revalidate`` computes such answers again and compares them.
+    A query inherits all dependencies of the queries that it asks. Under early cutoff final answers are in an ``AnswerTable``, and are
+    compared where they have been computed again.
     """
 
     __slots__ = (
-        *("_assumed", "_cycles", "_dependencies", "_dropped", "_endless", "_index", "_known", "_lowest", "_open"),
-        *("_placed", "_provisional", "_reads", "_trail", "_under_cutoff", "busy", "in_isolation"),
+        *("_answers", "_assumed", "_cycles", "_dependencies", "_endless", "_index", "_known", "_lowest", "_open"),
+        *("_placed", "_provisional", "_reads", "_trail", "busy", "in_isolation"),
     )
 
     def __init__(self, reads: DependencyTracker | None = None) -> None:
@@ -64,9 +57,8 @@ class TablingSolver:
         # What a query adds to the dependencies of a query that asks it; empty unless incremental.
         self._dependencies: dict[Hashable, int] = {}
         self._index: DependencyIndex[Hashable] = DependencyIndex()
-        # Answers under early cutoff (none of a cycle); those dropped and not yet revalidated, with their old values.
-        self._under_cutoff: dict[Hashable, CutoffAnswer] = {}
-        self._dropped: dict[Hashable, tuple[CutoffAnswer, tuple[str, ...]]] = {}
+        # The final answers under early cutoff: those that are known, and stale ones.
+        self._answers = AnswerTable(self._reads)
         # Open queries, each with its depth; the least depth at which a cycle was broken while the innermost is answered.
         self._open: dict[Hashable, int] = {}
         self._lowest = _NO_CYCLE
@@ -80,12 +72,17 @@ class TablingSolver:
         self._assumed: dict[Hashable, tuple[tuple[str, ...], int]] = {}
         self._endless: set[Hashable] = set()
 
-    def solve(self, key: Hashable, compute: Compute, *, early_cutoff: bool = False) -> tuple[str, ...]:
+    def solve(self, key: Hashable, compute: Compute) -> tuple[str, ...]:
         """The sorted, distinct names that ``compute`` gives for ``key``."""
-        if self._reads.incremental:
-            self._reads.dependencies |= self._dependencies.get(key, 0)
+        reads = self._reads
+        if reads.early_cutoff:
+            self._revalidate(key)
+        elif reads.incremental:
+            reads.dependencies |= self._dependencies.get(key, 0)
         known = self._known.get(key)
         if known is not None and ((cycle := self._cycles.get(key)) is None or cycle.isdisjoint(self._open)):
+            if reads.early_cutoff:
+                reads.asked.append(self._answers.of(key))
             return known
         if self._assumed and (assumed := self._assumed.get(key)):
             self._lowest = min(self._lowest, assumed[1])
@@ -96,7 +93,24 @@ class TablingSolver:
         if provisional := self._provisional.get(key):
             self._lowest = min(self._lowest, self._trail.depth(key))
             return provisional[0]
-        return self._compute(key, compute, early_cutoff)
+        return self._compute(key, compute)
+
+    def _revalidate(self, key: Hashable) -> None:
+        """Find out whether a stale answer holds, unless it is being found out or answered already."""
+        stored = self._answers.get(key)
+        if stored is None or not stored.is_stale or key in self._open or key in self._provisional:
+            return
+        if self._answers.revalidated(stored):
+            self._known[key] = stored.value
+
+    def _recompute(self, key: Hashable, compute: Compute) -> None:
+        """Answer a query again to see whether it comes out the same. No open query has asked for it, so what is provisional is dropped."""
+        mark, before = len(self._trail.keys), (self._lowest, self._placed)
+        try:
+            self.solve(key, compute)
+        finally:
+            self._forget(mark)
+            self._lowest, self._placed = before
 
     def mark_provisional(self) -> None:
         """The open queries depend on where they were asked: of their answers only the outermost one is stored."""
@@ -143,40 +157,26 @@ class TablingSolver:
             with self._reads.untracked():
                 yield
         finally:
+            self._answers.clear()
             for slot, value in zip(self.__slots__, saved, strict=True):
                 setattr(self, slot, value)
 
     def invalidate(self, changed: int) -> None:
         """Drop the answers that depend on anything that has changed. To be called between queries."""
         self._endless.clear()
-        for key in self._index.take(changed):
+        for key in (*self._index.take(changed), *self._answers.invalidate(changed)):
             self._dependencies.pop(key, None)
-            self._cycles.pop(key, None)
-            known, cutoff = self._known.pop(key, None), self._under_cutoff.pop(key, None)
-            if known is not None and cutoff is not None:
-                self._dropped[key] = cutoff, known
+            self._known.pop(key, None)
+            if self._answers.get(key) is None:
+                self._cycles.pop(key, None)
 
-    def revalidate(self) -> int:
-        """Compute again the dropped answers under early cutoff; returns the bits of those that differ now."""
-        dropped, self._dropped = self._dropped, {}
-        revalidated = [
-            self._compared(key, *before) for key, before in sorted(dropped.items(), key=lambda each: repr(each[0]))
-        ]
-        return changed_answers(revalidated, self._under_cutoff.values())
-
-    def _compared(self, key: Hashable, old: CutoffAnswer, known: tuple[str, ...]) -> RevalidatedAnswer:
-        same = self.solve(key, old.compute, early_cutoff=True) == known
-        new = self._under_cutoff.get(key)
-        return RevalidatedAnswer(
-            old.bit, self._dependencies[key] if new is None else new.dependencies, same and new is not None
-        )
-
-    def _compute(self, key: Hashable, compute: Compute, early_cutoff: bool) -> tuple[str, ...]:
+    def _compute(self, key: Hashable, compute: Compute) -> tuple[str, ...]:
         busy, self.busy = self.busy, True
         depth = self._open[key] = len(self._open)
         outside, self._lowest = self._lowest, _NO_CYCLE
         mark = len(self._trail.keys)
-        read, self._reads.dependencies = self._reads.dependencies, 0
+        reads = self._reads
+        outer, reads.dependencies, asked = reads.dependencies, 0, len(reads.asked)
         cycle: list[Hashable] = []
         solution: Mapping[Hashable, tuple[str, ...]] = {}
         try:
@@ -191,25 +191,30 @@ class TablingSolver:
         finally:
             del self._open[key]
             self.busy, self._placed = busy, self._placed and bool(self._open)
-            depends_on = self._reads.dependencies
-            self._reads.dependencies |= read
+            read = reads.dependencies
+            reads.dependencies |= outer
             inside, self._lowest = self._lowest, min(outside, self._lowest if self._lowest < depth else _NO_CYCLE)
         if inside < depth:
             self._provisional[key] = answer, compute
             self._trail.append(key, mark, inside)
-            early_cutoff = False
-        else:
-            if cycle:
-                self._forget(mark)
-            self._settle(key, answer, [] if solution else cycle)
-            self._settle_component(solution, depends_on)
-            early_cutoff = early_cutoff and self._reads.early_cutoff and not cycle
-        if self._reads.incremental:
-            self._keep(key, depends_on)
-            if early_cutoff:
-                own = self._dependencies[key] = self._reads.answer(key)
-                self._under_cutoff[key] = CutoffAnswer(own, depends_on, compute)
-                self._reads.dependencies = read | own
+            if reads.incremental and not reads.early_cutoff:
+                self._keep(key, read)
+            return answer
+        if cycle:
+            self._forget(mark)
+        for each, found in (solution or {key: answer}).items():
+            self._settle(each, found, [] if solution else cycle)
+        if reads.early_cutoff:
+            # Each answer of a cycle has read what all of them have.
+            own = tuple(dict.fromkeys(reads.asked[asked:]))
+            for each, found in solution.items():
+                self._answers.store(each, found, read, own, None)
+            stored = self._answers.store(key, answer, read, own, partial(self._recompute, key, compute))
+            reads.dependencies = outer
+            reads.asked[asked:] = (stored,)
+        elif reads.incremental:
+            for each in (*solution, key):
+                self._keep(each, read)
         return answer
 
     def _keep(self, key: Hashable, depends_on: int) -> None:
@@ -220,13 +225,8 @@ class TablingSolver:
         self._known[key] = answer
         if cycle:
             self._cycles[key] = frozenset(cycle)
-
-    def _settle_component(self, solution: Mapping[Hashable, tuple[str, ...]], depends_on: int) -> None:
-        """Store the answers of a component, each of which depends on what all of them depend on."""
-        for key, answer in solution.items():
-            self._settle(key, answer, [])
-            if self._reads.incremental:
-                self._keep(key, depends_on)
+        else:
+            self._cycles.pop(key, None)
 
     def _forget(self, mark: int) -> None:
         """Drop the provisional answers since ``mark``."""
@@ -293,7 +293,8 @@ class FixpointSolver(Generic[_Answer]):
     a cycle depend on what any of them has read.
     Answers only grow in the lattice and are widened after some rounds, so the iteration ends; and they depend on the queries
     alone, not on which was asked first. The lattice is given by its least element, its join, and a widening, after which
-    every answer changes only finitely often.
+    every answer changes only finitely often. Under early cutoff answers are compared if it ``recomputes``: then the way to compute one
+    must hold in later revisions, unless a file that it read itself has changed.
     """
 
     def __init__(
@@ -302,13 +303,18 @@ class FixpointSolver(Generic[_Answer]):
         join: Callable[[_Answer, _Answer], _Answer],
         widen: Callable[[_Answer, _Answer], _Answer],
         reads: DependencyTracker | None = None,
+        *,
+        recomputes: bool = False,
     ) -> None:
         self._bottom, self._join, self._widen = bottom, join, widen
+        self._recomputes = recomputes
         self._reads = reads or DependencyTracker((), incremental=False)
-        # The dependencies of the known answers; empty unless incremental.
+        # The dependencies of the known answers; empty unless incremental, or under early cutoff.
         self._dependencies: dict[Hashable, int] = {}
         self._index: DependencyIndex[Hashable] = DependencyIndex()
         self._known: dict[Hashable, _Answer] = {}
+        # Under early cutoff the known answers, and stale ones.
+        self._answers = AnswerTable(self._reads)
         # Open queries with their depth, and what they are assumed to be while they are open.
         self._open: dict[Hashable, int] = {}
         self._assumed: dict[Hashable, _Answer] = {}
@@ -337,7 +343,9 @@ class FixpointSolver(Generic[_Answer]):
     def solve(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
         """The answer to a query."""
         if (known := self._known.get(key)) is not None:
-            if self._reads.incremental:
+            if self._reads.early_cutoff:
+                self._reads.asked.append(self._answers.of(key))
+            elif self._reads.incremental:
                 self._reads.dependencies |= self._dependencies[key]
             return known
         if (depth := self._open.get(key)) is not None:
@@ -346,21 +354,37 @@ class FixpointSolver(Generic[_Answer]):
         if (provisional := self._round.get(key)) is not None:
             self._lowest = min(self._lowest, self._trail.depth(key))
             return provisional
+        if (stored := self._answers.get(key)) is not None and self._answers.revalidated(stored):
+            self._reads.asked.append(stored)
+            self._known[key] = stored.value
+            return stored.value  # type: ignore[no-any-return]
         return self._answer(key, compute)
 
     def invalidate(self, changed: int) -> None:
         """Drop the answers that depend on anything that has changed. To be called between queries."""
-        for key in self._index.take(changed):
-            del self._known[key], self._dependencies[key]
+        for key in (*self._index.take(changed), *self._answers.invalidate(changed)):
+            self._known.pop(key, None)
+            self._dependencies.pop(key, None)
+
+    def _recompute(self, key: Hashable, compute: Callable[[], _Answer]) -> None:
+        """Answer a query again to see whether it comes out the same. No open query has asked for it, so what is provisional is dropped."""
+        start = len(self._trail.keys)
+        before = self._lowest, self._changes, {**self._assumed}, {**self._change_counts}
+        try:
+            self.solve(key, compute)
+        finally:
+            self._take_back(start)
+            self._lowest, self._changes, self._assumed, self._change_counts = before
 
     def _answer(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
-        outer, self._reads.dependencies = self._reads.dependencies, 0
+        reads = self._reads
+        outer, reads.dependencies, asked = reads.dependencies, 0, len(reads.asked)
         try:
-            return self._iterated(key, compute)
+            return self._iterated(key, compute, asked)
         finally:
-            self._reads.dependencies |= outer
+            reads.dependencies |= outer
 
-    def _iterated(self, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
+    def _iterated(self, key: Hashable, compute: Callable[[], _Answer], asked: int) -> _Answer:
         depth = self._open[key] = len(self._open)
         outside, start = self._lowest, len(self._trail.keys)
         while True:
@@ -382,7 +406,13 @@ class FixpointSolver(Generic[_Answer]):
             self._round[key] = found
             self._trail.append(key, start, inside)
         else:
-            self._settle(key, found, start)
+            settled = (*self._take_back(start), (key, found))
+            for each, answer in settled:
+                self._known[each] = answer
+                self._assumed.pop(each, None)
+                self._change_counts.pop(each, None)
+            if self._reads.incremental:
+                self._record(settled, compute, asked)
         return found
 
     def _joined(self, key: Hashable, found: _Answer) -> _Answer:
@@ -398,94 +428,16 @@ class FixpointSolver(Generic[_Answer]):
         """Take back the provisional answers of the round since its start."""
         return [(key, self._round.pop(key)) for key in self._trail.cut(start)]
 
-    def _settle(self, key: Hashable, found: _Answer, start: int) -> None:
-        depends_on = self._reads.dependencies
-        for each, answer in (*self._take_back(start), (key, found)):
-            self._known[each] = answer
-            if self._reads.incremental:
-                self._dependencies[each] = self._index.put(each, depends_on)
-            self._assumed.pop(each, None)
-            self._change_counts.pop(each, None)
-
-
-class UnionFind:
-    """Union-find over words: at first each word is a group by itself."""
-
-    def __init__(self, words: Iterable[str]) -> None:
-        self._above = {word: word for word in words}
-
-    def join(self, one: str, other: str) -> None:
-        """Put both words in one group."""
-        self._above[self._top(one)] = self._top(other)
-
-    def together(self, one: str, other: str) -> bool:
-        """Whether both are in one group."""
-        return self._top(one) == self._top(other)
-
-    def sorted(self) -> tuple[tuple[str, ...], ...]:
-        """The groups, and what is in them, sorted."""
-        found: dict[str, list[str]] = {}
-        for word in sorted(self._above):
-            found.setdefault(self._top(word), []).append(word)
-        return tuple(sorted(map(tuple, found.values())))
-
-    def sums(self, weights: Mapping[str, int]) -> Collection[int]:
-        """The total weight of each group."""
-        found: dict[str, int] = {}
-        for word, weight in weights.items():
-            top = self._top(word)
-            found[top] = found.get(top, 0) + weight
-        return found.values()
-
-    def _top(self, word: str) -> str:
-        above = self._above
-        while above[word] != word:
-            above[word] = word = above[above[word]]
-        return word
-
-
-class CallEdge(Protocol):
-    """A call edge, stored with its callee."""
-
-    @property
-    def caller(self) -> str:
-        """The calling function."""
-        ...
-
-
-def strongly_connected_components(callers: Mapping[str, Sequence[CallEdge]]) -> dict[str, frozenset[str]]:
-    """The strongly connected component of each function of a call graph that can reach itself.
-
-    ``callers`` has the call edges into each function. This is Kosaraju's algorithm, in linear time and without recursion.
-    """
-    above = {function: dict.fromkeys(each.caller for each in edges) for function, edges in callers.items()}
-    below: dict[str, list[str]] = {}
-    for function, others in above.items():
-        for each in others:
-            below.setdefault(each, []).append(function)
-    seen: set[str] = set()
-    order = [each for start in above for each in _postorder(start, above, seen)]
-    found: dict[str, frozenset[str]] = {}
-    seen = set()
-    for start in reversed(order):
-        component = frozenset(_postorder(start, below, seen))
-        if len(component) > 1 or start in above.get(start, ()):
-            found.update(dict.fromkeys(component, component))
-    return found
-
-
-def _postorder(start: str, graph: Mapping[str, Iterable[str]], seen: set[str]) -> list[str]:
-    """What is reached from a node and not yet ``seen``, each after what it reaches first."""
-    found: list[str] = []
-    work = [] if start in seen else [(start, iter(graph.get(start, ())))]
-    seen.add(start)
-    while work:
-        node, left = work[-1]
-        following = next((each for each in left if each not in seen), None)
-        if following is None:
-            work.pop()
-            found.append(node)
-        else:
-            seen.add(following)
-            work.append((following, iter(graph.get(following, ()))))
-    return found
+    def _record(self, settled: Sequence[tuple[Hashable, _Answer]], compute: Callable[[], _Answer], asked: int) -> None:
+        """Record what the answers of a cycle depend on: the same for all, of which the last was asked first."""
+        reads = self._reads
+        if not reads.early_cutoff:
+            for each, _ in settled:
+                self._dependencies[each] = self._index.put(each, reads.dependencies)
+            return
+        read, own, first = reads.dependencies, tuple(dict.fromkeys(reads.asked[asked:])), settled[-1][0]
+        for each, answer in settled:
+            again = partial(self._recompute, each, compute) if self._recomputes and each is first else None
+            self._answers.store(each, answer, read, own, again, positional=True)
+        reads.dependencies = 0
+        reads.asked[asked:] = (self._answers.of(first),)

@@ -16,8 +16,8 @@ MAX_QUERIES_SOLVED_APART = 200
 MAX_FIXPOINT_ROUNDS = 10
 # After so many changes a type is widened: the value is unknown, and rules about it stay silent.
 MAX_CHANGES_BEFORE_WIDENING = 2
-# Rounds of early cutoff after an edit; then the project is linked anew. The user only waits longer.
-MAX_CUTOFF_ROUNDS = 10
+# Changes after which an answer is dropped that may be wrong and was not asked for since. The user only waits longer.
+MAX_STALE_REVISIONS = 64
 
 # --- Names, classes and configurations of a project ------------------------------------------------------------------
 

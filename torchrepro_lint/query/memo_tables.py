@@ -2,11 +2,11 @@
 
 Dependencies are bit sets in one number. Each file has a bit: whoever reads a file adds its bit, and an answer remembers the bits of
 all that it was computed from and adds them wherever it is used. A question about all files at once ("which file calls this word?") has
-a bit for the word. An answer under early cutoff has a bit of its own: it is recomputed after a change and compared, and what depends on
-it stays valid where it is the same. Without incremental reuse all bits are zero, and tables only remember.
+a bit for the word. Without incremental reuse all bits are zero, and tables only remember.
 
-A change is a new revision: the tables drop (``invalidate``) each answer whose dependencies have changed. LRU eviction bounds tables
-whose answers can be computed again. Equal tuples of names are interned, since thousands of records share them.
+A change is a new revision: the tables drop (``invalidate``) each answer whose dependencies have changed; ``early_cutoff`` has tables
+that keep some of them. LRU eviction bounds tables whose answers can be computed again. Equal tuples of names are interned, since
+thousands of records share them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from sys import maxsize
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 # The most tuples that are interned at a time: about as many as half a million lines have.
@@ -41,9 +41,8 @@ def clear_interned() -> None:
     _words.clear()
 
 
-# The number of bits for words, and for answers of solvers. Two that share a bit count as changing together.
+# The number of bits for words. Two that share a bit count as changing together.
 _WORD_BITS = 8192
-_ANSWER_BITS = 4096
 
 
 def _nothing(_table: str) -> None:
@@ -53,20 +52,20 @@ def _nothing(_table: str) -> None:
 class DependencyTracker:
     """The dependencies of the query that is running: ``dependencies`` holds the bits of all that it has read so far.
 
-    ``bits`` are those of the files by path; all are zero unless ``incremental``. With ``early_cutoff`` answers have bits, too, which
-    mean nothing to another tracker.
+    ``bits`` are those of the files by path; all are zero unless ``incremental``. With ``early_cutoff``, ``asked`` holds the answers that
+    were asked for, whose bits are not in ``dependencies``; ``total`` has both.
     """
 
-    __slots__ = ("_answers", "_first", "_own_answers", "bits", "dependencies", "early_cutoff", "incremental", "recall")
+    __slots__ = ("_changes", "asked", "bits", "dependencies", "early_cutoff", "incremental", "recall")
 
     def __init__(self, paths: Collection[str], *, incremental: bool, early_cutoff: bool = False) -> None:
         self.incremental = incremental
         self.early_cutoff = incremental and early_cutoff
         self.bits = {path: 1 << number if incremental else 0 for number, path in enumerate(sorted(paths), _WORD_BITS)}
-        self._answers: dict[Hashable, int] = {}
-        self._own_answers: dict[Hashable, int] = {}
-        self._first = _WORD_BITS + len(self.bits)
         self.dependencies = 0
+        self.asked: list[Any] = []
+        # What has changed in each revision.
+        self._changes: list[int] = []
         # Called with the name of a table that the cache stores, before the first of its answers is computed.
         self.recall: Callable[[str], None] = _nothing
 
@@ -84,33 +83,48 @@ class DependencyTracker:
         """The bit of a word."""
         return 1 << crc32(f"{kind} {word}".encode()) % _WORD_BITS
 
-    def answer(self, question: Hashable) -> int:
-        """The bit of the answer to a question."""
-        number = self._answers.setdefault(question, len(self._answers))
-        return 1 << self._first + number % _ANSWER_BITS
-
-    def own_answer(self, question: Hashable) -> int:
-        """The bit of the answer to a question, which no other shares: for questions of which there are few."""
-        number = self._own_answers.setdefault(question, len(self._own_answers))
-        return 1 << self._first + _ANSWER_BITS + number
+    def total(self, since: int) -> int:
+        """The bits of all that was read, directly and by the answers that were asked for since a length of ``asked``."""
+        found = self.dependencies
+        for each in self.asked[since:] if self.early_cutoff else ():
+            found |= each.dependencies
+        return found
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
-        """Inside, ``dependencies`` are those of what runs inside alone; afterwards they are added to the others."""
+    def apart(self) -> Iterator[Callable[[], int]]:
+        """Inside, ``dependencies`` are those of what runs inside alone, and the result gives their ``total``; afterwards they are added
+        to the others.
+        """
         outer, self.dependencies = self.dependencies, 0
+        mark = len(self.asked)
         try:
-            yield
+            yield lambda: self.total(mark)
         finally:
             self.dependencies |= outer
 
     @contextmanager
     def untracked(self) -> Iterator[None]:
         """What is read inside is no dependency: for answers about all files that are updated file by file when one changes."""
-        outer = self.dependencies
+        outer, mark = self.dependencies, len(self.asked)
         try:
             yield
         finally:
             self.dependencies = outer
+            del self.asked[mark:]
+
+    @property
+    def revision(self) -> int:
+        """The number of changes so far."""
+        return len(self._changes)
+
+    def begin_revision(self, changed: int) -> None:
+        """Something has changed; to be called between queries."""
+        self._changes.append(changed)
+        self.asked.clear()
+
+    def changed_since(self, revision: int) -> Sequence[int]:
+        """What has changed in each revision since one."""
+        return self._changes[revision:]
 
 
 class AccumulatedReads:
@@ -123,11 +137,11 @@ class AccumulatedReads:
     @contextmanager
     def asked(self) -> Iterator[None]:
         """Inside, the object is asked."""
-        with self._reads.apart():
+        with self._reads.apart() as total:
             try:
                 yield
             finally:
-                self._dependencies |= self._reads.dependencies
+                self._dependencies |= total()
                 self._reads.dependencies = self._dependencies
 
 
@@ -266,9 +280,9 @@ class MemoTable(Generic[_Key, _Value]):
 
     def _computed(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
         reads = self._reads
-        outer, reads.dependencies = reads.dependencies, 0
+        outer, reads.dependencies, mark = reads.dependencies, 0, len(reads.asked)
         try:
-            answer, depends_on = compute(), reads.dependencies
+            answer, depends_on = compute(), reads.total(mark)
         finally:
             reads.dependencies |= outer
         self.put(key, answer, depends_on)
@@ -287,14 +301,11 @@ class MemoTable(Generic[_Key, _Value]):
         if known := self.peek(key):
             reads.dependencies |= known[1]
             return known[0]
-        outer, reads.dependencies = reads.dependencies, 0
-        try:
+        with reads.apart() as total:
             answer, is_final = compute()
             if is_final:
-                self.put(key, answer, reads.dependencies)
+                self.put(key, answer, total())
             return answer
-        finally:
-            reads.dependencies |= outer
 
     def entries(self) -> list[tuple[_Key, _Value, int]]:
         """All answers: key, answer, and dependencies."""
@@ -311,6 +322,20 @@ class MemoTable(Generic[_Key, _Value]):
         if self._reads.incremental:
             self._dependencies[key] = self._index.put(key, depends_on)
 
+    def put_all(
+        self,
+        keys: Iterable[_Key],
+        answer: _Value,
+        since: int,
+        compute: Callable[[_Key], _Value] | None = None,  # noqa: ARG002  # for tables under early cutoff
+    ) -> None:
+        """Remember an answer for keys that were explored together: each depends on all that was read, and on the answers that were
+        asked for since a length of ``asked``. ``compute`` gives the answer for one of them again.
+        """
+        depends_on = self._reads.total(since)
+        for key in keys:
+            self.put(key, answer, depends_on)
+
     def peek(self, key: _Key) -> tuple[_Value, int] | None:
         """A remembered answer with its dependencies, which the caller must add to its own if it uses the answer."""
         answer: Any = self._known.get(key, _MISSING)
@@ -323,106 +348,12 @@ class MemoTable(Generic[_Key, _Value]):
             self._dependencies.pop(key, None)
 
 
-Compute: TypeAlias = Callable[[], Iterable[str]]
-
-
-class CutoffAnswer(NamedTuple):
-    """An answer under early cutoff: its own bit, and its dependencies; for a solver also how it is computed."""
-
-    bit: int
-    dependencies: int
-    compute: Compute = tuple
-
-
-class RevalidatedAnswer(NamedTuple):
-    """An answer that was computed again: its bit, its dependencies, and whether it is the same and still under early cutoff."""
-
-    bit: int
-    dependencies: int
-    same: bool
-
-
-def changed_answers(again: list[RevalidatedAnswer], known: Collection[CutoffAnswer]) -> int:
-    """Early cutoff: the bits of the revalidated answers that differ now; ``known`` are all answers under early cutoff.
-
-    An answer that depends on one not yet compared proves nothing, since it may rest on its own old value. Where such answers form
-    a cycle, all that depends on them has changed.
-    """
-    changed = 0
-    while again:
-        doubtful = _dependents((each.bit for each in again), known)
-        left = [each for each in again if each.dependencies & doubtful]
-        if len(left) == len(again):
-            return changed | doubtful
-        changed |= union(each.bit for each in again if not (each.same or each.dependencies & doubtful))
-        again = left
-    return changed
-
-
-def _dependents(some: Iterable[int], known: Collection[CutoffAnswer]) -> int:
-    """The bits of some answers and of all that depend on them, directly or not."""
-    before, bits = 0, union(some)
-    while bits != before:
-        before = bits
-        for each in known:
-            if each.dependencies & bits:
-                bits |= each.bit
-    return bits
-
-
 def union(bits: Iterable[int]) -> int:
     """All of some bits."""
     found = 0
     for each in bits:
         found |= each
     return found
-
-
-class CutoffTable(MemoTable[tuple[Hashable, ...], Any]):
-    """A memo table under early cutoff: what asks for an answer depends on the answer's own bit, not on what it was computed from.
-
-    After a change, ``revalidate`` computes the dropped answers again, before anything else is asked.
-    """
-
-    __slots__ = ("_dropped", "_function", "_under_cutoff")
-
-    def __init__(self, reads: DependencyTracker, function: Callable[..., Any]) -> None:
-        super().__init__(reads)
-        self._function = function
-        self._under_cutoff: dict[tuple[Hashable, ...], CutoffAnswer] = {}
-        self._dropped: dict[tuple[Hashable, ...], tuple[CutoffAnswer, Any]] = {}
-
-    def answer(self, key: tuple[Hashable, ...], function: Callable[..., Any], of: Any) -> Any:
-        """The answer for a key; see ``MemoTable``."""
-        reads = self._reads
-        if key not in self._known:
-            with reads.apart():
-                self._known[key] = function(of, *key)
-                depends_on = self._index.put(key, reads.dependencies)
-                reads.dependencies = 0
-            bit = reads.own_answer((self._function, key))
-            self._under_cutoff[key] = CutoffAnswer(bit, depends_on)
-        reads.dependencies |= self._under_cutoff[key].bit
-        return self._known[key]
-
-    def invalidate(self, changed: int) -> None:
-        """Put the answers aside that depend on anything that has changed."""
-        for key in self._index.take(changed):
-            self._dropped[key] = self._under_cutoff.pop(key), self._known.pop(key)
-
-    def revalidate(self, of: Any) -> int:
-        """Compute the dropped answers again; returns the bits of those that differ now. Where that raises, all stay dropped."""
-        again = []
-        for key, (old, before) in sorted(self._dropped.items(), key=lambda each: repr(each[0])):
-            same = self.answer(key, self._function, of) == before
-            again.append(RevalidatedAnswer(old.bit, self._under_cutoff[key].dependencies, same))
-        self._dropped = {}
-        return changed_answers(again, self._under_cutoff.values())
-
-    def give_up(self) -> int:
-        """The bits of the dropped answers, which are not compared."""
-        dropped, self._dropped = self._dropped, {}
-        return union(old.bit for old, _ in dropped.values())
 
 
 class ProvisionalTrail:

@@ -211,27 +211,27 @@ class CallGraph:
 
     def _at(self, number: int) -> _NumberedCall:
         """A call by its number; its file is looked into."""
-        self._look_into(number)
-        return self._calls[number]
+        if self._names.modules.reads.early_cutoff:
+            return self._by_number(number)
+        return self._look_up(number)
 
-    def _exists(self, number: int) -> bool:
-        self._look_into(number)
-        return number in self._calls
+    @query(cutoff=True)
+    def _by_number(self, number: int) -> _NumberedCall:
+        return self._look_up(number)
 
-    def _look_into(self, number: int) -> None:
-        """Number the calls of the file of a number that call the same word."""
+    def _look_up(self, number: int) -> _NumberedCall:
         if number in self._calls:
             self._names.modules.reads.record_read(self._paths[number // _PER_FILE])
         else:
             self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
+        return self._calls[number]
 
     def _call(self, number: int) -> tuple[str, Call]:
         return self._paths[number // _PER_FILE], self._at(number).call
 
     def _in_order(self, numbers: Iterable[int]) -> list[int]:
-        """By file and text. While answers are revalidated, an old one may still give calls that are gone."""
-        there = filter(self._exists, numbers)
-        return sorted(there, key=lambda number: (number // _PER_FILE, self._calls[number].place))
+        """By file and text."""
+        return sorted(numbers, key=lambda number: (number // _PER_FILE, self._at(number).place))
 
     def _called(self, path: str, body: tuple[Statement, ...]) -> Iterator[Call]:
         for event in self._events.of_body(path, body):
@@ -307,9 +307,7 @@ class CallGraph:
         return map(self._call, self._in_order(found))
 
     def _launch_targets(self, file: int, word: str) -> tuple[str, ...]:
-        return self._memo.solve(
-            ("launches", file, word), lambda: self._find_launch_targets(file, word), early_cutoff=True
-        )
+        return self._memo.solve(("launches", file, word), lambda: self._find_launch_targets(file, word))
 
     def _find_launch_targets(self, file: int, word: str) -> Iterator[str]:
         for number in self._in(file, word):
@@ -333,7 +331,7 @@ class CallGraph:
         yield from map(self._call, self._in_order(found))
 
     def _partial_targets(self, file: int) -> tuple[str, ...]:
-        return self._memo.solve(("partials", file), lambda: self._find_partial_targets(file), early_cutoff=True)
+        return self._memo.solve(("partials", file), lambda: self._find_partial_targets(file))
 
     def _find_partial_targets(self, file: int) -> Iterator[str]:
         for number in self._in(file, "partial"):
@@ -348,7 +346,7 @@ class CallGraph:
         """The functions that files pass to ``partial``, by their summaries."""
         index = _PartialIndex({}, [])
         for file in self._files_with("partial"):
-            for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file), early_cutoff=True):  # type: ignore[misc]
+            for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file)):  # type: ignore[misc]
                 if name:
                     index.known.setdefault(name, []).append(file)
                 else:
@@ -421,7 +419,7 @@ class CallGraph:
         """The functions that the calls by a word in one file run; an edit of the file recomputes only these."""
         if not self._memo.in_isolation:
             self._names.modules.reads.recall("runs")
-        return self._memo.solve((QUESTION, word, file), lambda: self._runs(self._in(file, word)), early_cutoff=True)
+        return self._memo.solve((QUESTION, word, file), lambda: self._runs(self._in(file, word)))
 
     def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12 runs."""

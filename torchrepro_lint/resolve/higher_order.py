@@ -271,9 +271,7 @@ class HigherOrderCalls:
         """The targets of calls of parameters with a name in one file; an edit of the file recomputes only these."""
         if not self._memo.in_isolation:
             self._names.modules.reads.recall("runs")
-        return self._memo.solve(
-            (QUESTION, parameter_call_key(word), file), lambda: self._runs(file, word), early_cutoff=True
-        )
+        return self._memo.solve((QUESTION, parameter_call_key(word), file), lambda: self._runs(file, word))
 
     def _runs(self, file: int, word: str) -> Iterator[str]:
         path = self._callers.path(file)

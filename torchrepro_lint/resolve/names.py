@@ -104,21 +104,11 @@ class Names(ObjectSources):
             same = (subclasses is None or subclasses == self._subclasses) and (
                 decorated is None or self.registry.is_still(decorated)
             )
-            return self._reconsidered(changed) if same else None
+            return changed if same else None
 
     def _imports_torch_beside(self, path: str) -> bool:
         """Whether another file than this one imports torch, so that the project uses it either way."""
         return any(imports_torch(each.summary) for other, each in self.modules.files.items() if other != path)
-
-    def _reconsidered(self, changed: int) -> int | None:
-        """The changed bits, with those of early-cutoff results that came out different; None where that does not converge."""
-        for _ in range(limits.MAX_CUTOFF_ROUNDS):
-            more = self._memo.revalidate()
-            if not more:
-                return changed
-            changed |= more
-            self.database.invalidate(more)
-        return None
 
     def prepare_revision(self) -> None:
         """Compute what ``replace`` compares."""
@@ -145,14 +135,14 @@ class Names(ObjectSources):
         return changed
 
     def imports(self, path: str, other: str) -> bool:
-        """Whether a file is another, or imports it, directly or not; under early cutoff, since few edits change imports."""
-        behind = self._memo.solve(("behind", path), lambda: self.modules.behind(path), early_cutoff=True)
+        """Whether a file is another, or imports it, directly or not; a solver's answer, since these are compared and few edits change imports."""
+        behind = self._memo.solve(("behind", path), lambda: self.modules.behind(path))
         at = bisect_left(behind, other)
         return behind[at : at + 1] == (other,)
 
     def torch_modules(self) -> frozenset[str]:
-        """The modules that import torch, and those that such a module imports; under early cutoff."""
-        return frozenset(self._memo.solve(("torch",), lambda: torch_modules(self.modules), early_cutoff=True))
+        """The modules that import torch, and those that such a module imports."""
+        return frozenset(self._memo.solve(("torch",), lambda: torch_modules(self.modules)))
 
     # --- expressions -------------------------------------------------------------------------------------------------
 

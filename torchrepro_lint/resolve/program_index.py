@@ -220,6 +220,8 @@ class ProgramIndex:
         self._parts: dict[Callable[[Self], Any], Any] = {}
         self.resolver = names
         self.database = names.database
+        if self.database.reads.early_cutoff:
+            self.database.asker = self
         self.files = names.modules.files
         self._hold_edges = SingleEntryMemo(hold_edges)
 
@@ -241,7 +243,7 @@ class ProgramIndex:
 
     # --- call sites --------------------------------------------------------------------------------------------------
 
-    @query(lru=_CACHED_FILES, bounded_when_watched=False)
+    @query(lru=_CACHED_FILES, bounded_when_watched=False, cutoff=True)
     def calls(self, path: str) -> tuple[CallSite, ...]:
         """All call sites of a module in the order of the text, without those that constant tests rule out."""
         return tuple(self.site(path, each) for each in self._called(path))

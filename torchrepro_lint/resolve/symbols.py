@@ -286,9 +286,8 @@ class ClassHierarchy(ABC):
         self.database = modules.database
         self._memo = TablingSolver(modules.reads)
         # Ancestries that do not depend on a broken cycle.
-        self._ancestries: MemoTable[str, tuple[str, ...]] = MemoTable(modules.reads)
-        for each in (self._memo, self._ancestries):
-            self.database.invalidates(each)
+        self._ancestries: MemoTable[str, tuple[str, ...]] = self.database.table("ancestries", compare=True)
+        self.database.invalidates(self._memo)
 
     @abstractmethod
     def names(self, path: str, expression: Expression) -> tuple[Value, ...]:

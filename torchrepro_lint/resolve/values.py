@@ -64,8 +64,8 @@ class Values(ClassHierarchy):
 
     def __init__(self, modules: ImportResolver, torch: str) -> None:
         super().__init__(modules, torch)
-        self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]] = MemoTable(modules.reads)
-        self.database.invalidates(self._behind)
+        self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]]
+        self._behind = self.database.table("values", compare=True)
 
     @abstractmethod
     def receiver(self, path: str, func: Expression) -> Iterator[Value]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from torchrepro_lint.query.fixpoint import strongly_connected_components
+from torchrepro_lint.query.graphs import strongly_connected_components
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
@@ -48,13 +48,14 @@ class _PendingImport(NamedTuple):
 
 
 class _Recording(NamedTuple):
-    """A fragment that is being recorded: its first target and frame, the outer dependencies, the lengths of the trace's lists
-    where it begins, and the targets that it has come to.
+    """A fragment that is being recorded: its first target and frame, the outer dependencies, the number of answers asked for and the
+    lengths of the trace's lists where it begins, and the targets that it has come to.
     """
 
     target: Target
     frame: Frame
     outer: int
+    answers: int
     marks: tuple[int, int, int]
     asked: set[Target]
 
@@ -242,7 +243,7 @@ class Trace(CallTargets):
     def _begin_recording(self, target: Target, frame: Frame) -> None:
         reads = self._names.modules.reads
         marks = len(self.trace_events), len(self._entered), len(self._seen)
-        self._recording.append(_Recording(target, frame, reads.dependencies, marks, set()))
+        self._recording.append(_Recording(target, frame, reads.dependencies, len(reads.asked), marks, set()))
         reads.dependencies = 0
         reads.record_read(frame.path)  # its events are there already
 
@@ -262,7 +263,7 @@ class Trace(CallTargets):
             new,
             tuple(self._deferred.items()),
         )
-        self._tables.fragments.put(found.target, fragment, reads.dependencies)
+        self._tables.fragments.put_all((found.target,), fragment, found.answers)
         reads.dependencies |= found.outer
 
     def _run_deferred(self) -> None:

@@ -57,7 +57,7 @@ class EntryPoints:
         every = {*self._own(path), *self._named().get(path, ())}
         return tuple(sorted(every, key=lambda entry: entry.function or "")) if every else ()
 
-    @query()
+    @query(cutoff=True)
     def _own(self, path: str) -> tuple[Entry, ...]:
         """The entry points of a file without those that ``[project.scripts]`` names."""
         return tuple(self._find(path))

@@ -308,28 +308,28 @@ class TraceMemoTables:
     """The memo tables that the traces of a project share."""
 
     def __init__(self, database: Database) -> None:
-        self.outcomes: MemoTable[EventKey, EventTargets] = database.table("outcomes")
+        self.outcomes: MemoTable[EventKey, EventTargets] = database.table("outcomes", compare=False)
         # The targets of methods that run on an object of a subclass, by that class.
         self.inherited_targets: MemoTable[tuple[EventKey, str], EventTargets] = database.table(
-            "inherited targets", None if database.reads.early_cutoff else _CACHED_INHERITED
+            "inherited targets", None if database.reads.early_cutoff else _CACHED_INHERITED, compare=False
         )
         # The functions that an event of a kind on a name enters, by the classes of its receivers; each with the class of its object,
         # and whether its entry is deferred until its result is used.
         self.entered: MemoTable[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = database.table(
-            "entered"
+            "entered", compare=False
         )
 
         # The statements that initialise a model whose weights are all replaced later, by function or module and
         # by whether the module runs as ``__main__``.
         self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[Statement]] = database.table(
-            "dead initialisations"
+            "dead initialisations", compare=False
         )
 
         # By file, kind and span of the value; another event there takes the place of the one before.
         self._resolved: LruTable[tuple[str, str, int, int], ResolvedEvent] = LruTable(_CACHED_EVENTS)
 
         # What an import of a module does.
-        self.fragments: MemoTable[Target, TraceFragment] = database.table("fragments")
+        self.fragments: MemoTable[Target, TraceFragment] = database.table("fragments", compare=False)
 
     def resolved_event(
         self, path: str, function: str, event: Event, names: tuple[str, ...], assumed: bool, mode: str

@@ -9,7 +9,7 @@ and each call of a project is followed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
 from torchrepro_lint.query import limits
@@ -237,13 +237,21 @@ _Key: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]] | tuple[str, Cal
 _UNNAMED: _Key = ("", (), ())
 
 
+class _Step(NamedTuple):
+    """A value that is explored, and the key of the one that may stand for it."""
+
+    path: str
+    value: Expression
+    to: _Key | None
+
+
 class NonSets:
     """Expressions that are provably no sets, by exploring all that they may stand for."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         # Whether a value is known to be no set, or that it may be one.
-        self._known: MemoTable[_Key, bool] = names.database.table("never sets")
+        self._known: MemoTable[_Key, bool] = names.database.table("never sets", compare=True)
         # The budget of steps that end in a set: only proofs are remembered step by step.
         self._steps_left = limits.MAX_NON_SET_STEPS
 
@@ -254,21 +262,23 @@ class NonSets:
             return known
         if self._steps_left <= 0 or makes_set(expression):
             return False
-        reached_from: dict[_Key, _Key | None] = {}
-        reads = self._names.modules.reads
+        if key is None:
+            return self._explore(path, expression)
+        return self._known.of(key, lambda: self._explore(path, expression))
+
+    def _explore(self, path: str, expression: Expression) -> bool:
+        reads, reached_from = self._names.modules.reads, dict[_Key, _Step]()
+        since = len(reads.asked)
         with reads.apart():
             last, steps = self._followed(path, expression, reached_from)
-            if last is None:
-                for each in reached_from:
-                    self._known.put(each, True, reads.dependencies)
-                return True
-            self._steps_left -= steps
-            self._note(reached_from, last, reads.dependencies)
-        return False
+            self._steps_left -= 0 if last is None else steps
+            found = reached_from if last is None else _predecessors(reached_from, last)
+            self._known.put_all(
+                found, last is None, since, lambda key: self._explore(found[key].path, found[key].value)
+            )
+        return last is None
 
-    def _followed(
-        self, path: str, expression: Expression, reached_from: dict[_Key, _Key | None]
-    ) -> tuple[_Key | None, int]:
+    def _followed(self, path: str, expression: Expression, reached_from: dict[_Key, _Step]) -> tuple[_Key | None, int]:
         """The key that leads to a set or exceeds a limit (None: a proof), and the number of steps; fills ``reached_from``, the
         predecessor of each value.
         """
@@ -283,7 +293,7 @@ class NonSets:
                     continue
                 if known is False:
                     return to or _UNNAMED, steps
-                reached_from[key] = to
+                reached_from[key] = _Step(file, value, to)
                 to = key
             found = list(self._sources_of(file, value))
             steps += len(found)
@@ -295,12 +305,6 @@ class NonSets:
                 return to or _UNNAMED, steps
             left += [(at, each, to) for at, each in found]
         return None, steps
-
-    def _note(self, reached_from: dict[_Key, _Key | None], to: _Key | None, depends_on: int) -> None:
-        """Mark all predecessors of a set."""
-        while to is not None and to != _UNNAMED:
-            self._known.put(to, False, depends_on)
-            to = reached_from[to]
 
     def _sources_of(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
         """What a value may stand for, one step back."""
@@ -486,3 +490,12 @@ _CHILDREN: Mapping[type, Callable[[Any, list[Expression]], Sequence[Any]]] = {
     DefinitionStatement: lambda it, _: it.values,
     **dict.fromkeys((With, Try, Match), _of_statement),
 }
+
+
+def _predecessors(reached_from: dict[_Key, _Step], to: _Key | None) -> dict[_Key, _Step]:
+    """All predecessors of a set."""
+    found: dict[_Key, _Step] = {}
+    while to is not None and to != _UNNAMED:
+        found[to] = reached_from[to]
+        to = reached_from[to].to
+    return found

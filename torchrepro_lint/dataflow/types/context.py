@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 class TypeInference(Protocol):
     """The protocol of type inference, for the modules that implement it."""
 
-    project: ValueFlow
+    @property
+    def project(self) -> ValueFlow:
+        """The project."""
+        ...
 
     @property
     def solver(self) -> FixpointSolver[AbstractValue]:

@@ -45,17 +45,19 @@ class _TypeTables:
     """What type inference remembers, as long as the database. All is dropped together, since environments are keys of answers."""
 
     def __init__(self, database: Database) -> None:
-        self._reads = database.reads
+        self._database, self._reads = database, database.reads
         self.forget()
         database.invalidates(self)
 
     def forget(self) -> None:
         """Drop all answers."""
-        self.solver = FixpointSolver(BOTTOM, join, widen, self._reads)
+        self.solver = FixpointSolver(BOTTOM, join, widen, self._reads, recomputes=True)
         self.flows: MemoTable[str, FileFlows] = MemoTable(self._reads)
-        self.by_use: MemoTable[tuple[str, str, BodyFlow], frozenset[Binding]] = MemoTable(self._reads)
+        self.by_use: MemoTable[tuple[str, str, BodyFlow], frozenset[Binding]] = self._database.new_table(compare=False)
         # What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call).
-        self.registered: MemoTable[str, dict[str, list[tuple[str, str, Call]]]] = MemoTable(self._reads)
+        self.registered: MemoTable[str, dict[str, list[tuple[str, str, Call]]]] = self._database.new_table(
+            compare=False
+        )
 
     def invalidate(self, changed: int) -> None:
         """Drop the answers that depend on anything that has changed."""
@@ -67,9 +69,16 @@ class TypeInferenceEngine:
     """Type inference of a project, on demand; get it by ``type_inference``."""
 
     def __init__(self, project: ValueFlow) -> None:
-        self.project = project
+        self._database = project.database
+        # Under early cutoff the engine is kept with its answers, and outlives the project.
+        self._project = None if self._database.reads.early_cutoff else project
         self._tables = project.database.part(_TypeTables)
         self._depth = 0
+
+    @property
+    def project(self) -> ValueFlow:
+        """The project, as it is in this revision."""
+        return self._project or self._database.asker
 
     @property
     def solver(self) -> FixpointSolver[AbstractValue]:
@@ -77,8 +86,8 @@ class TypeInferenceEngine:
         return self._tables.solver
 
     def rest(self) -> None:
-        """Drop all answers if they are many; to be called between two files."""
-        if len(self._tables.flows.entries()) > _CACHED_FILES:
+        """Drop all answers if they are many; to be called between two files. Where files change, they are needed again."""
+        if len(self._tables.flows.entries()) > _CACHED_FILES and not self._database.reads.early_cutoff:
             self._tables.forget()
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> AbstractValue:

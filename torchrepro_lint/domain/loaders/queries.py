@@ -63,8 +63,17 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import CallSite
 
 
+class LoaderConstruction(NamedTuple):
+    """The construction of a DataLoader in one calling context; ``label`` is its class as the code names it."""
+
+    site: CallSite
+    kind: LoaderKind
+    label: str
+    arguments: BoundArguments
+
+
 class Loader(NamedTuple):
-    """A DataLoader with its arguments in one calling context; ``label`` is its class as the code names it.
+    """A DataLoader with its arguments in one calling context (see ``LoaderConstruction``), whose values can be asked for.
 
     Where the arguments depend on the callers of the function, there is one Loader for each caller.
     """
@@ -146,7 +155,7 @@ def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:
     return (list(each) for _, each in groupby(found, key=lambda loader: (loader.site.function, loader.site.call)))
 
 
-def find_loaders(project: ValueFlow, path: str) -> Iterator[Loader]:
+def find_loaders(project: ValueFlow, path: str) -> Iterator[LoaderConstruction]:
     """The DataLoaders of a module, including those with arguments that cannot be read.
 
     A subclass whose constructor forwards ``**kwargs`` counts where it is constructed, another one in its constructor.
@@ -158,7 +167,7 @@ def find_loaders(project: ValueFlow, path: str) -> Iterator[Loader]:
             label = _label(site.call.func, kind)
             for call in calls:
                 arguments = read_arguments(project.value_sources, call, kind.parameters)
-                yield Loader(site, kind, label, arguments, project.value_sources)
+                yield LoaderConstruction(site, kind, label, arguments)
 
 
 def _construction(project: ValueFlow, path: str, site: CallSite, name: str) -> tuple[LoaderKind, list[Closure]] | None:
@@ -448,11 +457,10 @@ class LoaderQueries(ProgramEffects):
 
     def loaders(self, path: str) -> list[Loader]:
         """The DataLoaders that a module constructs."""
-        # The answer may be from before a change, and so from another project.
-        return [each._replace(value_sources=self.value_sources) for each in self._loaders(path)]
+        return [Loader(*each, self.value_sources) for each in self._loaders(path)]
 
     @query()
-    def _loaders(self, path: str) -> tuple[Loader, ...]:
+    def _loaders(self, path: str) -> tuple[LoaderConstruction, ...]:
         return tuple(find_loaders(self, path))
 
     def readable_loaders(self, path: str) -> Iterator[Loader]:
