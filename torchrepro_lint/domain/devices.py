@@ -7,16 +7,13 @@ any.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 from torchrepro_lint.trace.library_models import accelerates, trains_or_measures
-
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.names import Names
 
 _DEVICE = lazy_pattern(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
 _OPTION_HOLDER = lazy_pattern(r"args?|opts?|options|cfg|conf|config|hparams|flags|params|hp|settings|self")

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import LiteralValue
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.devices import uses_accelerator
 from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag_settings
+from torchrepro_lint.query.database import Database
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, simple_name, without_calls
 from torchrepro_lint.syntax.visitor import last_identifier
-from torchrepro_lint.trace.events import prefix_and_rest
+from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.events import TraceEvent, prefix_and_rest
 from torchrepro_lint.trace.library_models import rows_named
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.query.database import Database
-    from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.resolve.program_index import ProgramIndex
-    from torchrepro_lint.syntax.control_flow import Event
-    from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.events import TraceEvent
-
 
 DRAW, SEED, FLAG, VARIABLE_EFFECT, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
 

@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.database import query
+from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.higher_order import (
     QUESTION,
     AddressTaken,
@@ -18,6 +19,7 @@ from torchrepro_lint.resolve.higher_order import (
     HigherOrderCalls,
     encode_target,
 )
+from torchrepro_lint.resolve.symbols import EventCache
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
@@ -41,9 +43,7 @@ from torchrepro_lint.syntax.visitor import (
 )
 
 if TYPE_CHECKING:
-    from torchrepro_lint.query.fixpoint import TablingSolver
     from torchrepro_lint.resolve.protocols import NameResolution
-    from torchrepro_lint.resolve.symbols import EventCache
 
 
 # A call's number has three parts: its file, its word, and its place among the calls by that word in the file. So other calls that

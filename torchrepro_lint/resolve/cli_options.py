@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import is_local, simple_name
 from torchrepro_lint.syntax.summary import Option, is_click, option_of
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.syntax.nodes import SyntaxTree
 
 
 class Options:

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Sequence
 from sys import intern
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchrepro_lint.query.memo_tables import interned_names
 from torchrepro_lint.syntax import lowering as lowering_rules
@@ -36,6 +36,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, ToExpression, UnreliableTree
 from torchrepro_lint.syntax.tokens import (
+    Columns,
     after_opening,
     encloses,
     end_of_parentheses,
@@ -45,9 +46,6 @@ from torchrepro_lint.syntax.tokens import (
     with_parentheses,
 )
 from torchrepro_lint.syntax.visitor import by_node_type
-
-if TYPE_CHECKING:
-    from torchrepro_lint.syntax.tokens import Columns
 
 
 def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import observe_order
 from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order
 from torchrepro_lint.dataflow.taint.transfer import (
@@ -50,10 +49,6 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-
 
 _LISTS = frozenset({"list", "tuple", "Sequence", "MutableSequence"})
 _SETS = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet"})

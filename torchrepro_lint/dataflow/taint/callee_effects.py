@@ -5,11 +5,13 @@ the variables of its module, in the order of the rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from torchrepro_lint.dataflow.taint.context import TaintContext, TaintStep
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Function, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
     expressions,
     last_identifier,
@@ -17,11 +19,6 @@ from torchrepro_lint.syntax.visitor import (
     statements,
     subexpressions,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext, TaintStep
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 # A reference compared by value: its roots and its path.
 _RefKey: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torchrepro_lint.dataflow.taint.numeric_sets import has_stable_hash
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.lattice import AbstractValue
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
 
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "enum.IntEnum", "enum.IntFlag"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "^", "|", "&", "<<", ">>", "~", "**"})

@@ -7,8 +7,9 @@ received from a queue is tainted by the loop that receives it; a list that threa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.arguments import receiver_of
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
@@ -16,6 +17,8 @@ from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.resolve.symbols import Parameter
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -40,6 +43,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_brackets,
 )
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
     expressions,
     known_argument,
@@ -48,12 +52,6 @@ from torchrepro_lint.syntax.visitor import (
     subexpressions,
     takes_receiver,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.resolve.symbols import Parameter
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 _STARTING = frozenset({"Thread", "Process"})
 _SPAWNING = frozenset({"spawn", "start_processes"})

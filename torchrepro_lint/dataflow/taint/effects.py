@@ -8,10 +8,10 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
 from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
@@ -33,12 +33,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
 from torchrepro_lint.dataflow.taint.ties import has_tying_key
 from torchrepro_lint.dataflow.taint.transfer import (
@@ -23,11 +22,8 @@ from torchrepro_lint.dataflow.taint.transfer import (
 )
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 # Calls that apply a function to each of some elements.
 _MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})

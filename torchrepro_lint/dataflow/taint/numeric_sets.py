@@ -6,13 +6,16 @@ Elements are followed through containers to ``tolist`` and ``numpy`` of tensors,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import with_tuples
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -28,14 +31,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, path_of, split_last
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, statements
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.lattice import AbstractValue
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 _NUMBER_TYPES = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})

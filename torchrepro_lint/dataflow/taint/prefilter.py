@@ -9,10 +9,12 @@ and each call of a project is followed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -44,11 +46,6 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, operands_of, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.query.memo_tables import MemoTable
-    from torchrepro_lint.resolve.names import Names
-
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference", "WeakSet"})
 _ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet", "WeakSet"})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor, has_stable_elements
@@ -22,7 +23,9 @@ from torchrepro_lint.dataflow.taint.sinks import decisive_sink
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -38,14 +41,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name, top_package
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 _LISTINGS = {
     "os.listdir": "os.listdir",

@@ -5,14 +5,10 @@ A key that counts ties: ``max(set(words), key=words.count)``. So does the length
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Lambda, Operation, Ref, Subscript
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.names import Names
 
 # Calls that take a key.
 KEYED_WORDS = frozenset({"max", "min", "sorted", "nlargest", "nsmallest"})

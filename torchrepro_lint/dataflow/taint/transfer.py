@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.call_graph import CallGraph
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -36,11 +39,6 @@ from torchrepro_lint.syntax.visitor import (
     statements,
     subexpressions,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.uses import DefUse
-    from torchrepro_lint.resolve.call_graph import CallGraph
-    from torchrepro_lint.resolve.names import Names
 
 
 class OrderTaint(NamedTuple):

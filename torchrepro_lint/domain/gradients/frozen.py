@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import and_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
@@ -16,10 +16,13 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import FixpointSolver
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -48,14 +51,9 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.control_flow import Event
-    from torchrepro_lint.trace.builder import Trace
 
 _SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 

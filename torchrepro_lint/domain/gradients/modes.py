@@ -5,11 +5,13 @@ Also here: code that runs only in evaluation mode, and code that trains nothing 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from torchrepro_lint.dataflow.value_sources import gradient_mode
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.control_flow import Guard
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -24,13 +26,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import outermost_function, path_of, simple_name, split_name
 from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.control_flow import Guard
-
 
 _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
 _EVALUATION_STEPS = frozenset(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import DatasetModel, LoaderKind, dataset_model, loader_kinds, loader_names
@@ -22,9 +22,10 @@ from torchrepro_lint.dataflow.arguments import (
     read_arguments,
     without_self,
 )
-from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment
+from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment, ValueSources
 from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy, implies_none
 from torchrepro_lint.dataflow.reaching_definitions import attribute_values
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.loaders.callable_effects import (
     ANY_GENERATOR,
     NO_GENERATORS,
@@ -35,6 +36,7 @@ from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import paths_constructing
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -55,11 +57,6 @@ from torchrepro_lint.syntax.qualified_names import (
     without_brackets,
 )
 from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, known_argument
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.environment import ValueSources
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite
 
 
 class Loader(NamedTuple):

@@ -8,13 +8,16 @@ code of the project, and an argument that nothing passes has its default.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
+from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.resolve.symbols import Parameter
 from torchrepro_lint.syntax.definitions import loop_unpacking_index
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -42,11 +45,6 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
-    from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.resolve.symbols import Parameter
 
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
 REASONS = {

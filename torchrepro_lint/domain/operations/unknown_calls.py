@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
+from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.nodes import (
@@ -38,9 +38,6 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
 )
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
 
 # Functions that read any object from a file, and those that choose one by a name: it may be the project's.
 _READING = frozenset(

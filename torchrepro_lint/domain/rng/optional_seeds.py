@@ -6,29 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.dataflow.constants import ENTROPY, Declaration
 from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression
+from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Statement
 from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
-    from torchrepro_lint.syntax.control_flow import Event
-    from torchrepro_lint.syntax.nodes import Statement
-    from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.events import TraceEvent
 
 # Scalar draws, by the family whose generator they draw from.
 _SCALAR_DRAWS = {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
+from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
 
 
 class PartlySeeded(NamedTuple):
