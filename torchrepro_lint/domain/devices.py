@@ -12,7 +12,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement
 from torchrepro_lint.syntax.qualified_names import simple_name
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, statements, subexpressions
 from torchrepro_lint.trace.library_models import accelerates, trains_or_measures
 
 _DEVICE = lazy_pattern(r"(cuda|mps|xpu|hpu|npu|gpu|nccl)(:\d*)?")
@@ -37,8 +37,7 @@ def names_accelerator(body: Iterable[Statement]) -> bool:
         _names_device(each)
         for statement in statements(body)
         if not _tests_is_cuda(statement)
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(statement)
     )
 
 

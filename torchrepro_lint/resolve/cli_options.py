@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import is_local, simple_name
 from torchrepro_lint.syntax.summary import Option, is_click, option_of
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import body_expressions
 
 
 class Options:
@@ -62,8 +62,6 @@ class Options:
 def _declared(path: str, facts: SyntaxTree) -> Iterator[Option]:
     bodies = [("", facts.body), *((each.name, each.body) for each in facts.functions)]
     for function, body in bodies:
-        for statement in statements(body):
-            for expression in expressions(statement):
-                for each in subexpressions(expression):
-                    if isinstance(each, Call) and (option := option_of(path, function, each)):
-                        yield option
+        for each in body_expressions(body):
+            if isinstance(each, Call) and (option := option_of(path, function, each)):
+                yield option

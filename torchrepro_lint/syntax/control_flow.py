@@ -36,7 +36,15 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, last_word
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    expressions,
+    expressions_within,
+    last_identifier,
+    operands_of,
+    statements,
+    subexpressions,
+)
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -148,8 +156,7 @@ def comprehension_names(level: ControlFlowPosition, offset: int) -> frozenset[st
     """The names bound by the comprehensions around an offset; they shadow the variables outside."""
     return frozenset(
         last_identifier(target)
-        for expression in expressions(level.spots[-1].statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(level.spots[-1].statement)
         if isinstance(each, Comprehension) and each.start <= offset < each.end
         for clause in each.clauses
         for target in subexpressions(clause.target)

@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_self, local_symbol
-from torchrepro_lint.syntax.visitor import expressions, is_starred, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, is_starred, statements
 
 
 class Assignment(FrozenRecord, frozen=True):
@@ -82,13 +82,12 @@ def _definitions_in(statement: Statement) -> Iterator[tuple[str, Expression]]:
             for entered, name in items:
                 if name is not None:
                     yield from _definitions_of(name, entered)
-    for expression in expressions(statement):
-        for each in subexpressions(expression):
-            if isinstance(each, Comprehension):
-                for clause in each.clauses:
-                    yield from _definitions_of(clause.target, _subscript(clause.source))
-            elif isinstance(each, Operation) and each.op == ":=":
-                yield from _definitions_of(each.operands[0], each.operands[1])
+    for each in expressions_within(statement):
+        if isinstance(each, Comprehension):
+            for clause in each.clauses:
+                yield from _definitions_of(clause.target, _subscript(clause.source))
+        elif isinstance(each, Operation) and each.op == ":=":
+            yield from _definitions_of(each.operands[0], each.operands[1])
 
 
 def _definitions_of(target: Expression, value: Expression) -> Sequence[tuple[str, Expression]]:
@@ -246,10 +245,9 @@ def _updates(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
             for each in value.items if isinstance(value, Collection) else (value,):
                 if isinstance(each, Subscript) and isinstance(each.value, Ref):
                     yield each.value, ContainerUpdate("drop", _key(each.indices))
-    for expression in expressions(statement):
-        for part in subexpressions(expression):
-            if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
-                yield from _updates_by_method(part, part.func)
+    for part in expressions_within(statement):
+        if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
+            yield from _updates_by_method(part, part.func)
 
 
 def _updates_by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, ContainerUpdate]]:

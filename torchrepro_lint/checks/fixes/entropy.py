@@ -25,10 +25,9 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.visitor import (
-    expressions_within,
+    body_expressions,
     is_none,
     last_identifier,
-    statements,
     subexpressions,
 )
 from torchrepro_lint.trace.repetition import runs_often
@@ -80,9 +79,7 @@ def _is_teardown(project: Project, path: str, call: Call) -> bool:
     """Whether a call stands below a ``yield`` of its function."""
     position = control_flow_position(project.files[path], call.start)
     return position is not None and any(
-        isinstance(each, Operation) and each.op.startswith("yield")
-        for statement in statements(tuple(position.before))
-        for each in expressions_within(statement)
+        isinstance(each, Operation) and each.op.startswith("yield") for each in body_expressions(tuple(position.before))
     )
 
 

@@ -35,7 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions_within, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, body_expressions, statements, subexpressions
 
 _BACKEND_FLAGS = "torch.backends."
 
@@ -168,8 +168,7 @@ def _bound_between(block: tuple[Statement, ...], place: int, first: int, last: i
 
 
 def _references(body: tuple[Statement, ...]) -> Iterator[Ref]:
-    for statement in statements(body):
-        yield from (each for each in expressions_within(statement) if isinstance(each, Ref))
+    return (each for each in body_expressions(body) if isinstance(each, Ref))
 
 
 def _names_bound(statement: Statement) -> Iterator[str]:

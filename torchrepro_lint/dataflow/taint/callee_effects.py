@@ -13,7 +13,7 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Fun
 from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
-    expressions,
+    body_expressions,
     last_identifier,
     receiving_parameters,
     statements,
@@ -78,12 +78,10 @@ def _containers_filled(function: Function) -> Iterator[tuple[Ref, OrderTaint]]:
         said = [*subexpressions(statement.value), *keys] if statement.value is not None else []
         if any(_is_length(each, filled) or _ref_key(each) in numbers for each in said):
             yield whole, container_of(SCALAR)
-    for body in statements(function.body):
-        for expression in expressions(body):
-            for each in subexpressions(expression):
-                match each:
-                    case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
-                        yield func._replace(path=tuple(words)), LISTING
+    for each in body_expressions(function.body):
+        match each:
+            case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
+                yield func._replace(path=tuple(words)), LISTING
 
 
 def _element_assignments(function: Function) -> Iterator[tuple[Assign, Ref, tuple[Expression, ...]]]:

@@ -45,11 +45,10 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
-    expressions,
+    expressions_within,
     known_argument,
     last_identifier,
     statements,
-    subexpressions,
     takes_receiver,
 )
 
@@ -358,13 +357,12 @@ def _callback(project: TaintFlow, path: str, site: CallSite) -> Iterator[Arrival
 
 def _filled(project: TaintFlow, path: str, function: Function, starts: list[Launch]) -> Iterator[ArrivalOrder]:
     for statement in statements(function.body):
-        for expression in expressions(statement):
-            for each in subexpressions(expression):
-                match each:
-                    case Call(func=Ref(path=(*words, word)) as func) if word in _GROWING:
-                        kept = func._replace(path=tuple(words))
-                        tainted = tuple(_reads(project, path, function, kept, starts, COMPLETION))
-                        yield _order(project, path, each, kept, tainted)
+        for each in expressions_within(statement):
+            match each:
+                case Call(func=Ref(path=(*words, word)) as func) if word in _GROWING:
+                    kept = func._replace(path=tuple(words))
+                    tainted = tuple(_reads(project, path, function, kept, starts, COMPLETION))
+                    yield _order(project, path, each, kept, tainted)
         for target in statement.targets if isinstance(statement, Assign) else ():
             match target:
                 case Subscript(value=Ref() as kept, indices=(index,)) if not isinstance(index, Constant):

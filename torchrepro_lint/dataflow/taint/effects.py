@@ -34,7 +34,16 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    body_expressions,
+    expressions,
+    expressions_within,
+    is_none,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
@@ -132,22 +141,15 @@ class _LoopBody:
                 yield from self._assigned(statement, tests)
             elif isinstance(statement, SimpleStatement) and statement.kind == "return" and self.arrival is None:
                 yield from self._returned(statement, tests)
-            for expression in expressions(statement):
-                for each in subexpressions(expression):
-                    if isinstance(each, Call):
-                        yield from self._called(each)
-                    elif isinstance(each, Operation) and each.op == "yield" and self._varies(each):
-                        yield from self._given(LISTING)
+            for each in expressions_within(statement):
+                if isinstance(each, Call):
+                    yield from self._called(each)
+                elif isinstance(each, Operation) and each.op == "yield" and self._varies(each):
+                    yield from self._given(LISTING)
 
     def _side_effects(self) -> Iterator[Sink]:
         """The first call that trains or draws, so that rounds depend on those before."""
-        calls = (
-            each
-            for statement in statements(self.loop.body)
-            for expression in expressions(statement)
-            for each in subexpressions(expression)
-            if isinstance(each, Call)
-        )
+        calls = (each for each in body_expressions(self.loop.body) if isinstance(each, Call))
         yield from round_effects(self.analysis, self.path, list(calls), self._is_outside)
 
     def _repeats(self, statement: Assign, ref: Ref) -> bool:
@@ -351,8 +353,7 @@ def _bound_by(arrival: Arrival) -> tuple[Expression, ...]:
     call, statement = arrival
     bound = [
         each.operands[0]
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(statement)
         if isinstance(each, Operation) and each.op == ":=" and any(one is call for one in subexpressions(each))
     ]
     direct = statement.targets if isinstance(statement, Assign) and statement.op in ("=", ":") else ()

@@ -31,7 +31,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_nested, project_classes, simple_name
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, subexpressions
 
 
 class LoopTaint:
@@ -156,7 +156,7 @@ def _mentions(parent: Comprehension, names: set[str]) -> bool:
 
 def _words(statement: Statement) -> str:
     """The names that a statement calls, joined, to search for one that sorts."""
-    calls = (each for one in expressions(statement) for each in subexpressions(one) if isinstance(each, Call))
+    calls = (each for each in expressions_within(statement) if isinstance(each, Call))
     return " ".join(last_identifier(each.func) for each in calls)
 
 

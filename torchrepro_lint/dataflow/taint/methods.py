@@ -23,7 +23,11 @@ from torchrepro_lint.dataflow.taint.transfer import (
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    last_identifier,
+    subexpressions,
+)
 
 # Calls that apply a function to each of some elements.
 _MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})
@@ -243,9 +247,7 @@ def _is_set_sorted(analysis: TaintContext, owner: str, word: str) -> bool:
         and isinstance(arg.value, Ref)
         and local_symbol(name, each.params[1].name) in arg.value.roots
         for each in setters
-        for statement in statements(each.body)
-        for expression in expressions(statement)
-        for call in subexpressions(expression)
+        for call in body_expressions(each.body)
         if isinstance(call, Call)
         for arg in call.args[:1]
     )

@@ -29,7 +29,12 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    expressions_within,
+    last_identifier,
+    statements,
+)
 
 # A variable of a file by its root; an attribute by its name, with a dot before it.
 _Key = str
@@ -156,10 +161,9 @@ def _find_tables(facts: SyntaxTree) -> _FileTables:
         for statement in statements(body):
             if isinstance(statement, Assign) and statement.value is not None:
                 search.assigned(statement, statement.value)
-            for expression in expressions(statement):
-                for each in subexpressions(expression):
-                    if isinstance(each, Call):
-                        search.called(each)
+            for each in expressions_within(statement):
+                if isinstance(each, Call):
+                    search.called(each)
     return search.found()
 
 

@@ -50,7 +50,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, expressions_within, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
@@ -386,10 +386,9 @@ def _iterations(statement: Statement) -> Iterator[tuple[Expression, Expression]]
     """The targets and sources of a statement's loops and comprehensions."""
     if isinstance(statement, Loop) and statement.target is not None:
         yield statement.target, statement.source
-    for value in expressions(statement):
-        for each in subexpressions(value):
-            if isinstance(each, Comprehension):
-                yield from ((clause.target, clause.source) for clause in each.clauses)
+    for each in expressions_within(statement):
+        if isinstance(each, Comprehension):
+            yield from ((clause.target, clause.source) for clause in each.clauses)
 
 
 def _without_subscripts(func: Expression) -> Expression:
