@@ -19,7 +19,7 @@ from torchrepro_lint.catalogue.conditions import (
     evaluate,
     is_unknown_argument,
 )
-from torchrepro_lint.catalogue.generators import LibraryGenerator, library_generators
+from torchrepro_lint.catalogue.loaders import LibraryGenerator, library_generators
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.project import Project
