@@ -405,7 +405,7 @@ class CallGraph:
         having = self._files_with(word)
         if not self._names.in_isolation:
             among = {path_of(each) for each in self._names.subclasses(owner)}
-            having = [number for number in map(self.number, sorted(among)) if _contains(having, number)]
+            having = sorted(set(having).intersection(map(self.number, among)))
         for number in having:
             yield from _calls_running(self._runs_in(word, number), name)
 
@@ -467,9 +467,3 @@ def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
         if not runs[at].startswith(start):
             break
         yield int(runs[at][len(start) :])
-
-
-def _contains(numbers: Sequence[int], number: int) -> bool:
-    """Whether a number is among sorted ones."""
-    at = bisect_left(numbers, number)
-    return at < len(numbers) and numbers[at] == number

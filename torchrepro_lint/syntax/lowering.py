@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sys import intern
 
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.definitions import unpack
+from torchrepro_lint.syntax.definitions import DefinitionTable, unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Class,
@@ -20,7 +20,6 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     DefinitionStatement,
-    DefinitionTable,
     Expression,
     ExpressionStatement,
     Function,
