@@ -30,7 +30,6 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Param,
     Ref,
-    SimpleStatement,
     Statement,
     SyntaxTree,
 )

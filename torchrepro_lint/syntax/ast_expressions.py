@@ -34,7 +34,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, ToExpression, UnreliableTree
+from torchrepro_lint.syntax.parser_tree import Convert, Lowering, ToExpression, UnreliableTree
+from torchrepro_lint.syntax.scopes import Scope
 from torchrepro_lint.syntax.tokens import (
     Columns,
     after_opening,

@@ -29,7 +29,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scopes import Lowering, Scope, ToExpression
+from torchrepro_lint.syntax.parser_tree import Lowering, ToExpression
+from torchrepro_lint.syntax.scopes import Scope
 from torchrepro_lint.syntax.tokens import after_opening
 from torchrepro_lint.syntax.visitor import by_node_type
 

@@ -37,19 +37,18 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import comprehension_prefix, is_own, locals_prefix, simple_name, super_value
-from torchrepro_lint.syntax.scopes import (
+from torchrepro_lint.syntax.parser_tree import (
     Lowering,
     Node,
     ParserTree,
-    Scope,
     ToExpression,
     ToStatement,
     bind_body,
     bind_globals,
     bind_target,
-    import_bindings,
 )
+from torchrepro_lint.syntax.qualified_names import comprehension_prefix, is_own, locals_prefix, simple_name, super_value
+from torchrepro_lint.syntax.scopes import Scope, import_bindings
 from torchrepro_lint.syntax.summary import summarise
 
 _GLOBAL = lazy_pattern(r"(?:^|[;:])[ \t]*global[ \t]", re.MULTILINE)

@@ -12,22 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
 from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax import scopes
+from torchrepro_lint.syntax import parser_tree
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other
 from torchrepro_lint.syntax.lowering import TreeLowering
 from torchrepro_lint.syntax.nodes import Arg, SimpleStatement, Statement, SyntaxTree
-from torchrepro_lint.syntax.scopes import (
+from torchrepro_lint.syntax.parser_tree import (
     ComprehensionClause,
     Convert,
-    Imported,
     Lowering,
     Node,
     Parameter,
     ParserTree,
-    Scope,
     ToStatement,
     UnreliableTree,
 )
+from torchrepro_lint.syntax.scopes import Imported, Scope
 from torchrepro_lint.syntax.syntax_errors import (
     ASYNC,
     certain_problem,
@@ -69,8 +68,8 @@ class AstTree(ParserTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = by_node_type(ast, scopes.BINDERS)
-    blocks = by_node_type(ast, scopes.BLOCKS)
+    binders = by_node_type(ast, parser_tree.BINDERS)
+    blocks = by_node_type(ast, parser_tree.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:

@@ -17,7 +17,8 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, literal, parse
 from torchrepro_lint.syntax.lowering import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
 from torchrepro_lint.syntax.nodes import SHARED_LIMIT, Constant, Expression, Operation, shared_numbers
-from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, UnreliableTree
+from torchrepro_lint.syntax.parser_tree import Convert, Lowering, UnreliableTree
+from torchrepro_lint.syntax.scopes import Scope
 
 # White space, the backslash of a continuation, and comments: each with its line end, so that none is cut short.
 _BLANK = r"(?:[\s\\]|#[^\r\n]*(?:[\r\n]|\Z))"
