@@ -67,6 +67,13 @@ def callee_identifier(func: Expression) -> str:
     return last_identifier(func)
 
 
+def receiver_of(func: Expression) -> Expression | None:
+    """The receiver of a method, or what an attribute is read of: ``names`` of ``names.append``, ``f()`` of ``f().append``."""
+    if isinstance(func, Attribute):
+        return func.value
+    return func._replace(path=func.path[:-1]) if isinstance(func, Ref) and func.path else None
+
+
 # Calls that return, or stand for, their first argument.
 _TRANSPARENT = frozenset(
     {"partial", "partialmethod", "copy", "deepcopy", "compile", "script", "iter", "next", "tqdm"}

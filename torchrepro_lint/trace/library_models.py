@@ -20,10 +20,10 @@ from torchrepro_lint.catalogue.rows import FrameworkModel
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.symbols import EventCache
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
+from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import (
     Assign,
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -164,12 +164,7 @@ def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
 
 def receiver_of(expression: Expression) -> Expression | None:
     """The receiver: ``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
-    match expression:
-        case Subscript(value=value) | Attribute(value=value):
-            return value
-        case Ref(path=(*before, _)):
-            return expression._replace(path=tuple(before))
-    return None
+    return expression.value if isinstance(expression, Subscript) else visitor.receiver_of(expression)
 
 
 @lru_cache(maxsize=256)

@@ -33,7 +33,6 @@ from torchrepro_lint.dataflow.taint.transfer import (
 )
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -48,7 +47,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
 
 _LISTS = frozenset({"list", "tuple", "Sequence", "MutableSequence"})
 _SETS = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet"})
@@ -429,13 +428,3 @@ def _keyword(call: Call, node: Expression) -> str | None:
 def _is_display(node: Expression) -> bool:
     """Whether an expression is a dictionary display."""
     return isinstance(node, (Collection, Comprehension)) and node.kind == "dict"
-
-
-def receiver_of(func: Expression) -> Expression | None:
-    """The object whose method a call runs."""
-    match func:
-        case Attribute(value=value):
-            return value
-        case Ref(path=(*words, _)):
-            return func._replace(path=tuple(words))
-    return None

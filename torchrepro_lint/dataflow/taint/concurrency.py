@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-from torchrepro_lint.dataflow.taint.arguments import receiver_of
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
 from torchrepro_lint.dataflow.taint.propagation import consequences
@@ -48,6 +47,7 @@ from torchrepro_lint.syntax.visitor import (
     expressions_within,
     known_argument,
     last_identifier,
+    receiver_of,
     statements,
     takes_receiver,
 )

@@ -32,7 +32,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, path_of, split_last
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, statements
+from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, receiver_of, statements
 
 _NUMBER_TYPES = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
@@ -40,7 +40,7 @@ _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
 _OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
 _ADDING = ("add", "append")
 # Methods of a set that give a subset.
-_SELECTING = ("intersection", "difference", "copy")
+_SUBSET_METHODS = frozenset({"intersection", "difference", "copy"})
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
 # Arrays of whole numbers, whatever they are made of.
 _INDICES = lazy_pattern(
@@ -65,13 +65,7 @@ def is_number(project: ValueFlow, path: str, expression: Expression) -> bool:
 
 def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
     """Whether a function is a method of a tensor, or of an array made from one."""
-    receiver: Expression | None = None
-    match func:
-        case Attribute(value=value):
-            receiver = value
-        case Ref(path=(*words, _)):
-            receiver = func._replace(path=tuple(words))
-    if receiver is None:
+    if (receiver := receiver_of(func)) is None:
         return False
     if isinstance(receiver, Call):
         return last_identifier(receiver.func) in _OF_TENSORS or is_tensor_method(project, path, receiver.func)
@@ -158,7 +152,7 @@ class _ElementSearch:
             case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_identifier(func) == "numpy":
                 # An array made from a tensor: a set can only hold its numbers, as with ``tolist``.
                 return not any(map(in_project, self._project.names(self._path, func)))
-            case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
+            case Call(func=Attribute(value=value, name=word)) if word in _SUBSET_METHODS:
                 return self.at(value, places)
             case Call():
                 return self._called(whole, places)
@@ -216,7 +210,7 @@ def _of_sets(call: Call) -> list[Expression] | None:
     match call.func:
         case Ref(path=(*words, "union" | "symmetric_difference")) as func:
             return [func._replace(path=tuple(words)), *(arg.value for arg in call.args)]
-        case Ref(path=(*words, word)) as func if word in _SELECTING:
+        case Ref(path=(*words, word)) as func if word in _SUBSET_METHODS:
             return [func._replace(path=tuple(words))]
     return None
 
@@ -256,8 +250,6 @@ def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | 
 _STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
 # Calls that return a number.
 _NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
-# Methods that give a subset.
-_SUBSET_METHODS = frozenset({"intersection", "difference", "copy"})
 # Calls whose result has only elements of the first argument.
 _SUBSET_CALLS = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
 
@@ -323,10 +315,8 @@ def _has_stable_elements(
             return all(_has_stable_elements(project, path, each, seen) for each in (one, other))
         case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):
             return _has_stable_elements(project, path, arg.value, seen)
-        case Call(func=Attribute(value=one, name=word)) if word in _SUBSET_METHODS:
-            return _has_stable_elements(project, path, one, seen)
-        case Call(func=Ref(path=(*before, word)) as func) if word in _SUBSET_METHODS:
-            return _has_stable_elements(project, path, func._replace(path=tuple(before)), seen)
+        case Call(func=func) if last_identifier(func) in _SUBSET_METHODS and (whole := receiver_of(func)) is not None:
+            return _has_stable_elements(project, path, whole, seen)
         case Call(func=func) if last_identifier(func) in ("tolist", "unique"):
             return is_tensor_method(project, path, func)
         case Comprehension() | Ref() | Call() if elements_are_numbers(project, path, expression):

@@ -10,7 +10,6 @@ from functools import partial
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-from torchrepro_lint.dataflow.taint.arguments import receiver_of
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
 from torchrepro_lint.dataflow.taint.transfer import OrderTaint
 from torchrepro_lint.query import limits
@@ -19,7 +18,7 @@ from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, readable_name
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Calls that write data into a file, by name, and methods of objects that are not known.
 _WRITERS = lazy_pattern(

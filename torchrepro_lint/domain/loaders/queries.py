@@ -38,7 +38,6 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import paths_constructing
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import (
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -56,7 +55,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, known_argument
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, known_argument, receiver_of
 
 
 class Loader(NamedTuple):
@@ -395,12 +394,8 @@ class FetchEffects:
 
     def _receivers(self, call: Closure) -> Iterable[Closure]:
         """The sources of the object whose method a call runs."""
-        match call.value:
-            case Call(func=Attribute(value=value)):
-                return self._value_sources.of(call._replace(value=value))
-            case Call(func=Ref(path=(*words, _)) as func):
-                return self._value_sources.of(call._replace(value=func._replace(path=tuple(words))))
-        return ()
+        receiver = receiver_of(call.value.func) if isinstance(call.value, Call) else None
+        return () if receiver is None else self._value_sources.of(call._replace(value=receiver))
 
     def _of_later_attributes(self, call: Closure, words: Sequence[str]) -> GeneratorSet:
         """The generators of callables that a file sets as attributes of the dataset: ``dataset.transform = ...``."""

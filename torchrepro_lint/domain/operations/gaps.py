@@ -43,7 +43,7 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, operands_of, statements
+from torchrepro_lint.syntax.visitor import last_identifier, operands_of, receiver_of, statements
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
@@ -338,14 +338,7 @@ class _LossSlice:
 
 def _holder(func: Expression) -> Expression | None:
     """The value whose method is called."""
-    match func:
-        case Ref(path=(*words, _)):
-            return func._replace(path=tuple(words))
-        case Attribute(value=value):
-            return value
-        case Call():
-            return func
-    return None
+    return func if isinstance(func, Call) else receiver_of(func)
 
 
 def _is_of_super(func: Expression) -> bool:
