@@ -14,8 +14,8 @@ from types import EllipsisType
 from typing import Any
 
 from torchrepro_lint.query.memo_tables import interned_names
-from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax.lowering import (
+from torchrepro_lint.syntax import lowering_rules
+from torchrepro_lint.syntax.lowering_rules import (
     MAX_CHAIN_LENGTH,
     MAX_TEXT_LENGTH,
     comprehension,

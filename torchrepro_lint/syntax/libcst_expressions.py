@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchrepro_lint.source.text import literal
-from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax.lowering import (
+from torchrepro_lint.syntax import lowering_rules
+from torchrepro_lint.syntax.lowering_rules import (
     MAX_TEXT_LENGTH,
     concatenated_strings,
     number_literal,

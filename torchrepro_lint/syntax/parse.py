@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
-from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax import parser_tree
+from torchrepro_lint.syntax import lowering_rules, parser_tree
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other
 from torchrepro_lint.syntax.lowering import TreeLowering
 from torchrepro_lint.syntax.nodes import Arg, SimpleStatement, Statement, SyntaxTree
@@ -31,20 +30,14 @@ from torchrepro_lint.syntax.syntax_errors import (
     ASYNC,
     certain_problem,
     deep_brackets,
+    has_unnormalised_names,
     long_chain,
     long_expression,
     reserved_names,
     stops_at_a_reserved_name,
     with_stand_in,
 )
-from torchrepro_lint.syntax.tokens import (
-    Columns,
-    after_opening,
-    end_of_trailers,
-    has_unnormalised_names,
-    skip,
-    string_literals,
-)
+from torchrepro_lint.syntax.tokens import Columns, after_opening, end_of_trailers, skip, string_literals
 from torchrepro_lint.syntax.visitor import by_node_type
 
 

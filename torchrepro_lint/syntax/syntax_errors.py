@@ -5,7 +5,8 @@ conflict, a shell command of a notebook, a file of another kind. A text nested s
 before it is asked.
 
 ``async`` is a keyword since Python 3.7; PyTorch 0.3 had it as a name, in ``x.cuda(async=True)``. Such a text is parsed with another
-word of the same length in these places, so that all offsets stay. The word that was written is put back into the parser's tree.
+word of the same length in these places, so that all offsets stay. The word that was written is put back into the parser's tree. Other
+names may have another form in the tree than in the text, too: Python normalises them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -182,6 +184,34 @@ def _unexpected(text: str, offset: int) -> str:
     if keyword.iskeyword(before) and token[0] == "=":
         return f"{before} is a keyword of Python and cannot be a name"
     return f"invalid syntax at `{token[0]}`"
+
+
+# A run of names: combining marks may stand in names, but are no word characters to regular expressions.
+_RUN = lazy_pattern(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
+# Comments and strings, triple-quoted ones first.
+_NO_NAMES = lazy_pattern(
+    r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
+    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*')"
+)
+
+
+def has_unnormalised_names(text: str) -> bool:
+    """Whether a name of a text may differ in its tree, which has NFKC forms; comments and plain strings do not count."""
+    return _has_unnormalised(text) and _has_unnormalised(_NO_NAMES.sub(_code, text))
+
+
+def _code(token: re.Match[str]) -> str:
+    """An f-string, which may contain code; a blank for any other string or comment."""
+    return token[0] if token[1] and not set(token[1].lower()) <= set("rub") else " "
+
+
+def _has_unnormalised(text: str) -> bool:
+    words = (word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run))
+    return any(unicodedata.normalize("NFKC", word) != word for word in words)
+
+
+def _names(run: str) -> list[str]:
+    return "".join(each if f"a{each}".isidentifier() else " " for each in run).split()
 
 
 ASYNC = "async"
