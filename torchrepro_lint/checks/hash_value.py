@@ -9,7 +9,8 @@ from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in, writes_data
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, sort_key
+from torchrepro_lint.dataflow.taint.ties import sort_key
+from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.domain.project import Context

@@ -10,7 +10,7 @@ from functools import partial
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import observe_order
-from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order
+from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
@@ -29,7 +29,6 @@ from torchrepro_lint.dataflow.taint.transfer import (
     makes_tensor,
     mapping_of_pairs,
     mapping_to,
-    sort_key,
 )
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
-from torchrepro_lint.dataflow.taint.ties import has_tying_key
+from torchrepro_lint.dataflow.taint.ties import has_tying_key, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
@@ -18,7 +18,6 @@ from torchrepro_lint.dataflow.taint.transfer import (
     OrderTaint,
     container_of,
     returns_set,
-    sort_key,
 )
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
