@@ -9,9 +9,9 @@ from __future__ import annotations
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
 from torchrepro_lint.syntax.qualified_names import simple_name
+from torchrepro_lint.syntax.use_def import ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.visitor import expressions_within, last_identifier
 
 _REPEATED_FUNCTION = lazy_pattern(

@@ -12,7 +12,6 @@ from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
-from torchrepro_lint.syntax.control_flow import control_flow_position, function_at
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
@@ -24,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
+from torchrepro_lint.syntax.use_def import control_flow_position, function_at
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     is_none,

@@ -16,13 +16,6 @@ from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
-from torchrepro_lint.syntax.control_flow import (
-    BlockPosition,
-    ControlFlowPosition,
-    control_flow_position,
-    in_loop,
-    is_elif,
-)
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -35,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
+from torchrepro_lint.syntax.use_def import BlockPosition, ControlFlowPosition, control_flow_position, in_loop, is_elif
 from torchrepro_lint.syntax.visitor import blocks, body_expressions, statements, subexpressions
 
 _BACKEND_FLAGS = "torch.backends."

@@ -14,13 +14,7 @@ from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
-from torchrepro_lint.syntax.control_flow import (
-    BlockPosition,
-    ControlFlowPosition,
-    control_flow_position,
-    in_loop,
-    is_main_test,
-)
+from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -36,6 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
+from torchrepro_lint.syntax.use_def import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.repetition import function_runs_often
