@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in, writes_data
+from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.ties import sort_key
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR
 from torchrepro_lint.dataflow.types.inference import type_inference

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
-from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor, has_stable_elements
+from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor
 from torchrepro_lint.dataflow.taint.prefilter import (
     iterated_arguments,
     iterates_operand,
@@ -19,6 +18,7 @@ from torchrepro_lint.dataflow.taint.prefilter import (
 )
 from torchrepro_lint.dataflow.taint.propagation import transfer
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
+from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash, has_stable_elements
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue

@@ -368,18 +368,15 @@ class _Iteration(NamedTuple):
 @query()
 def _iterations_of(project: ProgramIndex, owner: str) -> tuple[_Iteration, ...]:
     """The loops over attributes in the methods of a class."""
-    return tuple(_find_iterations(project, owner))
-
-
-def _find_iterations(project: ProgramIndex, owner: str) -> Iterator[_Iteration]:
     path = path_of(owner)
-    for method in project.files[path].functions:
-        if method.owner and f"{path}{method.owner}" == owner:
-            for statement in statements(method.body):
-                for target, source in _iterations(statement):
-                    parts = [each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)]
-                    if parts:
-                        yield _Iteration(path + method.name, target, tuple(parts))
+    return tuple(
+        _Iteration(path + method.name, target, parts)
+        for method in project.files[path].functions
+        if method.owner and f"{path}{method.owner}" == owner
+        for statement in statements(method.body)
+        for target, source in _iterations(statement)
+        if (parts := tuple(each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)))
+    )
 
 
 def _iterations(statement: Statement) -> Iterator[tuple[Expression, Expression]]:
