@@ -13,10 +13,9 @@ import pytest
 from one_file import project_of
 from page_examples import Example, examples
 from table_lines import LINES
-from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.catalogue import catalogue, loaders
 from torchrepro_lint.catalogue import catalogue as tables
 from torchrepro_lint.catalogue import catalogue as third_party
-from torchrepro_lint.catalogue import generators as library_generators
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.project import Context
@@ -41,7 +40,7 @@ ROWS = [
 CACHES = (
     *(tables.seeders, tables.seeder_of, tables.consumers, tables.frameworks),
     *(third_party.third_party_operations, library_models.rows_named),
-    *(library_generators.generators, library_generators._roots),
+    *(loaders.generators, loaders._roots),
 )
 
 
@@ -83,8 +82,8 @@ def without(monkeypatch: pytest.MonkeyPatch, table: str, number: int) -> None:
     rows = {name: read_table(name) for name in (f"{each}.toml" for each in TABLES)}
     kept = rows[f"{table}.toml"][TABLES[table]]
     rows[f"{table}.toml"] = {TABLES[table]: [*kept[:number], *kept[number + 1 :]]}
-    for module in (tables, third_party, library_generators):
-        monkeypatch.setattr(module, "read_table", lambda name: rows[name])
+    for module in (tables, third_party, loaders):
+        monkeypatch.setattr(module, "read_table", lambda name: rows[name] if name in rows else read_table(name))
     forget()
 
 

@@ -14,7 +14,6 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -29,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance, is_self, qualifier_of
+from torchrepro_lint.syntax.use_def import control_flow_position
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
     bound_argument,

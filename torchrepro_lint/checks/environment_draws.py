@@ -9,10 +9,9 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.visitor import (
-    expressions_within,
+    body_expressions,
     known_argument,
     last_identifier,
-    statements,
 )
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
 
@@ -105,8 +104,7 @@ def _seeds(project: Project, function: str) -> bool:
         )
         and part.args
         for each in project.resolver.functions(function)
-        for statement in statements(each.body)
-        for part in expressions_within(statement)
+        for part in body_expressions(each.body)
     )
 
 
@@ -147,6 +145,5 @@ def _class_draws(project: Project, owner: str) -> bool:
         for each in own
         for function in project.files[path_of(each)].functions
         if function.owner and f"{path_of(each)}{function.owner}" == each
-        for statement in statements(function.body)
-        for part in expressions_within(statement)
+        for part in body_expressions(function.body)
     )

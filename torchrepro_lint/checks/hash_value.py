@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.arguments import receiver_of
-from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in, writes_data
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, sort_key
+from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash
+from torchrepro_lint.dataflow.taint.ties import sort_key
+from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.domain.project import Context
@@ -20,7 +20,7 @@ from torchrepro_lint.source.text import Fix, Message, NoFix, Reference
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, span
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Calls that take a key.
 _SORTING = frozenset({"sorted", "sort", "min", "max"})

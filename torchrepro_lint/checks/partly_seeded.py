@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.domain.rng.partly_seeded import PartlySeeded, is_settled_by_program, partly_seeded_functions
+from torchrepro_lint.domain.rng.optional_seeds import PartlySeeded, is_settled_by_program, partly_seeded_functions
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.syntax.qualified_names import split_name

@@ -9,16 +9,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.config.settings import did_you_mean
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.suppressions import Suppression
 from torchrepro_lint.source.text import Lines, Span
-
-if TYPE_CHECKING:
-    from torchrepro_lint.source.suppressions import Suppression
 
 UNUSED_SUPPRESSION = "TRL002"
 # Whether a file can be checked in time depends on the machine; a comment that names TRL002 hides what is said of it.

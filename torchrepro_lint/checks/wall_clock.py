@@ -32,6 +32,7 @@ from torchrepro_lint.syntax.qualified_names import in_project, project_classes
 from torchrepro_lint.syntax.visitor import (
     blocks,
     bodies,
+    body_expressions,
     expressions_within,
     last_identifier,
     statements,
@@ -194,11 +195,7 @@ class _Body:
         return None if self._waits(loop.body) else self._work(loop.body)
 
     def _waits(self, body: Sequence[Statement]) -> bool:
-        return any(
-            isinstance(each, Call) and last_identifier(each.func) in _WAITS
-            for statement in statements(body)
-            for each in expressions_within(statement)
-        )
+        return any(isinstance(each, Call) and last_identifier(each.func) in _WAITS for each in body_expressions(body))
 
     def _work(self, body: Sequence[Statement]) -> Work | None:
         """The first kind of work that statements do, themselves or in a function of the project that they call."""

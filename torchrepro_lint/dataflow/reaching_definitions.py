@@ -18,7 +18,6 @@ from torchrepro_lint.dataflow.environment import (
     ReachingDefinition,
 )
 from torchrepro_lint.query import limits
-from torchrepro_lint.syntax.control_flow import preceding_statements
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -41,6 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
+from torchrepro_lint.syntax.use_def import preceding_statements
 from torchrepro_lint.syntax.visitor import is_starred, takes_receiver
 
 if TYPE_CHECKING:

@@ -7,10 +7,13 @@ Whether a program starts another Python, which reads the environment anew.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD
+from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD, StateEffect
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
 from torchrepro_lint.syntax.qualified_names import (
@@ -21,16 +24,8 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     unbound_method,
 )
+from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import trains_or_measures
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torchrepro_lint.domain.flag_effects import StateEffect
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.trace.events import TraceEvent
 
 
 def deterministic_mode_enabled(project: Project, function: str) -> bool:

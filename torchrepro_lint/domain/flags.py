@@ -6,8 +6,9 @@ A write that depends on an argument whose value is not known counts as a write o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import (
     UNKNOWN_VALUE,
     ArgumentReader,
@@ -18,7 +19,9 @@ from torchrepro_lint.catalogue.conditions import (
 )
 from torchrepro_lint.catalogue.rows import Signature
 from torchrepro_lint.dataflow.constants import propagated_constant
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -35,12 +38,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, without_calls
 from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.syntax.control_flow import Event
-
 
 DETERMINISTIC = "deterministic-algorithms"
 CUDNN_DETERMINISTIC = "cudnn-deterministic"

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.training_steps import is_backward
-from torchrepro_lint.domain.devices import names_accelerator
-from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_writes, state_effects
+from torchrepro_lint.domain.flag_effects import FlagWrite, StateEffect, flag_writes, names_accelerator, state_effects
 from torchrepro_lint.domain.rng.effects import RngEffects, families_seeded
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.seeders import seeding_functions

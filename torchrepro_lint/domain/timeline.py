@@ -6,13 +6,13 @@ Diagnostics repeat in a few words what the rules report; a lane may also lack so
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VALUES, CUBLAS_VARIABLE, FAMILIES
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in, sets_flag
-from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD, VARIABLE_EFFECT
+from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD, VARIABLE_EFFECT, StateEffect
 from torchrepro_lint.domain.flags import (
     CUDNN_BENCHMARK,
     CUDNN_DETERMINISTIC,
@@ -29,20 +29,15 @@ from torchrepro_lint.domain.operations.reached_operations import (
     operations_needing_mode,
     operations_raising,
 )
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression, Statement
 from torchrepro_lint.trace.call_paths import CallPathStep, call_path, entry_statement
-from torchrepro_lint.trace.events import guards
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.flag_effects import StateEffect
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.domain.rng.effects import Draw, Seed
-    from torchrepro_lint.trace.events import TraceEvent
-
+from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The lanes, from left to right: the generators, then the settings of torch.
 LANES = (

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -23,23 +24,19 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    Function,
     If,
     Loop,
     Match,
+    ModuleSummary,
     Operation,
     Ref,
     Subscript,
     Try,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, outermost_function, path_of, split_last
-from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
+from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, UseDefIndex
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.nodes import Function, ModuleSummary
-    from torchrepro_lint.syntax.use_def import UseDefIndex
 
 
 class Use(Enum):

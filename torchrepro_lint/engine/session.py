@@ -27,7 +27,7 @@ from torchrepro_lint.source.decoding import Source, decode
 from torchrepro_lint.source.files import is_notebook, read_program
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Lines
-from torchrepro_lint.syntax.tokens import has_unnormalised_names
+from torchrepro_lint.syntax.syntax_errors import has_unnormalised_names
 
 # Replaced files that may take up memory before cycles are collected in all of it.
 _COLLECT_AFTER = 100

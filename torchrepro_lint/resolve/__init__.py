@@ -12,5 +12,4 @@
 - ``ModuleTree`` of ``search_path``: the modules of a project, and the folders in which imports find them.
 - ``Definitions``, ``EventCache`` of ``symbols``: the symbols of a file, and the events of its functions.
 - ``Registries``, ``dataclass_fields`` of ``registries``: tables that decorators fill, and the fields of dataclasses.
-- ``Options`` of ``cli_options``: the command-line options that a project declares.
 """

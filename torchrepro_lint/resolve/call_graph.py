@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.database import query
+from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.resolve.higher_order import (
     QUESTION,
     AddressTaken,
@@ -18,6 +19,7 @@ from torchrepro_lint.resolve.higher_order import (
     HigherOrderCalls,
     encode_target,
 )
+from torchrepro_lint.resolve.symbols import EventCache
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
@@ -41,9 +43,7 @@ from torchrepro_lint.syntax.visitor import (
 )
 
 if TYPE_CHECKING:
-    from torchrepro_lint.query.fixpoint import TablingSolver
     from torchrepro_lint.resolve.protocols import NameResolution
-    from torchrepro_lint.resolve.symbols import EventCache
 
 
 # A call's number has three parts: its file, its word, and its place among the calls by that word in the file. So other calls that
@@ -403,7 +403,7 @@ class CallGraph:
         having = self._files_with(word)
         if not self._names.in_isolation:
             among = {path_of(each) for each in self._names.subclasses(owner)}
-            having = [number for number in map(self.number, sorted(among)) if _contains(having, number)]
+            having = sorted(set(having).intersection(map(self.number, among)))
         for number in having:
             yield from _calls_running(self._runs_in(word, number), name)
 
@@ -465,9 +465,3 @@ def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
         if not runs[at].startswith(start):
             break
         yield int(runs[at][len(start) :])
-
-
-def _contains(numbers: Sequence[int], number: int) -> bool:
-    """Whether a number is among sorted ones."""
-    at = bisect_left(numbers, number)
-    return at < len(numbers) and numbers[at] == number

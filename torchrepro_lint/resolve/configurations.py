@@ -36,7 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.protocols import ConfiguredNames
@@ -82,6 +82,8 @@ _SAME = frozenset(
     | {"Config", "edict", "AttrDict", "structured", "DotMap", "unsafe_merge", "resolve", "masked_copy", "Bunch"}
 )
 _READERS = frozenset({"open", "read_text", "read_bytes", "read"})
+# Methods of a dictionary that give the value of a key.
+_PARTS = frozenset({"get", "pop"})
 
 _Keys = tuple[str, ...]
 
@@ -257,10 +259,8 @@ class Configurations:
         match value:
             case Call(func=func, args=(first, *_)) if last_identifier(func) == "open":
                 inner = first.value
-            case Call(func=Ref(path=(*words, last)) as func) if last in _READERS:
-                inner = func._replace(path=tuple(words))
-            case Call(func=Attribute(value=holder, name=last)) if last in _READERS:
-                inner = holder
+            case Call(func=func) if last_identifier(func) in _READERS:
+                inner = receiver_of(func)
         if depth > limits.MAX_CONFIGURATION_DEPTH:
             return
         if inner is not None:
@@ -353,10 +353,9 @@ def read_part(value: Expression) -> tuple[Expression, str] | None:
     match value:
         case Subscript(value=inner, indices=(Constant(value=str() | int() as word),)):
             return inner, str(word)
-        case Call(func=Ref(path=(*words, "get" | "pop")) as func, args=(Arg(value=Constant(value=str(word))), *_)):
-            return func._replace(path=tuple(words)), word
-        case Call(func=Attribute(value=inner, name="get" | "pop"), args=(Arg(value=Constant(value=str(word))), *_)):
-            return inner, word
+        case Call(func=func, args=(Arg(value=Constant(value=str(word))), *_)) if last_identifier(func) in _PARTS:
+            holder = receiver_of(func)
+            return None if holder is None else (holder, word)
         case Attribute(value=inner, name=word):
             return inner, word
     return None

@@ -36,6 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_call,
 )
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Calls whose result stands for their first argument. Those that wrap modules are in the catalogue.
 _TRANSPARENT = frozenset(
@@ -331,9 +332,5 @@ def _objects(found: tuple[str, ...]) -> Objects:
 
 def _parted(value: Expression) -> tuple[Expression | None, str]:
     """The holder of an attribute and its word: ``self.net`` and ``encode`` of ``self.net.encode``."""
-    match value:
-        case Ref(path=(*words, last)):
-            return value._replace(path=tuple(words)), last
-        case Attribute(value=holder, name=name):
-            return holder, name
-    return None, ""
+    holder = receiver_of(value)
+    return holder, last_identifier(value) if holder is not None else ""

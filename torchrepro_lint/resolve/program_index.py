@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
+from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import SingleEntryMemo, union, with_tuples
 from torchrepro_lint.resolve.call_sites import (
@@ -27,8 +28,10 @@ from torchrepro_lint.resolve.call_sites import (
 )
 from torchrepro_lint.resolve.imports import MENTION, ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.search_path import ModuleTree
+from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import Event, Guard
-from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Ref, Statement
+from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, ModuleSummary, Ref, Statement, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     Value,
@@ -40,12 +43,6 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.loaders import LibraryVersions
-    from torchrepro_lint.resolve.search_path import ModuleTree
-    from torchrepro_lint.source.text import Position
-    from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
 
 class CallSite(FrozenRecord, frozen=True):

@@ -25,7 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, local_symbol
-from torchrepro_lint.syntax.visitor import receiving_parameters, statements
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, receiving_parameters, statements
 
 _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))
@@ -152,14 +152,10 @@ def _taken(expression: Expression) -> tuple[Expression | None, Sequence[Expressi
     match expression:
         case Call(args=args) if args:
             return _taken_by_call(_name(expression.func), [arg.value for arg in args])
-        case Call(func=Attribute(value=value, name="resolve" | "absolute" | "as_posix")):
-            return value, ()
-        case Call(func=Ref(path=(*_, "resolve" | "absolute" | "as_posix")) as func):
-            return _before(func), ()
-        case Attribute(value=value, name="parent"):
-            return value, (1,)
-        case Ref(path=(*_, "parent")):
-            return _before(expression), (1,)
+        case Call(func=func) if last_identifier(func) in ("resolve", "absolute", "as_posix"):
+            return receiver_of(func), ()
+        case Attribute(name="parent") | Ref(path=(*_, "parent")):
+            return receiver_of(expression), (1,)
         case Subscript(value=value, indices=(Constant(value=int(index)),)):
             return _picked(value, index)
         case Operation(op="/", operands=(left, right)):
@@ -182,18 +178,11 @@ def _taken_by_call(name: str, args: Sequence[Expression]) -> tuple[Expression | 
 def _picked(value: Expression, index: int) -> tuple[Expression | None, Sequence[int]]:
     """``path.parents[1]``, and ``os.path.split(path)[0]``."""
     match value:
-        case Attribute(value=inner, name="parents"):
-            return inner, (index + 1,)
-        case Ref(path=(*_, "parents")):
-            return _before(value), (index + 1,)
+        case Attribute(name="parents") | Ref(path=(*_, "parents")):
+            return receiver_of(value), (index + 1,)
         case Call(func=func, args=(arg,)) if _name(func) == "os.path.split" and index == 0:
             return arg.value, (1,)
     return None, ()
-
-
-def _before(ref: Ref) -> Ref:
-    """The receiver of the last attribute."""
-    return ref._replace(path=ref.path[:-1])
 
 
 def _normal(folder: str) -> str:

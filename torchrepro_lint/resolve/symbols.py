@@ -30,7 +30,6 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Param,
     Ref,
-    SimpleStatement,
     Statement,
     SyntaxTree,
 )
@@ -51,7 +50,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks, statements
+from torchrepro_lint.syntax.visitor import blocks, bodies, returned_values
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
@@ -70,7 +69,7 @@ def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
 def _redefined(facts: SyntaxTree, names: set[str]) -> frozenset[int]:
     """The offsets of ``def`` statements that a later one of the same name and block redefines."""
     found: set[int] = set()
-    queue = [facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)]
+    queue = [*bodies(facts)]
     while queue:
         body: tuple[Statement, ...] = queue.pop()
         last: dict[str, int] = {}
@@ -264,7 +263,7 @@ class EventCache:
     def forget(self, path: str, facts: SyntaxTree) -> None:
         """Drop the events of a changed file, which had this tree."""
         self._mutations.pop(path, None)
-        for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+        for body in bodies(facts):
             for main in (True, False):
                 self._known.pop((path, body[:1], main))
 
@@ -375,9 +374,7 @@ class ClassHierarchy(ABC):
     def return_expressions(self, name: Symbol) -> Iterator[Expression]:
         """The expressions that a function of the project returns."""
         for function in self.functions(name):
-            for statement in statements(function.body):
-                if isinstance(statement, SimpleStatement) and statement.kind == "return":
-                    yield from statement.values
+            yield from returned_values(function.body)
 
     # --- inheritance -------------------------------------------------------------------------------------------------
 

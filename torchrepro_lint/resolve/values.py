@@ -13,11 +13,11 @@ from itertools import product
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
-from torchrepro_lint.resolve.cli_options import Options
 from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, registers_by_method
 from torchrepro_lint.resolve.symbols import ClassHierarchy
+from torchrepro_lint.syntax.cli_options import Options
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
     Arg,

@@ -11,11 +11,11 @@ import ast
 from collections.abc import Sequence
 from sys import intern
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchrepro_lint.query.memo_tables import interned_names
-from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax.lowering import (
+from torchrepro_lint.syntax import lowering_rules
+from torchrepro_lint.syntax.lowering_rules import (
     MAX_CHAIN_LENGTH,
     MAX_TEXT_LENGTH,
     comprehension,
@@ -34,8 +34,10 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, ToExpression, UnreliableTree
+from torchrepro_lint.syntax.parser_tree import Convert, Lowering, ToExpression, UnreliableTree
+from torchrepro_lint.syntax.scopes import Scope
 from torchrepro_lint.syntax.tokens import (
+    Columns,
     after_opening,
     encloses,
     end_of_parentheses,
@@ -45,9 +47,6 @@ from torchrepro_lint.syntax.tokens import (
     with_parentheses,
 )
 from torchrepro_lint.syntax.visitor import by_node_type
-
-if TYPE_CHECKING:
-    from torchrepro_lint.syntax.tokens import Columns
 
 
 def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:

@@ -1,4 +1,4 @@
-"""Control flow of one body: control-flow positions, dominators and path conditions, and its events in evaluation order.
+"""Control flow of one body: its events in evaluation order, with their path conditions, and tests that are constant.
 
 An event is a call, an iteration, an import, a subscript or a store, with its path condition. Control flow is structured, so all of
 this is read from the nesting of blocks. Branches that a constant test rules out have no events; constant tests are literals,
@@ -8,7 +8,7 @@ this is read from the nesting of blocks. Branches that a constant test rules out
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.syntax.definitions import stored_places, targets
@@ -22,7 +22,6 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     ExpressionStatement,
     FrozenRecord,
-    Function,
     If,
     Import,
     Loop,
@@ -31,144 +30,18 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
     Subscript,
-    SyntaxTree,
-    Try,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import is_lambda, last_word
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of, statements, subexpressions
+from torchrepro_lint.syntax.qualified_names import last_word
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    expressions,
+    last_identifier,
+    operands_of,
+)
 
 if TYPE_CHECKING:
     from packaging.version import Version
-
-
-class PrecedingStatement(FrozenRecord, frozen=True):
-    """A statement that may have run before a place; ``dominates`` says that it has run whenever the place is reached: it is a dominator."""
-
-    statement: Statement
-    dominates: bool
-
-
-def preceding_statements(body: tuple[Statement, ...], offset: int) -> Sequence[PrecedingStatement]:
-    """The dominators of the statement at ``offset`` in a body, and those that may have run before it, in the order of the text.
-
-    Of the branches around the place only its own counts; of a loop around it everything may have run, in an earlier iteration. A
-    statement around the place comes before its blocks: its header has run.
-    """
-    found: list[PrecedingStatement] = []
-    _add_before(body, offset, found)
-    return found
-
-
-def _add_before(body: tuple[Statement, ...], offset: int, found: list[PrecedingStatement]) -> None:
-    for statement in body:
-        if statement.start > offset:
-            return
-        inner = blocks(statement)
-        if offset >= statement.end:
-            found.append(PrecedingStatement(statement, True))
-            _add_inside(inner, isinstance(statement, With), found)
-            continue
-        if inner:
-            found.append(PrecedingStatement(statement, True))
-        if isinstance(statement, Loop):
-            found += (PrecedingStatement(each, False) for each in statements(statement.body) if each.start > offset)
-        for block in inner:
-            if block and block[0].start <= offset < block[-1].end:
-                _add_before(block, offset, found)
-            elif isinstance(statement, Try):
-                found += (PrecedingStatement(each, False) for each in statements(block) if each.end <= offset)
-
-
-def _add_inside(inner: tuple[tuple[Statement, ...], ...], dominates: bool, found: list[PrecedingStatement]) -> None:
-    """The statements inside a finished statement; only those in ``with`` blocks are certain to have run."""
-    for block in inner:
-        for each in block:
-            found.append(PrecedingStatement(each, dominates))
-            _add_inside(blocks(each), dominates and isinstance(each, With), found)
-
-
-class BlockPosition(NamedTuple):
-    """The position of a statement in its block; ``parent`` is the statement whose block that is, None for the body of the function."""
-
-    block: tuple[Statement, ...]
-    at: int
-    parent: Statement | None
-
-    @property
-    def statement(self) -> Statement:
-        return self.block[self.at]
-
-    @property
-    def before(self) -> tuple[Statement, ...]:
-        """The statements of the block that run before this one."""
-        return self.block[: self.at]
-
-
-class ControlFlowPosition(NamedTuple):
-    """A control-flow position: the function around a statement (None at the top level) and its blocks, outermost first (``spots``)."""
-
-    function: Function | None
-    spots: tuple[BlockPosition, ...]
-
-    @property
-    def body(self) -> tuple[Statement, ...]:
-        return self.spots[0].block
-
-    @property
-    def before(self) -> Iterator[Statement]:
-        """The statements that precede it in the blocks around it, in order, each without what is nested in it."""
-        for spot in self.spots:
-            yield from spot.before
-
-
-def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition | None:
-    """The control-flow position of the innermost statement at an offset; None where no statement stands."""
-    function = function_at(facts, offset)
-    spots = tuple(_spots(function.body if function else facts.body, offset, None))
-    return ControlFlowPosition(function, spots) if spots else None
-
-
-def function_at(facts: SyntaxTree, offset: int) -> Function | None:
-    """The innermost function (no lambda) whose body contains an offset."""
-    around = [
-        each
-        for each in facts.functions
-        if each.body and each.body[0].start <= offset < each.end and not is_lambda(each.name)
-    ]
-    return max(around, key=lambda each: each.start, default=None)
-
-
-def in_loop(level: ControlFlowPosition) -> bool:
-    """Whether a position is inside a loop of its function."""
-    return any(isinstance(spot.parent, Loop) for spot in level.spots)
-
-
-def comprehension_names(level: ControlFlowPosition, offset: int) -> frozenset[str]:
-    """The names bound by the comprehensions around an offset; they shadow the variables outside."""
-    return frozenset(
-        last_identifier(target)
-        for expression in expressions(level.spots[-1].statement)
-        for each in subexpressions(expression)
-        if isinstance(each, Comprehension) and each.start <= offset < each.end
-        for clause in each.clauses
-        for target in subexpressions(clause.target)
-    )
-
-
-def is_elif(text: str, statement: Statement) -> bool:
-    """Whether a statement is an ``elif``, so that no statement can be inserted before it."""
-    return isinstance(statement, If) and text.startswith("elif", statement.start)
-
-
-def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -> Iterable[BlockPosition]:
-    for at, statement in enumerate(body):
-        if statement.start <= offset < statement.end:
-            yield BlockPosition(body, at, around)
-            if not isinstance(statement, DefinitionStatement):
-                for block in blocks(statement):
-                    yield from _spots(block, offset, statement)
-            return
 
 
 class StaticContext(NamedTuple):

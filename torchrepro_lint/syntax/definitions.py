@@ -6,13 +6,15 @@ place that is stored to is a name, an attribute or an element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
+    AssignedValues,
     Call,
     Collection,
     Comprehension,
@@ -30,7 +32,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_self, local_symbol
-from torchrepro_lint.syntax.visitor import expressions, is_starred, statements, subexpressions
+from torchrepro_lint.syntax.visitor import bodies, expressions_within, is_starred, statements
 
 
 class Assignment(FrozenRecord, frozen=True):
@@ -49,7 +51,7 @@ Assignments: TypeAlias = dict[str, list[Assignment]]
 def assignments(facts: SyntaxTree) -> Assignments:
     """The definitions of all variables of a file, by name (``:f.<locals>.x``), in the order of the text."""
     found: Assignments = {}
-    for body in (facts.body, *(each.body for each in facts.functions), *(each.body for each in facts.classes)):
+    for body in bodies(facts):
         for statement in statements(body):
             for name, value in _definitions_in(statement):
                 found.setdefault(name, []).append(Assignment(statement, value))
@@ -82,13 +84,12 @@ def _definitions_in(statement: Statement) -> Iterator[tuple[str, Expression]]:
             for entered, name in items:
                 if name is not None:
                     yield from _definitions_of(name, entered)
-    for expression in expressions(statement):
-        for each in subexpressions(expression):
-            if isinstance(each, Comprehension):
-                for clause in each.clauses:
-                    yield from _definitions_of(clause.target, _subscript(clause.source))
-            elif isinstance(each, Operation) and each.op == ":=":
-                yield from _definitions_of(each.operands[0], each.operands[1])
+    for each in expressions_within(statement):
+        if isinstance(each, Comprehension):
+            for clause in each.clauses:
+                yield from _definitions_of(clause.target, _subscript(clause.source))
+        elif isinstance(each, Operation) and each.op == ":=":
+            yield from _definitions_of(each.operands[0], each.operands[1])
 
 
 def _definitions_of(target: Expression, value: Expression) -> Sequence[tuple[str, Expression]]:
@@ -246,10 +247,9 @@ def _updates(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
             for each in value.items if isinstance(value, Collection) else (value,):
                 if isinstance(each, Subscript) and isinstance(each.value, Ref):
                     yield each.value, ContainerUpdate("drop", _key(each.indices))
-    for expression in expressions(statement):
-        for part in subexpressions(expression):
-            if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
-                yield from _updates_by_method(part, part.func)
+    for part in expressions_within(statement):
+        if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
+            yield from _updates_by_method(part, part.func)
 
 
 def _updates_by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, ContainerUpdate]]:
@@ -320,3 +320,68 @@ def _index_in(target: Expression, value: Expression, root: str, path: tuple[str,
             case Ref() as ref, (int() as index,) if ref.path == path and root in ref.roots and index >= 0:
                 return index
     return None
+
+
+class DefinitionTable(Mapping[str, AssignedValues]):
+    """The definition table of a file: the values assigned to each variable, by name, sorted.
+
+    It is compact, since a project has a hundred thousand variables: most are assigned one plain value, and only that is stored. Of
+    others it is a flat row of pairs.
+    """
+
+    __slots__ = ("_names", "_rows")
+
+    def __init__(self, values: Mapping[str, Sequence[tuple[str, Expression]]]) -> None:
+        self._names = tuple(sorted(values))
+        self._rows = tuple([_row(values[name]) for name in self._names])
+
+    def __getitem__(self, name: str) -> AssignedValues:
+        found: AssignedValues | None = self.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As ``dict.get``. Most names that are asked for are no variables, so no error is raised on the way."""
+        at = bisect_left(self._names, name)
+        if at == len(self._names) or self._names[at] != name:
+            return default
+        return _values(self._rows[at])
+
+    def items(self) -> ItemsView[str, AssignedValues]:
+        """The variables with their values, without a search for each."""
+        return _DefinitionItems(self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def rows(self) -> Iterator[tuple[str, AssignedValues]]:
+        """What ``items`` iterates over."""
+        return zip(self._names, map(_values, self._rows), strict=True)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({dict(self)!r})"
+
+
+class _DefinitionItems(ItemsView[str, "AssignedValues"]):
+    def __init__(self, table: DefinitionTable) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def __iter__(self) -> Iterator[tuple[str, AssignedValues]]:
+        return self._table.rows()
+
+
+def _row(values: Sequence[tuple[str, Expression]]) -> Any:
+    match values:
+        case [("=", value)]:
+            return value
+    return tuple([each for pair in values for each in pair])
+
+
+def _values(row: Any) -> AssignedValues:
+    """The values that ``_row`` made compact."""
+    return tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
+from torchrepro_lint.syntax.definitions import DefinitionTable
 from torchrepro_lint.syntax.nodes import (
     AssignedValues,
     Class,
-    DefinitionTable,
     Expression,
     Function,
     ModuleSummary,
@@ -253,20 +253,7 @@ class _LazyDefinitionTable(Mapping[str, AssignedValues]):
 
 def fully_decoded(facts: SyntaxTree) -> SyntaxTree:
     """A lazy syntax tree, fully decoded."""
-    functions = tuple(
-        Function(
-            each.start,
-            each.end,
-            each.name,
-            each.params,
-            each.decorators,
-            each.body,
-            each.owner,
-            each.generator,
-            each.returns,
-        )
-        for each in facts.functions
-    )
+    functions = tuple(Function(*[getattr(each, field) for field in Function._fields]) for each in facts.functions)
     return SyntaxTree(
         facts.body, functions, facts.classes, DefinitionTable(facts.assigned), facts.imports_end, facts.summary
     )

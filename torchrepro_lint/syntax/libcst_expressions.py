@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchrepro_lint.source.text import literal
-from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax.lowering import (
+from torchrepro_lint.syntax import lowering_rules
+from torchrepro_lint.syntax.lowering_rules import (
     MAX_TEXT_LENGTH,
     concatenated_strings,
     number_literal,
@@ -29,7 +29,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.scopes import Lowering, Scope, ToExpression
+from torchrepro_lint.syntax.parser_tree import Lowering, ToExpression
+from torchrepro_lint.syntax.scopes import Scope
 from torchrepro_lint.syntax.tokens import after_opening
 from torchrepro_lint.syntax.visitor import by_node_type
 

@@ -9,22 +9,13 @@ from typing import Any
 import libcst as cst
 
 from torchrepro_lint.source.text import PARSER_ERRORS, literal
-from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax import scopes
+from torchrepro_lint.syntax import lowering_rules, parser_tree
 from torchrepro_lint.syntax.libcst_expressions import EXPRESSIONS, SIGNS, arguments, other
 from torchrepro_lint.syntax.libcst_positions import locate
 from torchrepro_lint.syntax.nodes import Arg
-from torchrepro_lint.syntax.scopes import (
-    ComprehensionClause,
-    Imported,
-    Lowering,
-    Node,
-    Parameter,
-    ParserTree,
-    Scope,
-)
-from torchrepro_lint.syntax.syntax_errors import ASYNC, with_stand_in
-from torchrepro_lint.syntax.tokens import has_unnormalised_names
+from torchrepro_lint.syntax.parser_tree import ComprehensionClause, Lowering, Node, Parameter, ParserTree
+from torchrepro_lint.syntax.scopes import Imported, Scope
+from torchrepro_lint.syntax.syntax_errors import ASYNC, has_unnormalised_names, with_stand_in
 from torchrepro_lint.syntax.visitor import by_node_type
 
 _STATEMENTS = by_node_type(cst, lowering_rules.STATEMENTS)
@@ -38,8 +29,8 @@ class LibcstTree(ParserTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = by_node_type(cst, scopes.BINDERS)
-    blocks = by_node_type(cst, scopes.BLOCKS)
+    binders = by_node_type(cst, parser_tree.BINDERS)
+    blocks = by_node_type(cst, parser_tree.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:

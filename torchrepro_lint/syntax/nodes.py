@@ -21,8 +21,7 @@ Offsets
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -363,71 +362,6 @@ class SyntaxTree(NamedTuple):
 def span(of: Expression | Statement | Arg | Function | Class) -> Span:
     """The span of a node."""
     return Span(of.start, of.end)
-
-
-class DefinitionTable(Mapping[str, "AssignedValues"]):
-    """The definition table of a file: the values assigned to each variable, by name, sorted.
-
-    It is compact, since a project has a hundred thousand variables: most are assigned one plain value, and only that is stored. Of
-    others it is a flat row of pairs.
-    """
-
-    __slots__ = ("_names", "_rows")
-
-    def __init__(self, values: Mapping[str, Sequence[tuple[str, Expression]]]) -> None:
-        self._names = tuple(sorted(values))
-        self._rows = tuple([_row(values[name]) for name in self._names])
-
-    def __getitem__(self, name: str) -> AssignedValues:
-        found: AssignedValues | None = self.get(name)
-        if found is None:
-            raise KeyError(name)
-        return found
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """As ``dict.get``. Most names that are asked for are no variables, so no error is raised on the way."""
-        at = bisect_left(self._names, name)
-        if at == len(self._names) or self._names[at] != name:
-            return default
-        return _values(self._rows[at])
-
-    def items(self) -> ItemsView[str, AssignedValues]:
-        """The variables with their values, without a search for each."""
-        return _DefinitionItems(self)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def rows(self) -> Iterator[tuple[str, AssignedValues]]:
-        """What ``items`` iterates over."""
-        return zip(self._names, map(_values, self._rows), strict=True)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({dict(self)!r})"
-
-
-class _DefinitionItems(ItemsView[str, "AssignedValues"]):
-    def __init__(self, table: DefinitionTable) -> None:
-        super().__init__(table)
-        self._table = table
-
-    def __iter__(self) -> Iterator[tuple[str, AssignedValues]]:
-        return self._table.rows()
-
-
-def _row(values: Sequence[tuple[str, Expression]]) -> Any:
-    match values:
-        case [("=", value)]:
-            return value
-    return tuple([each for pair in values for each in pair])
-
-
-def _values(row: Any) -> AssignedValues:
-    """The values that ``_row`` made compact."""
-    return tuple(zip(row[::2], row[1::2], strict=True)) if type(row) is tuple else (("=", row),)
 
 
 # Offsets below this limit are interned: a project uses each of them about ten times.

@@ -7,46 +7,37 @@ deeply that a parser would crash or hang are refused before it is asked.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.source.files import MAX_ANALYSED_CHARACTERS
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
-from torchrepro_lint.syntax import lowering as lowering_rules
-from torchrepro_lint.syntax import scopes
+from torchrepro_lint.syntax import lowering_rules, parser_tree
 from torchrepro_lint.syntax.ast_expressions import EXPRESSIONS, SIGNS, arguments, deleted, fast_converter, other
 from torchrepro_lint.syntax.lowering import TreeLowering
 from torchrepro_lint.syntax.nodes import Arg, SimpleStatement, Statement, SyntaxTree
-from torchrepro_lint.syntax.scopes import (
+from torchrepro_lint.syntax.parser_tree import (
     ComprehensionClause,
     Convert,
-    Imported,
     Lowering,
     Node,
     Parameter,
     ParserTree,
-    Scope,
     ToStatement,
     UnreliableTree,
 )
+from torchrepro_lint.syntax.scopes import Imported, Scope
 from torchrepro_lint.syntax.syntax_errors import (
     ASYNC,
     certain_problem,
+    deep_brackets,
+    has_unnormalised_names,
+    long_chain,
+    long_expression,
     reserved_names,
     stops_at_a_reserved_name,
     with_stand_in,
 )
-from torchrepro_lint.syntax.tokens import (
-    HIDDEN,
-    Columns,
-    after_opening,
-    end_of_trailers,
-    has_unnormalised_names,
-    skip,
-    string_literals,
-)
+from torchrepro_lint.syntax.tokens import Columns, after_opening, end_of_trailers, skip, string_literals
 from torchrepro_lint.syntax.visitor import by_node_type
 
 
@@ -70,8 +61,8 @@ class AstTree(ParserTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = by_node_type(ast, scopes.BINDERS)
-    blocks = by_node_type(ast, scopes.BLOCKS)
+    binders = by_node_type(ast, parser_tree.BINDERS)
+    blocks = by_node_type(ast, parser_tree.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:
@@ -247,94 +238,6 @@ _AUGMENTED: dict[type, str] = {
 
 # Nodes that contain statements, which are visited on their own.
 _BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
-
-
-# libcst's parser is recursive and crashes at about 3,000 levels; Python itself stops at 200.
-_MAX_DEPTH = 400
-# A chain of method calls or operators nests as deeply as it is long, and libcst needs quadratic time for it.
-_MAX_CHAIN = 500
-# The first link is written out: a search for a pattern that begins with a literal is many times faster.
-_METHOD = r"\.\w+\([^()\n]*\)\s*"
-_METHODS = lazy_pattern(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
-_OPERATORS = lazy_pattern(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
-_BRACKET = lazy_pattern(r"[\[({]|[\])}]")
-_REAL_BRACKET = lazy_pattern(rf"[\[({{]|[\])}}]|{HIDDEN}")
-_OPENING = frozenset("[({")
-
-
-# Tokens that separate expressions, and tokens that join their parts.
-_PIECE = lazy_pattern(
-    rf"(?P<hidden>{HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
-    r"|(?P<joins>[-+*/%@&|^~.<>]+|\b(?:and|or|not|if|else|lambda|await)\b)"
-)
-
-
-class TooDeep(NamedTuple):
-    """Why a text is refused, and where."""
-
-    message: str
-    offset: int
-
-
-def long_chain(text: str) -> TooDeep | None:
-    """The first chain of too many method calls, or of too many operators on one line."""
-    starts = [match.start() for match in (_methods(text), _operators(text)) if match is not None]
-    if not starts:
-        return None
-    return TooDeep(f"nested too deeply to analyse: a chain of more than {_MAX_CHAIN} operations", min(starts))
-
-
-def long_expression(text: str) -> TooDeep | None:
-    """The first expression with too many operators, words or brackets in a row, over however many lines.
-
-    libcst's parser needs quadratic time for it, or crashes. For texts that Python's own parser has refused.
-    """
-    links = [0]
-    for piece in _PIECE.finditer(text):
-        match piece.lastgroup:
-            case "joins":
-                links[-1] += len(piece[0]) if piece[0][0] in "-+~" else 1
-            case "opens":
-                links[-1] += 1
-                links.append(0)
-            case "closes" if len(links) > 1:
-                links.pop()
-            case "parts":
-                links[-1] = 0
-            case "ends" if len(links) == 1:
-                links[-1] = 0
-        if links[-1] > _MAX_CHAIN:
-            return TooDeep(f"nested too deeply to analyse: a chain of more than {_MAX_CHAIN} operations", piece.start())
-    return None
-
-
-def _methods(text: str) -> re.Match[str] | None:
-    return _METHODS.search(text) if text.count(")") >= _MAX_CHAIN else None
-
-
-def _operators(text: str) -> re.Match[str] | None:
-    """Each link takes at least two characters, so only long lines are searched."""
-    longest = max(map(len, text.split("\n")))
-    return _OPERATORS.search(text) if longest >= 2 * _MAX_CHAIN else None
-
-
-def deep_brackets(text: str) -> TooDeep | None:
-    """The first bracket inside too many open brackets; a cheap upper bound is tried first."""
-    if _deepest(_BRACKET, text) is None or (offset := _deepest(_REAL_BRACKET, text)) is None:
-        return None
-    return TooDeep(f"nested too deeply to analyse: more than {_MAX_DEPTH} open brackets", offset)
-
-
-def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
-    depth = 0
-    for match in pattern.finditer(text):
-        if match[0] in _OPENING:
-            depth += 1
-            if depth > _MAX_DEPTH:
-                return match.start()
-        elif len(match[0]) == 1 and match[0] in "])}":
-            depth = max(depth - 1, 0)
-    return None
 
 
 class ParseError(Exception):

@@ -1,6 +1,6 @@
 """The summary of a module: its exports, identifiers, option declarations and class outlines, so that linking need not read its tree.
 
-The identifiers are gathered in one walk, in no order. Command-line options are those of argparse, click and absl.
+The identifiers are gathered in one walk, in no order.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sys import intern
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from torchrepro_lint.syntax.cli_options import declared_word
 from torchrepro_lint.syntax.control_flow import StaticContext, events, is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -48,7 +49,6 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import (
     callee_identifier,
-    known_argument,
     last_identifier,
     returned_values,
     statements,
@@ -56,110 +56,6 @@ from torchrepro_lint.syntax.visitor import (
     takes_receiver,
     value_identifiers,
 )
-
-_CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
-_NONE = Constant(0, 0, None)
-_SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
-
-
-class Option(NamedTuple):
-    """A command-line option: where it is declared (``function`` is empty at the top level), its flag as typed, the identifier by
-    which the program reads it, its literal default and choices.
-
-    ``default`` is None where it is not a literal or the option is required; an option without one has the literal ``None``.
-    """
-
-    path: str
-    function: str
-    call: Call
-    flag: str
-    word: str
-    default: Constant | None
-    choices: tuple[Constant, ...]
-
-    @property
-    def literals(self) -> tuple[Constant, ...]:
-        """The known values of the option: its choices, and its default."""
-        default = (self.default,) if self.default is not None and self.default.value is not None else ()
-        return self.choices + tuple(each for each in default if each.value not in [one.value for one in self.choices])
-
-
-def declared_word(call: Call) -> str:
-    """The identifier by which a program reads the option that a call declares; empty where it declares none."""
-    option = option_of("", "", call)
-    return option.word if option else ""
-
-
-def option_of(path: str, function: str, call: Call) -> Option | None:
-    """The option that a call of a function declares, if it declares any."""
-    if not _declares(call):
-        return None
-    flags = [arg.value.value for arg in call.args if arg.keyword is None and isinstance(arg.value, Constant)]
-    texts = [flag for flag in flags if isinstance(flag, str)]
-    if not texts:
-        return None
-    given = {arg.keyword: arg.value for arg in call.args if arg.keyword}
-    if _is_absl(call):
-        texts = texts[:1]
-        if (default := known_argument(call, 1, "default")) is not None:
-            given["default"] = default
-    named = given.get("dest")
-    word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else _identifier(texts)
-    flag = max(texts, key=lambda text: (text.startswith("--"), text.startswith("-")))
-    choices = tuple(_literals(given.get("choices", given.get("type"))))
-    return Option(path, function, call, flag, word, _default(given), choices)
-
-
-def _declares(call: Call) -> bool:
-    """Whether a call declares an option; called for every call of every file."""
-    func = call.func
-    if type(func) is Attribute:
-        return func.name == "add_argument"
-    if type(func) is not Ref:
-        return False
-    if not func.path:
-        return not _CLICK.isdisjoint(func.roots)
-    word = func.path[-1]
-    return word == "add_argument" or word.startswith("DEFINE_") or (word == "option" and is_click(call))
-
-
-def is_click(call: Call) -> bool:
-    """Whether a call declares an option of click."""
-    func = call.func
-    return isinstance(func, Ref) and any(".".join((root, *func.path)) in _CLICK for root in func.roots)
-
-
-def _is_absl(call: Call) -> bool:
-    return isinstance(call.func, Ref) and bool(call.func.path) and call.func.path[-1].startswith("DEFINE_")
-
-
-def _default(given: Mapping[str, Expression]) -> Constant | None:
-    required = given.get("required")
-    if isinstance(required, Constant) and required.value is not False:
-        return None  # the parser ignores a default
-    if "default" in given:
-        default = given["default"]
-        return default if isinstance(default, Constant) else None
-    action = given.get("action")
-    if isinstance(action, Constant) and action.value in _SWITCHES:
-        return _SWITCHES[str(action.value)]
-    return _NONE
-
-
-def _identifier(flags: list[str]) -> str:
-    """The identifier of an option: a bare name, else the first long flag, else the first; ``--learning-rate`` is ``learning_rate``."""
-    bare = [flag for flag in flags if not flag.startswith("-")]
-    long = [flag for flag in flags if flag.startswith("--")]
-    return (bare or long or flags)[0].lstrip("-").partition("/")[0].replace("-", "_")
-
-
-def _literals(choices: Expression | None) -> Iterator[Constant]:
-    """The literals of ``choices=[…]`` or ``click.Choice([…])``."""
-    if isinstance(choices, Call) and choices.args:
-        choices = choices.args[0].value
-    if isinstance(choices, Collection) and choices.kind != "dict":
-        yield from (item for item in choices.items if isinstance(item, Constant))
-
 
 # The roots and the path of a reference.
 DottedName: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]

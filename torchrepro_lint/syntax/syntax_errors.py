@@ -1,10 +1,12 @@
 """Syntax errors: where a text stops being Python, and why, in words for people; and ``async`` as a name, which is read all the same.
 
 Python's own parser says best what is wrong, and where. Its words are replaced where they do not name the cause: Python 2, a merge
-conflict, a shell command of a notebook, a file of another kind.
+conflict, a shell command of a notebook, a file of another kind. A text nested so deeply that a parser would crash or hang is refused
+before it is asked.
 
 ``async`` is a keyword since Python 3.7; PyTorch 0.3 had it as a name, in ``x.cuda(async=True)``. Such a text is parsed with another
-word of the same length in these places, so that all offsets stay. The word that was written is put back into the parser's tree.
+word of the same length in these places, so that all offsets stay. The word that was written is put back into the parser's tree. Other
+names may have another form in the tree than in the text, too: Python normalises them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SyntaxProblem(NamedTuple):
-    """Why a text is not Python, and the offset where that shows."""
+    """Why a text is not Python, or refused, and the offset where that shows."""
 
     message: str
     offset: int
@@ -183,6 +186,34 @@ def _unexpected(text: str, offset: int) -> str:
     return f"invalid syntax at `{token[0]}`"
 
 
+# A run of names: combining marks may stand in names, but are no word characters to regular expressions.
+_RUN = lazy_pattern(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
+# Comments and strings, triple-quoted ones first.
+_NO_NAMES = lazy_pattern(
+    r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
+    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*')"
+)
+
+
+def has_unnormalised_names(text: str) -> bool:
+    """Whether a name of a text may differ in its tree, which has NFKC forms; comments and plain strings do not count."""
+    return _has_unnormalised(text) and _has_unnormalised(_NO_NAMES.sub(_code, text))
+
+
+def _code(token: re.Match[str]) -> str:
+    """An f-string, which may contain code; a blank for any other string or comment."""
+    return token[0] if token[1] and not set(token[1].lower()) <= set("rub") else " "
+
+
+def _has_unnormalised(text: str) -> bool:
+    words = (word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run))
+    return any(unicodedata.normalize("NFKC", word) != word for word in words)
+
+
+def _names(run: str) -> list[str]:
+    return "".join(each if f"a{each}".isidentifier() else " " for each in run).split()
+
+
 ASYNC = "async"
 # As a keyword it stands before one of three others: on the same line, or in brackets, which only a comprehension can have it in.
 _RESERVED = lazy_pattern(
@@ -229,3 +260,84 @@ def with_stand_in(text: str) -> tuple[str, str] | None:
         parts += (text[at:offset], word)
         at = offset + len(ASYNC)
     return "".join((*parts, text[at:])), word
+
+
+# libcst's parser is recursive and crashes at about 3,000 levels; Python itself stops at 200.
+_MAX_DEPTH = 400
+# A chain of method calls or operators nests as deeply as it is long, and libcst needs quadratic time for it.
+_MAX_CHAIN = 500
+# The first link is written out: a search for a pattern that begins with a literal is many times faster.
+_METHOD = r"\.\w+\([^()\n]*\)\s*"
+_METHODS = lazy_pattern(rf"{_METHOD}(?:{_METHOD}){{{_MAX_CHAIN - 1}}}")
+_OPERATORS = lazy_pattern(rf"(?:\b\w+[ \t]*(?:[-+*/%@&|^]|<<|>>)[ \t]*){{{_MAX_CHAIN}}}")
+_BRACKET = lazy_pattern(r"[\[({]|[\])}]")
+_REAL_BRACKET = lazy_pattern(rf"[\[({{]|[\])}}]|{HIDDEN}")
+_OPENING = frozenset("[({")
+# Tokens that separate expressions, and tokens that join their parts.
+_PIECE = lazy_pattern(
+    rf"(?P<hidden>{HIDDEN}|\\\r?\n)|(?P<opens>[\[({{])|(?P<closes>[\])}}])|(?P<parts>[,;])|(?P<ends>[\r\n])"
+    r"|(?P<joins>[-+*/%@&|^~.<>]+|\b(?:and|or|not|if|else|lambda|await)\b)"
+)
+
+
+def long_chain(text: str) -> SyntaxProblem | None:
+    """The first chain of too many method calls, or of too many operators on one line."""
+    starts = [match.start() for match in (_methods(text), _operators(text)) if match is not None]
+    if not starts:
+        return None
+    return SyntaxProblem(f"nested too deeply to analyse: a chain of more than {_MAX_CHAIN} operations", min(starts))
+
+
+def long_expression(text: str) -> SyntaxProblem | None:
+    """The first expression with too many operators, words or brackets in a row, over however many lines.
+
+    libcst's parser needs quadratic time for it, or crashes. For texts that Python's own parser has refused.
+    """
+    links = [0]
+    for piece in _PIECE.finditer(text):
+        match piece.lastgroup:
+            case "joins":
+                links[-1] += len(piece[0]) if piece[0][0] in "-+~" else 1
+            case "opens":
+                links[-1] += 1
+                links.append(0)
+            case "closes" if len(links) > 1:
+                links.pop()
+            case "parts":
+                links[-1] = 0
+            case "ends" if len(links) == 1:
+                links[-1] = 0
+        if links[-1] > _MAX_CHAIN:
+            return SyntaxProblem(
+                f"nested too deeply to analyse: a chain of more than {_MAX_CHAIN} operations", piece.start()
+            )
+    return None
+
+
+def _methods(text: str) -> re.Match[str] | None:
+    return _METHODS.search(text) if text.count(")") >= _MAX_CHAIN else None
+
+
+def _operators(text: str) -> re.Match[str] | None:
+    """Each link takes at least two characters, so only long lines are searched."""
+    longest = max(map(len, text.split("\n")))
+    return _OPERATORS.search(text) if longest >= 2 * _MAX_CHAIN else None
+
+
+def deep_brackets(text: str) -> SyntaxProblem | None:
+    """The first bracket inside too many open brackets; a cheap upper bound is tried first."""
+    if _deepest(_BRACKET, text) is None or (offset := _deepest(_REAL_BRACKET, text)) is None:
+        return None
+    return SyntaxProblem(f"nested too deeply to analyse: more than {_MAX_DEPTH} open brackets", offset)
+
+
+def _deepest(pattern: re.Pattern[str], text: str) -> int | None:
+    depth = 0
+    for match in pattern.finditer(text):
+        if match[0] in _OPENING:
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return match.start()
+        elif len(match[0]) == 1 and match[0] in "])}":
+            depth = max(depth - 1, 0)
+    return None

@@ -7,17 +7,16 @@ them. The pieces of adjacent strings, and the values in an f-string, are lowered
 from __future__ import annotations
 
 import ast
-import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, literal, parse
-from torchrepro_lint.syntax.lowering import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
+from torchrepro_lint.syntax.lowering_rules import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
 from torchrepro_lint.syntax.nodes import SHARED_LIMIT, Constant, Expression, Operation, shared_numbers
-from torchrepro_lint.syntax.scopes import Convert, Lowering, Scope, UnreliableTree
+from torchrepro_lint.syntax.parser_tree import Convert, Lowering, UnreliableTree
+from torchrepro_lint.syntax.scopes import Scope
 
 # White space, the backslash of a continuation, and comments: each with its line end, so that none is cut short.
 _BLANK = r"(?:[\s\\]|#[^\r\n]*(?:[\r\n]|\Z))"
@@ -227,34 +226,6 @@ def _expression_end(text: str, at: int) -> int:
         elif len(found) == 1:
             return stop.start()
     raise UnreliableTree
-
-
-# A run of names: combining marks may stand in names, but are no word characters to regular expressions.
-_RUN = lazy_pattern(r"[^\W\d](?:\w|[^\x00-\x7f\s\w])*")
-# Comments and strings, triple-quoted ones first.
-_NO_NAMES = lazy_pattern(
-    r"#[^\r\n]*|(?:\b([A-Za-z]{1,2}))?(?:\"{3}(?s:[^\\]|\\.)*?\"{3}|'{3}(?s:[^\\]|\\.)*?'{3}"
-    r"|\"(?:\\(?s:.)|[^\"\\\r\n])*\"|'(?:\\(?s:.)|[^'\\\r\n])*')"
-)
-
-
-def has_unnormalised_names(text: str) -> bool:
-    """Whether a name of a text may differ in its tree, which has NFKC forms; comments and plain strings do not count."""
-    return _has_unnormalised(text) and _has_unnormalised(_NO_NAMES.sub(_code, text))
-
-
-def _code(token: re.Match[str]) -> str:
-    """An f-string, which may contain code; a blank for any other string or comment."""
-    return token[0] if token[1] and not set(token[1].lower()) <= set("rub") else " "
-
-
-def _has_unnormalised(text: str) -> bool:
-    words = (word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run))
-    return any(unicodedata.normalize("NFKC", word) != word for word in words)
-
-
-def _names(run: str) -> list[str]:
-    return "".join(each if f"a{each}".isidentifier() else " " for each in run).split()
 
 
 # The line ends of the Python tokenizer.

@@ -67,6 +67,13 @@ def callee_identifier(func: Expression) -> str:
     return last_identifier(func)
 
 
+def receiver_of(func: Expression) -> Expression | None:
+    """The receiver of a method, or what an attribute is read of: ``names`` of ``names.append``, ``f()`` of ``f().append``."""
+    if isinstance(func, Attribute):
+        return func.value
+    return func._replace(path=func.path[:-1]) if isinstance(func, Ref) and func.path else None
+
+
 # Calls that return, or stand for, their first argument.
 _TRANSPARENT = frozenset(
     {"partial", "partialmethod", "copy", "deepcopy", "compile", "script", "iter", "next", "tqdm"}
@@ -128,9 +135,17 @@ def expressions(statement: Statement) -> Sequence[Expression]:
     return own(statement) if own else ()
 
 
-def expressions_within(statement: Statement) -> Iterator[Expression]:
+def expressions_within(statement: Statement) -> Sequence[Expression]:
     """The expressions that a statement evaluates itself, and all below them, operands before what uses them."""
-    return (each for expression in expressions(statement) for each in subexpressions(expression))
+    found: list[Expression] = []
+    for expression in expressions(statement):
+        _add_within(expression, found)
+    return found
+
+
+def body_expressions(body: Iterable[Statement]) -> Iterator[Expression]:
+    """The expressions within all statements of a body and of nested blocks, but not of the bodies of definitions."""
+    return (each for statement in statements(body) for each in expressions_within(statement))
 
 
 def operands_of(expression: Expression) -> Sequence[Expression]:

@@ -11,17 +11,19 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_kinds
+from torchrepro_lint.catalogue.rows import FrameworkModel
 from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.symbols import EventCache
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
+from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.control_flow import Event, Guard
 from torchrepro_lint.syntax.nodes import (
     Assign,
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -46,10 +48,6 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.visitor import bound_argument, is_none, known_argument, last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import FrameworkModel
-    from torchrepro_lint.resolve.symbols import EventCache
 
 
 def rows_of(names: Iterable[str]) -> Iterator[FrameworkModel]:
@@ -166,12 +164,7 @@ def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
 
 def receiver_of(expression: Expression) -> Expression | None:
     """The receiver: ``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
-    match expression:
-        case Subscript(value=value) | Attribute(value=value):
-            return value
-        case Ref(path=(*before, _)):
-            return expression._replace(path=tuple(before))
-    return None
+    return expression.value if isinstance(expression, Subscript) else visitor.receiver_of(expression)
 
 
 @lru_cache(maxsize=256)

@@ -6,18 +6,13 @@ calls that run the function that they are given for each item (``pool.map``, ``s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
 from torchrepro_lint.syntax.qualified_names import simple_name
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-
+from torchrepro_lint.syntax.use_def import ControlFlowPosition, control_flow_position, in_loop
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier
 
 _REPEATED_FUNCTION = lazy_pattern(
     r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
@@ -93,8 +88,7 @@ def _in_inner_scope(statement: Statement, call: Call) -> bool:
     """Whether a call stands in the element of a comprehension or in a lambda."""
     return any(
         any(part.start <= call.start < part.end for part in _repeated_parts(each))
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(statement)
     )
 
 

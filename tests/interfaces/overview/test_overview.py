@@ -14,7 +14,7 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.interfaces.overview.controls import STATES, lanes
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
-from torchrepro_lint.interfaces.overview.operation_uses import release_shifts
+from torchrepro_lint.interfaces.overview.survey import release_shifts
 from torchrepro_lint.interfaces.report.page_content import causes, fix_commands, verdict, why_no_entry_points
 
 Project = Callable[[Mapping[str, str | bytes]], Path]

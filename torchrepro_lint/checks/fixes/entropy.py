@@ -12,7 +12,6 @@ from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
-from torchrepro_lint.syntax.control_flow import control_flow_position, function_at
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
@@ -24,11 +23,11 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
+from torchrepro_lint.syntax.use_def import control_flow_position, function_at
 from torchrepro_lint.syntax.visitor import (
-    expressions_within,
+    body_expressions,
     is_none,
     last_identifier,
-    statements,
     subexpressions,
 )
 from torchrepro_lint.trace.repetition import runs_often
@@ -80,9 +79,7 @@ def _is_teardown(project: Project, path: str, call: Call) -> bool:
     """Whether a call stands below a ``yield`` of its function."""
     position = control_flow_position(project.files[path], call.start)
     return position is not None and any(
-        isinstance(each, Operation) and each.op.startswith("yield")
-        for statement in statements(tuple(position.before))
-        for each in expressions_within(statement)
+        isinstance(each, Operation) and each.op.startswith("yield") for each in body_expressions(tuple(position.before))
     )
 
 

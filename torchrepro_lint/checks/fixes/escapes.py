@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.dataflow.taint.numeric_sets import declared_types
+from torchrepro_lint.dataflow.taint.stable_hashes import declared_types
 from torchrepro_lint.dataflow.types.bindings import ADDING, EXTENDING, OTHER_MUTATORS
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.project import Project

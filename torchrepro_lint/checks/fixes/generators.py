@@ -27,13 +27,6 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
-from torchrepro_lint.syntax.control_flow import (
-    ControlFlowPosition,
-    comprehension_names,
-    control_flow_position,
-    function_at,
-    is_elif,
-)
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -55,6 +48,13 @@ from torchrepro_lint.syntax.qualified_names import (
     locals_prefix,
     qualname_of,
     simple_name,
+)
+from torchrepro_lint.syntax.use_def import (
+    ControlFlowPosition,
+    comprehension_names,
+    control_flow_position,
+    function_at,
+    is_elif,
 )
 from torchrepro_lint.syntax.visitor import (
     expressions_within,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Ref
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -18,7 +18,7 @@ from torchrepro_lint.syntax.qualified_names import (
     passes_call,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import is_none, passing_argument
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, passing_argument, receiver_of
 
 _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
@@ -64,12 +64,7 @@ def parse_index_select(project: Project, path: str, site: CallSite) -> IndexSele
 
 def _receiver(call: Call) -> Expression | None:
     """The receiver of an ``index_select`` method call."""
-    match call.func:
-        case Attribute(value=value, name=word) if word == _WORD:
-            return value
-        case Ref(start=start, roots=roots, path=(*before, word), base_end=end) if word == _WORD:
-            return Ref(start, end, roots, tuple(before), end)
-    return None
+    return receiver_of(call.func) if last_identifier(call.func) == _WORD else None
 
 
 def _may_be_tensor(project: Project, name: str) -> bool:

@@ -16,13 +16,6 @@ from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
-from torchrepro_lint.syntax.control_flow import (
-    BlockPosition,
-    ControlFlowPosition,
-    control_flow_position,
-    in_loop,
-    is_elif,
-)
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -35,7 +28,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions_within, statements, subexpressions
+from torchrepro_lint.syntax.use_def import BlockPosition, ControlFlowPosition, control_flow_position, in_loop, is_elif
+from torchrepro_lint.syntax.visitor import blocks, body_expressions, statements, subexpressions
 
 _BACKEND_FLAGS = "torch.backends."
 
@@ -168,8 +162,7 @@ def _bound_between(block: tuple[Statement, ...], place: int, first: int, last: i
 
 
 def _references(body: tuple[Statement, ...]) -> Iterator[Ref]:
-    for statement in statements(body):
-        yield from (each for each in expressions_within(statement) if isinstance(each, Ref))
+    return (each for each in body_expressions(body) if isinstance(each, Ref))
 
 
 def _names_bound(statement: Statement) -> Iterator[str]:

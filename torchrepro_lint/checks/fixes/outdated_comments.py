@@ -11,8 +11,8 @@ from typing import NamedTuple
 from torchrepro_lint.checks.fixes.comments import DIRECTIVE, own_comments
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Span, lines_of
-from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.nodes import Assign, ExpressionStatement, SyntaxTree, span
+from torchrepro_lint.syntax.use_def import control_flow_position
 
 
 class Subject(NamedTuple):

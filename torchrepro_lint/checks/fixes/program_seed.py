@@ -16,11 +16,11 @@ from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition
+from torchrepro_lint.syntax.cli_options import Option
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, If, Import, Operation, Ref, Statement
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
-from torchrepro_lint.syntax.summary import Option
+from torchrepro_lint.syntax.use_def import ControlFlowPosition
 from torchrepro_lint.syntax.visitor import expressions_within, known_argument, statements, subexpressions
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")

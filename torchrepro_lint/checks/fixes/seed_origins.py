@@ -17,7 +17,6 @@ from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import MemoTable
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition
 from torchrepro_lint.syntax.nodes import (
     Call,
     Constant,
@@ -38,6 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     qualname_of,
     simple_name,
 )
+from torchrepro_lint.syntax.use_def import ControlFlowPosition
 from torchrepro_lint.syntax.visitor import last_identifier, statements
 from torchrepro_lint.trace.contexts import passes_own_arguments
 from torchrepro_lint.trace.events import CallFrame, is_conditional

@@ -14,13 +14,7 @@ from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
-from torchrepro_lint.syntax.control_flow import (
-    BlockPosition,
-    ControlFlowPosition,
-    control_flow_position,
-    in_loop,
-    is_main_test,
-)
+from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -36,7 +30,8 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
-from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
+from torchrepro_lint.syntax.use_def import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
+from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.repetition import function_runs_often
 
@@ -181,8 +176,7 @@ def _rank_option(project: Project, position: ControlFlowPosition, seed: str) -> 
     holder = qualifier_of(seed)
     read = (
         each.path[0]
-        for statement in statements(position.body)
-        for each in expressions_within(statement)
+        for each in body_expressions(position.body)
         if isinstance(each, Ref) and len(each.path) == 1 and last_identifier(each._replace(path=())) == holder
     )
     words = [*project.resolver.options.words, *read] if holder.isidentifier() else []

@@ -21,7 +21,7 @@ from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, inse
 from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
-from torchrepro_lint.domain.rng.partly_seeded import PartlySeeded
+from torchrepro_lint.domain.rng.optional_seeds import PartlySeeded
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (

@@ -35,9 +35,10 @@ from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
-from torchrepro_lint.syntax.control_flow import control_flow_position, event_key, is_main_test
+from torchrepro_lint.syntax.control_flow import event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, Statement, SyntaxTree, span
 from torchrepro_lint.syntax.qualified_names import split_name, top_package
+from torchrepro_lint.syntax.use_def import control_flow_position
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.events import TraceEvent, is_conditional
 

@@ -18,8 +18,8 @@ from torchrepro_lint.checks.fixes.insertions import line_break, line_end
 from torchrepro_lint.checks.fixes.removals import with_gap
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
-from torchrepro_lint.syntax.control_flow import BlockPosition, control_flow_position
 from torchrepro_lint.syntax.nodes import Import, SyntaxTree, Try, span
+from torchrepro_lint.syntax.use_def import BlockPosition, control_flow_position
 from torchrepro_lint.syntax.visitor import all_statements
 
 _WORD = lazy_pattern(r"\w+")

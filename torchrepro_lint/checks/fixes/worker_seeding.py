@@ -9,8 +9,8 @@ from torchrepro_lint.domain.loaders.queries import Loader
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
-from torchrepro_lint.syntax.control_flow import control_flow_position
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, path_of
+from torchrepro_lint.syntax.use_def import control_flow_position
 
 _TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")
 

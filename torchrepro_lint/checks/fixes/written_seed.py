@@ -26,7 +26,7 @@ from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
-from torchrepro_lint.syntax.control_flow import ControlFlowPosition, comprehension_names, control_flow_position
+from torchrepro_lint.syntax.use_def import ControlFlowPosition, comprehension_names, control_flow_position
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.builder import Trace
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint, is_excluded_by_type_test
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
@@ -22,10 +21,7 @@ from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Ref
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, split_last
-
-if TYPE_CHECKING:
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 _STEP = frozenset({"step"})
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import observe_order
-from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order
+from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
@@ -30,11 +29,9 @@ from torchrepro_lint.dataflow.taint.transfer import (
     makes_tensor,
     mapping_of_pairs,
     mapping_to,
-    sort_key,
 )
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -49,11 +46,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
 
 _LISTS = frozenset({"list", "tuple", "Sequence", "MutableSequence"})
 _SETS = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet"})
@@ -434,13 +427,3 @@ def _keyword(call: Call, node: Expression) -> str | None:
 def _is_display(node: Expression) -> bool:
     """Whether an expression is a dictionary display."""
     return isinstance(node, (Collection, Comprehension)) and node.kind == "dict"
-
-
-def receiver_of(func: Expression) -> Expression | None:
-    """The object whose method a call runs."""
-    match func:
-        case Attribute(value=value):
-            return value
-        case Ref(path=(*words, _)):
-            return func._replace(path=tuple(words))
-    return None

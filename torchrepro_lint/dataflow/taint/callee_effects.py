@@ -5,23 +5,20 @@ the variables of its module, in the order of the rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from torchrepro_lint.dataflow.taint.context import TaintContext, TaintStep
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Function, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
-    expressions,
+    body_expressions,
     last_identifier,
     receiving_parameters,
     statements,
     subexpressions,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext, TaintStep
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 # A reference compared by value: its roots and its path.
 _RefKey: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -81,12 +78,10 @@ def _containers_filled(function: Function) -> Iterator[tuple[Ref, OrderTaint]]:
         said = [*subexpressions(statement.value), *keys] if statement.value is not None else []
         if any(_is_length(each, filled) or _ref_key(each) in numbers for each in said):
             yield whole, container_of(SCALAR)
-    for body in statements(function.body):
-        for expression in expressions(body):
-            for each in subexpressions(expression):
-                match each:
-                    case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
-                        yield func._replace(path=tuple(words)), LISTING
+    for each in body_expressions(function.body):
+        match each:
+            case Call(func=Ref(path=(*words, "append" | "extend" | "insert")) as func):
+                yield func._replace(path=tuple(words)), LISTING
 
 
 def _element_assignments(function: Function) -> Iterator[tuple[Assign, Ref, tuple[Expression, ...]]]:

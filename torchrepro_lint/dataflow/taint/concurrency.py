@@ -7,15 +7,17 @@ received from a queue is tainted by the loop that receives it; a list that threa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchrepro_lint.dataflow.taint.arguments import receiver_of
+from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
 from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.resolve.symbols import Parameter
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -40,20 +42,15 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_brackets,
 )
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
-    expressions,
+    expressions_within,
     known_argument,
     last_identifier,
+    receiver_of,
     statements,
-    subexpressions,
     takes_receiver,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.resolve.symbols import Parameter
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 _STARTING = frozenset({"Thread", "Process"})
 _SPAWNING = frozenset({"spawn", "start_processes"})
@@ -360,13 +357,12 @@ def _callback(project: TaintFlow, path: str, site: CallSite) -> Iterator[Arrival
 
 def _filled(project: TaintFlow, path: str, function: Function, starts: list[Launch]) -> Iterator[ArrivalOrder]:
     for statement in statements(function.body):
-        for expression in expressions(statement):
-            for each in subexpressions(expression):
-                match each:
-                    case Call(func=Ref(path=(*words, word)) as func) if word in _GROWING:
-                        kept = func._replace(path=tuple(words))
-                        tainted = tuple(_reads(project, path, function, kept, starts, COMPLETION))
-                        yield _order(project, path, each, kept, tainted)
+        for each in expressions_within(statement):
+            match each:
+                case Call(func=Ref(path=(*words, word)) as func) if word in _GROWING:
+                    kept = func._replace(path=tuple(words))
+                    tainted = tuple(_reads(project, path, function, kept, starts, COMPLETION))
+                    yield _order(project, path, each, kept, tainted)
         for target in statement.targets if isinstance(statement, Assign) else ():
             match target:
                 case Subscript(value=Ref() as kept, indices=(index,)) if not isinstance(index, Constant):

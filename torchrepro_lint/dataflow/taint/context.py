@@ -5,21 +5,16 @@ Tainted is an order that differs between runs: of a set, a directory listing, co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
-from torchrepro_lint.dataflow.taint.transfer import OrderTaint
-from torchrepro_lint.syntax.nodes import Call, Expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torchrepro_lint.dataflow.taint.transfer import DynamicCalls
-    from torchrepro_lint.dataflow.training_steps import CallEffects
-    from torchrepro_lint.dataflow.uses import DefUse
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.syntax.nodes import Comprehension, Ref, Statement, Subscript
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint
+from torchrepro_lint.dataflow.training_steps import CallEffects
+from torchrepro_lint.dataflow.uses import DefUse
+from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Ref, Statement, Subscript
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
 class TaintedVariable(NamedTuple):

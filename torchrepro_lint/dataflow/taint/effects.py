@@ -8,10 +8,10 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
 from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
@@ -33,12 +33,17 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
+from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    body_expressions,
+    expressions,
+    expressions_within,
+    is_none,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
@@ -136,22 +141,15 @@ class _LoopBody:
                 yield from self._assigned(statement, tests)
             elif isinstance(statement, SimpleStatement) and statement.kind == "return" and self.arrival is None:
                 yield from self._returned(statement, tests)
-            for expression in expressions(statement):
-                for each in subexpressions(expression):
-                    if isinstance(each, Call):
-                        yield from self._called(each)
-                    elif isinstance(each, Operation) and each.op == "yield" and self._varies(each):
-                        yield from self._given(LISTING)
+            for each in expressions_within(statement):
+                if isinstance(each, Call):
+                    yield from self._called(each)
+                elif isinstance(each, Operation) and each.op == "yield" and self._varies(each):
+                    yield from self._given(LISTING)
 
     def _side_effects(self) -> Iterator[Sink]:
         """The first call that trains or draws, so that rounds depend on those before."""
-        calls = (
-            each
-            for statement in statements(self.loop.body)
-            for expression in expressions(statement)
-            for each in subexpressions(expression)
-            if isinstance(each, Call)
-        )
+        calls = (each for each in body_expressions(self.loop.body) if isinstance(each, Call))
         yield from round_effects(self.analysis, self.path, list(calls), self._is_outside)
 
     def _repeats(self, statement: Assign, ref: Ref) -> bool:
@@ -355,8 +353,7 @@ def _bound_by(arrival: Arrival) -> tuple[Expression, ...]:
     call, statement = arrival
     bound = [
         each.operands[0]
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in expressions_within(statement)
         if isinstance(each, Operation) and each.op == ":=" and any(one is call for one in subexpressions(each))
     ]
     direct = statement.targets if isinstance(statement, Assign) and statement.op in ("=", ":") else ()

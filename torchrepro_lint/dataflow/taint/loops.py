@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.effects import loop_effects, round_effects
 from torchrepro_lint.dataflow.taint.propagation import assign_target, observe_order
 from torchrepro_lint.dataflow.taint.transfer import (
@@ -31,12 +30,8 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_nested, project_classes, simple_name
-from torchrepro_lint.syntax.use_def import Block
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, subexpressions
 
 
 class LoopTaint:
@@ -161,7 +156,7 @@ def _mentions(parent: Comprehension, names: set[str]) -> bool:
 
 def _words(statement: Statement) -> str:
     """The names that a statement calls, joined, to search for one that sorts."""
-    calls = (each for one in expressions(statement) for each in subexpressions(one) if isinstance(each, Call))
+    calls = (each for each in expressions_within(statement) if isinstance(each, Call))
     return " ".join(last_identifier(each.func) for each in calls)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
-from torchrepro_lint.dataflow.taint.ties import has_tying_key
+from torchrepro_lint.dataflow.taint.ties import has_tying_key, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
@@ -19,15 +18,15 @@ from torchrepro_lint.dataflow.taint.transfer import (
     OrderTaint,
     container_of,
     returns_set,
-    sort_key,
 )
 from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    last_identifier,
+    subexpressions,
+)
 
 # Calls that apply a function to each of some elements.
 _MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})
@@ -247,9 +246,7 @@ def _is_set_sorted(analysis: TaintContext, owner: str, word: str) -> bool:
         and isinstance(arg.value, Ref)
         and local_symbol(name, each.params[1].name) in arg.value.roots
         for each in setters
-        for statement in statements(each.body)
-        for expression in expressions(statement)
-        for call in subexpressions(expression)
+        for call in body_expressions(each.body)
         if isinstance(call, Call)
         for arg in call.args[:1]
     )

@@ -6,13 +6,15 @@ Elements are followed through containers to ``tolist`` and ``numpy`` of tensors,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import with_tuples
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -27,15 +29,9 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, path_of, split_last
-from torchrepro_lint.syntax.visitor import bodies, declared_attributes, last_identifier, statements
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.types.lattice import AbstractValue
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
+from torchrepro_lint.syntax.qualified_names import in_project, is_local, path_of
+from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, receiver_of, statements
 
 _NUMBER_TYPES = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
@@ -43,7 +39,7 @@ _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
 _OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "nonzero"})
 _ADDING = ("add", "append")
 # Methods of a set that give a subset.
-_SELECTING = ("intersection", "difference", "copy")
+SUBSET_METHODS = frozenset({"intersection", "difference", "copy"})
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
 # Arrays of whole numbers, whatever they are made of.
 _INDICES = lazy_pattern(
@@ -68,13 +64,7 @@ def is_number(project: ValueFlow, path: str, expression: Expression) -> bool:
 
 def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
     """Whether a function is a method of a tensor, or of an array made from one."""
-    receiver: Expression | None = None
-    match func:
-        case Attribute(value=value):
-            receiver = value
-        case Ref(path=(*words, _)):
-            receiver = func._replace(path=tuple(words))
-    if receiver is None:
+    if (receiver := receiver_of(func)) is None:
         return False
     if isinstance(receiver, Call):
         return last_identifier(receiver.func) in _OF_TENSORS or is_tensor_method(project, path, receiver.func)
@@ -127,7 +117,7 @@ class _ElementSearch:
         if not all(map(is_local, roots)) or len(self._seen) > limits.MAX_NUMERIC_VARIABLES:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
-        if any(_is_given_unseen(self._project, self._path + root) for root in roots if root not in known):
+        if any(is_given_unseen(self._project, self._path + root) for root in roots if root not in known):
             return False  # its first value is read, which is unknown
         self._seen.update((root, places) for root in known)
         parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
@@ -161,7 +151,7 @@ class _ElementSearch:
             case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_identifier(func) == "numpy":
                 # An array made from a tensor: a set can only hold its numbers, as with ``tolist``.
                 return not any(map(in_project, self._project.names(self._path, func)))
-            case Call(func=Attribute(value=value, name=word)) if word in _SELECTING:
+            case Call(func=Attribute(value=value, name=word)) if word in SUBSET_METHODS:
                 return self.at(value, places)
             case Call():
                 return self._called(whole, places)
@@ -208,7 +198,7 @@ class _ElementSearch:
         return all(looks[name].at(each, places) for name, each in returned)
 
 
-def _is_given_unseen(project: ValueFlow, variable: str) -> bool:
+def is_given_unseen(project: ValueFlow, variable: str) -> bool:
     """Whether a variable is a parameter that no call is seen to pass, so that its first value is unknown."""
     resolver = project.resolver
     return resolver.parameter(variable) is not None and not resolver.passed(variable)
@@ -219,7 +209,7 @@ def _of_sets(call: Call) -> list[Expression] | None:
     match call.func:
         case Ref(path=(*words, "union" | "symmetric_difference")) as func:
             return [func._replace(path=tuple(words)), *(arg.value for arg in call.args)]
-        case Ref(path=(*words, word)) as func if word in _SELECTING:
+        case Ref(path=(*words, word)) as func if word in SUBSET_METHODS:
             return [func._replace(path=tuple(words))]
     return None
 
@@ -253,21 +243,6 @@ def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | 
                 return None
         inner = inner.value
     return inner, tuple(reversed(places))
-
-
-# Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one.
-_STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
-# Calls that return a number.
-_NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
-# Methods that give a subset.
-_SUBSET_METHODS = frozenset({"intersection", "difference", "copy"})
-# Calls whose result has only elements of the first argument.
-_SUBSET_CALLS = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
-
-
-def has_stable_elements(project: ValueFlow, path: str, expression: Expression) -> bool:
-    """Whether all elements of a set or list are numbers, whose hashes are the same in every run."""
-    return _has_stable_elements(project, path, expression, set())
 
 
 def becomes_tensor(project: ValueFlow, path: str, spot: ExpressionPosition) -> bool:
@@ -311,109 +286,6 @@ _TENSOR_WORDS = frozenset(
 _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
 
 
-def _has_stable_elements(
-    project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]
-) -> bool:
-    """``seen`` breaks cycles: a reference that was seen is decided by the rest, but for the first value of a parameter."""
-    key = (path, expression.start, expression.end)
-    if isinstance(expression, Ref) and key in seen:
-        return expression.path != () or not any(_is_given_unseen(project, path + root) for root in expression.roots)
-    seen.add(key)
-    match expression:
-        case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):
-            return _is_beside_integers(expression) or _has_stable_elements(project, path, one, seen)
-        case Operation(op="|", operands=(one, other)):
-            return all(_has_stable_elements(project, path, each, seen) for each in (one, other))
-        case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):
-            return _has_stable_elements(project, path, arg.value, seen)
-        case Call(func=Attribute(value=one, name=word)) if word in _SUBSET_METHODS:
-            return _has_stable_elements(project, path, one, seen)
-        case Call(func=Ref(path=(*before, word)) as func) if word in _SUBSET_METHODS:
-            return _has_stable_elements(project, path, func._replace(path=tuple(before)), seen)
-        case Call(func=func) if last_identifier(func) in ("tolist", "unique"):
-            return is_tensor_method(project, path, func)
-        case Comprehension() | Ref() | Call() if elements_are_numbers(project, path, expression):
-            return True
-        case Call() if _maps_to_numbers(project, path, expression) or _is_annotated_to_return(
-            project, path, expression.func
-        ):
-            return True
-        case Ref() if _is_declared(project, path, expression):
-            return True
-        case Ref():
-            found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
-            known = bool(found) and not _is_of_loop(project, path, expression)
-            return known and all(_has_stable_elements(project, file, each, seen) for file, each in found)
-    return False
-
-
-def _is_of_loop(project: ValueFlow, path: str, ref: Ref) -> bool:
-    """Whether a variable is one of what a loop iterates over, besides what is assigned to it: ``names = list(names)``."""
-    return not ref.path and any(how == "[]" for root in ref.roots for how, _ in project.resolver.assigned(path + root))
-
-
-def _is_beside_integers(expression: Expression) -> bool:
-    """``set(np.unique(ids)) - {0}``: who takes numbers out of a set has numbers in it."""
-    match expression:
-        case Operation(operands=(_, Collection(kind="set", items=items))):
-            return all(isinstance(each, Constant) and type(each.value) is int for each in items)
-    return False
-
-
-def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
-    """Whether a call maps to numbers: ``map(int, words)``."""
-    if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
-        return False
-    made = project.names(path, call.args[0].value)
-    return bool(made) and _NUMBER_MAKERS.issuperset(made)
-
-
-def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
-    """Whether a variable or attribute is annotated with numbers: ``indices: set[int]``."""
-    return any(has_stable_hash(each.element) for each in declared_types(project, path, ref))
-
-
-def declared_types(project: ValueFlow, path: str, ref: Ref) -> Iterator[AbstractValue]:
-    """The types with which a variable or attribute is annotated, in its class, in methods and in bases."""
-    resolver = project.resolver
-    names: list[str] = []
-    if not ref.path:
-        names = [name for root in ref.roots for name in resolver.modules.resolve(path, root)]
-    elif len(ref.path) == 1:
-        owners = resolver.names_of(path, ref._replace(path=()))
-        names = [f"{class_of(owner)}.{ref.path[0]}" for owner in owners]
-    declared = [
-        (path_of(name), value)
-        for name in names
-        if in_project(name)
-        for value in (
-            *(value for how, value in resolver.assigned(name) if how == ":"),
-            *(_declared_in_methods(project, name) if ref.path else ()),
-        )
-    ]
-    yield from (annotated(type_inference(project), file, value) for file, value in declared)
-
-
-def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
-    """The annotations of an attribute in methods: ``self.indices: set[int] = set()``, in the class or its bases."""
-    owner, word = split_last(name)
-    resolver = project.resolver
-    for each in resolver.ancestry(owner):
-        methods = (f"{path_of(each)}{method}" for one in resolver.classes(each) for _, method in one.methods)
-        for function in (found for method in methods for found in resolver.functions(method)):
-            yield from declared_attributes(function, word)
-
-
-def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
-    """Whether the return annotation says numbers: ``def cycles(...) -> Set[Tuple[int, ...]]``."""
-    names = project.names(path, func)
-    said = [(name, each.returns) for name in names for each in project.resolver.functions(name)]
-    return bool(said) and all(
-        returns is not None and has_stable_hash(annotated(type_inference(project), path_of(name), returns).element)
-        for name, returns in said
-    )
-
-
 def worker_counts(project: ValueFlow, path: str, source: Expression, value: Expression, loop: Loop) -> bool:
     """Whether a value of a loop is the result of a worker that returns integers: ``for count in pool.imap_unordered(f, x)``,
     ``future.result()`` of ``for future in as_completed([pool.submit(f, x) …])``.
@@ -454,11 +326,3 @@ def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool
         if not kinds or not all(kind in ("int", "bool") for kind in kinds):
             return False
     return True
-
-
-def has_stable_hash(element: AbstractValue) -> bool:
-    """Whether values have the same hash in every run: numbers, and tuples of them."""
-    if element.kind == "tuple":
-        parts = element.items or ((element.contents,) if element.contents else ())
-        return bool(parts) and all(has_stable_hash(each) for each in parts)
-    return element.kind in _STABLE_KINDS

@@ -9,10 +9,12 @@ and each call of a project is followed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -43,12 +45,15 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, bodies, expressions, last_identifier, operands_of, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.query.memo_tables import MemoTable
-    from torchrepro_lint.resolve.names import Names
-
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    bodies,
+    expressions,
+    last_identifier,
+    operands_of,
+    receiver_of,
+    subexpressions,
+)
 
 _MAKERS = frozenset({"set", "frozenset", "union", "intersection", "difference", "symmetric_difference", "WeakSet"})
 _ANNOTATIONS = frozenset({"set", "Set", "FrozenSet", "frozenset", "AbstractSet", "MutableSet", "WeakSet"})
@@ -145,6 +150,7 @@ LOOKUP_METHODS = frozenset({"copy", "get", "pop", "setdefault"})
 IDENTITY_CALLS = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"})
 # Methods that iterate their receiver, and calls that iterate their arguments.
 PART_METHODS = frozenset({"items", "values"})
+_PASSING_METHODS = LOOKUP_METHODS | PART_METHODS
 ITERATING_CALLS = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "sorted"})
 
 
@@ -191,9 +197,9 @@ class _SetSearch:
         match value:
             case _ if makes_set(value):
                 return True
-            case Call(func=Ref(path=(*words, word)) as func) if word in LOOKUP_METHODS or word in PART_METHODS:
-                return self.may_be(path, func._replace(path=tuple(words)))
-            case Call(func=Attribute(value=inner, name=word)) if word in LOOKUP_METHODS or word in PART_METHODS:
+            case Call(func=func) if (
+                last_identifier(func) in _PASSING_METHODS and (inner := receiver_of(func)) is not None
+            ):
                 return self.may_be(path, inner)
             case Call(func=func, args=args):
                 if last_identifier(func) in IDENTITY_CALLS or last_identifier(func) in ITERATING_CALLS:
@@ -353,11 +359,8 @@ class NonSets:
 
     def _of_call(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
         func, word = call.func, last_identifier(call.func)
-        if word in LOOKUP_METHODS or word in PART_METHODS:
-            if isinstance(func, Ref) and func.path:
-                yield path, func._replace(path=func.path[:-1])
-            elif isinstance(func, Attribute):
-                yield path, func.value
+        if word in _PASSING_METHODS and (receiver := receiver_of(func)) is not None:
+            yield path, receiver
         if word in IDENTITY_CALLS or word in ITERATING_CALLS:
             for arg in call.args:
                 yield path, _SET if mentions_set_type(arg.value) else arg.value
@@ -421,13 +424,6 @@ def iterated_arguments(call: Call) -> list[Expression]:
 def popped(call: Call) -> Expression | None:
     """The expression whose method ``pop`` a call without arguments runs; it stands for the method of the set."""
     return call.func if not call.args and last_identifier(call.func) == "pop" else None
-
-
-def receiver(method: Expression) -> Expression:
-    """What a method is read of: ``names`` of ``names.pop``."""
-    if isinstance(method, Ref):
-        return method._replace(path=method.path[:-1])
-    return method.value if isinstance(method, Attribute) else method
 
 
 def iterates_value(statement: Assign) -> bool:

@@ -8,9 +8,8 @@ to the element.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.transfer import (
     SCALAR,
     SET,
@@ -20,6 +19,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
 )
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.definitions import Rest, bound_references, unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -40,13 +40,8 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_local
+from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
 from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.context import TaintContext
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-
 
 _ORDER_FREE_CALLS = frozenset({"enumerate", "len", "sorted", "min", "max", "any", "all", "print"})
 _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">=", "not"})

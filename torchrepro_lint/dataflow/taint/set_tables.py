@@ -6,12 +6,13 @@ of which type their elements are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.numeric_sets import is_number
 from torchrepro_lint.dataflow.taint.prefilter import makes_set
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue, join_all
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -20,6 +21,7 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Comprehension,
     Expression,
+    ModuleSummary,
     Operation,
     Ref,
     Subscript,
@@ -27,11 +29,12 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.syntax.nodes import ModuleSummary
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    expressions_within,
+    last_identifier,
+    statements,
+)
 
 # A variable of a file by its root; an attribute by its name, with a dot before it.
 _Key = str
@@ -158,10 +161,9 @@ def _find_tables(facts: SyntaxTree) -> _FileTables:
         for statement in statements(body):
             if isinstance(statement, Assign) and statement.value is not None:
                 search.assigned(statement, statement.value)
-            for expression in expressions(statement):
-                for each in subexpressions(expression):
-                    if isinstance(each, Call):
-                        search.called(each)
+            for each in expressions_within(statement):
+                if isinstance(each, Call):
+                    search.called(each)
     return search.found()
 
 

@@ -7,23 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.dataflow.taint.arguments import receiver_of
+from torchrepro_lint.dataflow.taint.analysis import TaintFlow
+from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
+from torchrepro_lint.dataflow.taint.transfer import OrderTaint
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
-from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Operation, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, readable_name
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
-    from torchrepro_lint.dataflow.taint.transfer import OrderTaint
-    from torchrepro_lint.syntax.nodes import Expression
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Calls that write data into a file, by name, and methods of objects that are not known.
 _WRITERS = lazy_pattern(

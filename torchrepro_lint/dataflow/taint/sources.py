@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchrepro_lint.dataflow.taint.class_hashes import has_repeated_hash
+from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
-from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor, has_stable_elements
+from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor
 from torchrepro_lint.dataflow.taint.prefilter import (
     iterated_arguments,
     iterates_operand,
@@ -15,14 +15,16 @@ from torchrepro_lint.dataflow.taint.prefilter import (
     iteration_sites,
     may_be_set,
     popped,
-    receiver,
 )
 from torchrepro_lint.dataflow.taint.propagation import transfer
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
+from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash, has_stable_elements
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -38,14 +40,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name, top_package
-from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
+from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 _LISTINGS = {
     "os.listdir": "os.listdir",
@@ -90,14 +86,9 @@ def _label(project: ValueFlow, path: str, site: CallSite) -> str:
 
 
 def _of_path(project: ValueFlow, path: str, site: CallSite) -> str:
-    match site.call.func:
-        case Ref(path=(*words, word)):
-            receiver: Expression = site.call.func._replace(path=tuple(words))
-        case Attribute(value=value, name=word):
-            receiver = value
-        case _:
-            return ""
-    return f"Path.{word}" if _is_path(project, path, receiver) else ""
+    func = site.call.func
+    receiver = receiver_of(func)
+    return f"Path.{last_identifier(func)}" if receiver is not None and _is_path(project, path, receiver) else ""
 
 
 def _is_path(project: ValueFlow, path: str, receiver: Expression) -> bool:
@@ -307,7 +298,7 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
 
 def _set_of(node: Expression) -> Expression:
     """The set whose order an expression takes: that of which the method ``pop`` is read."""
-    return receiver(node) if isinstance(node, Ref | Attribute) and last_identifier(node) == "pop" else node
+    return (receiver_of(node) if last_identifier(node) == "pop" else None) or node
 
 
 def _candidates(project: TaintFlow, path: str) -> set[Expression]:

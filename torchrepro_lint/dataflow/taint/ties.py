@@ -5,14 +5,22 @@ A key that counts ties: ``max(set(words), key=words.count)``. So does the length
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Lambda, Operation, Ref, Subscript
-from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Lambda,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
 
 # Calls that take a key.
 KEYED_WORDS = frozenset({"max", "min", "sorted", "nlargest", "nsmallest"})
@@ -130,3 +138,66 @@ def _is_counting(name: str) -> bool:
     """Whether a table is named for numbers: ``word_counts``, ``n_words``."""
     words = name.split("_")
     return not _COUNTING_WORDS.isdisjoint(words) or "n" in words[:-1]
+
+
+# Keys of a sort by which elements have another order on another machine, tie, or change between runs.
+_UNSTABLE_KEYS = {
+    "os.path.getmtime": "clock",
+    "os.path.getctime": "clock",
+    "os.path.getatime": "clock",
+    "os.path.getsize": "size",
+    "builtins.len": "size",
+    "builtins.id": "address",
+    "builtins.hash": "hash",
+}
+_UNSTABLE_FIELDS = {
+    "st_mtime": "clock",
+    "st_mtime_ns": "clock",
+    "st_ctime": "clock",
+    "st_ctime_ns": "clock",
+    "st_atime": "clock",
+    "st_birthtime": "clock",
+    "st_size": "size",
+}
+
+
+def sort_key(names: Names, path: str, call: Call) -> str:
+    """What the key of a sort makes of its order: ``clock`` (times of files), ``size`` (of files or names: equal ones stay as they
+    were), ``address`` (``id``), ``hash``; empty for any other.
+    """
+    given = known_argument(call, None, "key")
+    if given is None:
+        return ""
+    for name in names.names(path, given):
+        if name in _UNSTABLE_KEYS:
+            return _UNSTABLE_KEYS[name]
+        for returned in names.return_expressions(name) if in_project(name) else ():
+            return _of_key_value(names, path_of(name), returned)
+    match given:
+        case Lambda(function=function):
+            return next((_of_key_value(names, path, each) for each in names.return_expressions(path + function)), "")
+        case Call(args=(Arg(value=Constant(value=str(field))),)) if last_identifier(given.func) == "attrgetter":
+            return _UNSTABLE_FIELDS.get(last_word(field), "")
+    return ""
+
+
+def _of_key_value(names: Names, path: str, value: Expression) -> str:
+    """What one value of a key decides; of a tuple the first part, and an address or a hash anywhere in it."""
+    parts = value.items if isinstance(value, Collection) and value.kind == "tuple" else (value,)
+    found = [_of_part(names, path, part) if part is not None else "" for part in parts]
+    for word in ("address", "hash"):
+        if word in found:
+            return word
+    return "" if len(found) > 1 and found[0] == "size" else found[0] if found else ""
+
+
+def _of_part(names: Names, path: str, value: Expression) -> str:
+    for each in subexpressions(value):
+        match each:
+            case Call(func=func):
+                known = [_UNSTABLE_KEYS[name] for name in names.names(path, func) if name in _UNSTABLE_KEYS]
+                if known:
+                    return known[0]
+            case Ref(path=(*_, word)) | Attribute(name=word) if word in _UNSTABLE_FIELDS:
+                return _UNSTABLE_FIELDS[word]
+    return ""

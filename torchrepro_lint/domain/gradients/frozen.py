@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import and_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
@@ -16,10 +16,13 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import FixpointSolver
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -47,15 +50,10 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import expressions, expressions_within, last_identifier, statements, subexpressions
+from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.control_flow import Event
-    from torchrepro_lint.trace.builder import Trace
 
 _SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 
@@ -373,28 +371,24 @@ class _Iteration(NamedTuple):
 @query()
 def _iterations_of(project: ProgramIndex, owner: str) -> tuple[_Iteration, ...]:
     """The loops over attributes in the methods of a class."""
-    return tuple(_find_iterations(project, owner))
-
-
-def _find_iterations(project: ProgramIndex, owner: str) -> Iterator[_Iteration]:
     path = path_of(owner)
-    for method in project.files[path].functions:
-        if method.owner and f"{path}{method.owner}" == owner:
-            for statement in statements(method.body):
-                for target, source in _iterations(statement):
-                    parts = [each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)]
-                    if parts:
-                        yield _Iteration(path + method.name, target, tuple(parts))
+    return tuple(
+        _Iteration(path + method.name, target, parts)
+        for method in project.files[path].functions
+        if method.owner and f"{path}{method.owner}" == owner
+        for statement in statements(method.body)
+        for target, source in _iterations(statement)
+        if (parts := tuple(each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)))
+    )
 
 
 def _iterations(statement: Statement) -> Iterator[tuple[Expression, Expression]]:
     """The targets and sources of a statement's loops and comprehensions."""
     if isinstance(statement, Loop) and statement.target is not None:
         yield statement.target, statement.source
-    for value in expressions(statement):
-        for each in subexpressions(value):
-            if isinstance(each, Comprehension):
-                yield from ((clause.target, clause.source) for clause in each.clauses)
+    for each in expressions_within(statement):
+        if isinstance(each, Comprehension):
+            yield from ((clause.target, clause.source) for clause in each.clauses)
 
 
 def _without_subscripts(func: Expression) -> Expression:

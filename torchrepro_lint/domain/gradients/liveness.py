@@ -6,13 +6,16 @@ off; or where each caller of the function, found by closure over the call graph,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
+from torchrepro_lint.domain.program_effects import ProgramEffects
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.call_sites import CallPlace
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -36,17 +39,8 @@ from torchrepro_lint.syntax.qualified_names import (
     locals_prefix,
     simple_name,
 )
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import expressions, known_argument, statements, subexpressions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torchrepro_lint.domain.program_effects import ProgramEffects
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.call_sites import CallPlace
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
 _STOPPING = lazy_pattern(

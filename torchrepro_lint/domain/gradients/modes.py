@@ -5,11 +5,13 @@ Also here: code that runs only in evaluation mode, and code that trains nothing 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from torchrepro_lint.dataflow.value_sources import gradient_mode
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.control_flow import Guard
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -23,14 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
 )
 from torchrepro_lint.syntax.qualified_names import outermost_function, path_of, simple_name, split_name
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-    from torchrepro_lint.syntax.control_flow import Guard
-
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier
 
 _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
 _EVALUATION_STEPS = frozenset(
@@ -197,9 +192,7 @@ def made_for_inference(site: CallSite) -> bool:
     """Whether a layer is created without gradient, or by a function that folds layers into one for inference."""
     if _FOLDING.fullmatch(simple_name(site.function)):
         return True
-    return any(
-        _is_switched_off(each, site.call) for value in expressions(site.statement) for each in subexpressions(value)
-    )
+    return any(_is_switched_off(each, site.call) for each in expressions_within(site.statement))
 
 
 def _is_switched_off(each: Expression, made: Call) -> bool:

@@ -7,7 +7,7 @@ Recursion is solved as a fixpoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import dataset_model, transform_models
@@ -18,7 +18,8 @@ from torchrepro_lint.dataflow.environment import (
     HashConsing,
     context_insensitive_key,
 )
-from torchrepro_lint.domain.rng.effects import called_variable
+from torchrepro_lint.domain.program_effects import ProgramEffects, WorkerTrace
+from torchrepro_lint.domain.rng.effects import Draw, called_variable
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import MemoTable
@@ -46,10 +47,6 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.trace.contexts import CallingContexts
 from torchrepro_lint.trace.events import TraceEvent
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects, WorkerTrace
-    from torchrepro_lint.domain.rng.effects import Draw
 
 GeneratorSet: TypeAlias = frozenset[str]
 NO_GENERATORS: GeneratorSet = frozenset()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import DatasetModel, LoaderKind, dataset_model, loader_kinds, loader_names
@@ -22,9 +22,10 @@ from torchrepro_lint.dataflow.arguments import (
     read_arguments,
     without_self,
 )
-from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment
+from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment, ValueSources
 from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy, implies_none
 from torchrepro_lint.dataflow.reaching_definitions import attribute_values
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.loaders.callable_effects import (
     ANY_GENERATOR,
     NO_GENERATORS,
@@ -36,8 +37,8 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import paths_constructing
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import (
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -55,12 +56,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, known_argument
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.environment import ValueSources
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, known_argument, receiver_of
 
 
 class LoaderConstruction(NamedTuple):
@@ -403,12 +399,8 @@ class FetchEffects:
 
     def _receivers(self, call: Closure) -> Iterable[Closure]:
         """The sources of the object whose method a call runs."""
-        match call.value:
-            case Call(func=Attribute(value=value)):
-                return self._value_sources.of(call._replace(value=value))
-            case Call(func=Ref(path=(*words, _)) as func):
-                return self._value_sources.of(call._replace(value=func._replace(path=tuple(words))))
-        return ()
+        receiver = receiver_of(call.value.func) if isinstance(call.value, Call) else None
+        return () if receiver is None else self._value_sources.of(call._replace(value=receiver))
 
     def _of_later_attributes(self, call: Closure, words: Sequence[str]) -> GeneratorSet:
         """The generators of callables that a file sets as attributes of the dataset: ``dataset.transform = ...``."""

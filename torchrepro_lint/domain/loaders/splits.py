@@ -6,11 +6,12 @@ The latter are what the workers of a loader draw from generators that none of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.arguments import passes_value, read_arguments, without_self
 from torchrepro_lint.dataflow.environment import Closure
-from torchrepro_lint.domain.loaders.queries import calling_contexts, forwards_star_arguments
+from torchrepro_lint.domain.loaders.queries import Loader, calling_contexts, forwards_star_arguments
+from torchrepro_lint.domain.project import Project
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -20,12 +21,6 @@ from torchrepro_lint.syntax.qualified_names import (
     qualifier_of,
     simple_name,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.loaders.queries import Loader
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import CallSite
-
 
 _MODULES = ("torch.utils.data", "torch.utils.data.dataset", "torch.utils.data.sampler")
 SPLIT_PARAMETERS = {

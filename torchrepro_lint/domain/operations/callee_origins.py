@@ -8,16 +8,18 @@ code of the project, and an argument that nothing passes has its default.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
+from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.resolve.symbols import Parameter
 from torchrepro_lint.syntax.definitions import loop_unpacking_index
 from torchrepro_lint.syntax.nodes import (
-    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -41,12 +43,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
-    from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.resolve.symbols import Parameter
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
 
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
 REASONS = {
@@ -336,7 +333,7 @@ class CalleeOrigins:
         path, depth = one.path, one.depth
         names = self._names.names(path, call.func)
         word = last_identifier(call.func)
-        holder = _holder(call.func) if word in _TAKING | _ALL_OF else None
+        holder = receiver_of(call.func) if word in _TAKING | _ALL_OF else None
         if holder is not None and not any(map(in_project, names)):
             return [_Origin(path, holder, depth + (word in _TAKING))]
         found: list[_Origin] = []
@@ -361,12 +358,3 @@ def _reason_of(function: str) -> Reason | None:
     """The reason why the result of a function is not known that chooses an object or reads it from a file; None for any other."""
     chooses = None if function in CHOOSING_AT_ONCE else choosing_function(function)
     return None if chooses is None else Reason("run-time" if chooses else "stored", function.removeprefix("builtins."))
-
-
-def _holder(func: Expression) -> Expression | None:
-    match func:
-        case Ref(path=(*words, _)):
-            return func._replace(path=tuple(words))
-        case Attribute(value=value):
-            return value
-    return None

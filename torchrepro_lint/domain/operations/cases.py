@@ -6,7 +6,7 @@ A call is a case of a row unless a condition is known to fail. Methods count on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     NO_SUBJECTS,
@@ -17,6 +17,7 @@ from torchrepro_lint.catalogue.conditions import (
     argument_reader,
     refuted,
 )
+from torchrepro_lint.catalogue.rows import OperationRow, Signature
 from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
 from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
 from torchrepro_lint.domain.determinism_mode import only_warnings_enabled
@@ -36,6 +37,8 @@ from torchrepro_lint.domain.operations.condition_variables import (
 )
 from torchrepro_lint.domain.operations.order_free import is_order_free
 from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls, subscript_rows
+from torchrepro_lint.domain.project import Context
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
@@ -51,12 +54,6 @@ from torchrepro_lint.syntax.qualified_names import (
     without_elements,
 )
 from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import OperationRow, Signature
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.resolve.program_index import CallSite
-
 
 # Methods that numpy, pandas or containers have, too: they count only on what is known to be a tensor.
 _SHARED = frozenset(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import receiver
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -24,10 +24,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, is_nested
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-
 
 # Functions whose one-dimensional results name no element twice; an index has one dimension.
 _DISTINCT_INDICES = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})

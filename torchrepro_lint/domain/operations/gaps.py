@@ -8,12 +8,13 @@ needs to know all that is trained holds across it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.loaders import loader_names
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
+from torchrepro_lint.domain.program_effects import Program, ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
@@ -42,14 +43,11 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, operands_of, statements
+from torchrepro_lint.syntax.visitor import last_identifier, operands_of, receiver_of, statements
 from torchrepro_lint.trace.call_paths import place_of
+from torchrepro_lint.trace.entry_points import Entry
+from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import flattened_values
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program, ProgramEffects
-    from torchrepro_lint.trace.entry_points import Entry
-    from torchrepro_lint.trace.events import TraceEvent
 
 # The functions of an object that a trainer of a framework trains, which return the loss.
 _STEPS = frozenset({"training_step", "forward", "compute_loss", "loss", "train_step"})
@@ -340,14 +338,7 @@ class _LossSlice:
 
 def _holder(func: Expression) -> Expression | None:
     """The value whose method is called."""
-    match func:
-        case Ref(path=(*words, _)):
-            return func._replace(path=tuple(words))
-        case Attribute(value=value):
-            return value
-        case Call():
-            return func
-    return None
+    return func if isinstance(func, Call) else receiver_of(func)
 
 
 def _is_of_super(func: Expression) -> bool:

@@ -6,12 +6,13 @@ Sums of integers are exact; writes are unique where an index is known to name no
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, Subjects, literal_value
+from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import tensor_argument
 from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indices, local_values, name_each_once
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -25,12 +26,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.conditions import Subjects
-    from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.project import Project
-
 
 # Operations that sum, in an open order unless deterministic mode is on.
 _SUMMING = frozenset(

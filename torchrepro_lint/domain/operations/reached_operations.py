@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
 from torchrepro_lint.domain.gradients.modes import in_training_mode
+from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop, verdicts_of
-from torchrepro_lint.domain.program_effects import has_backward
+from torchrepro_lint.domain.program_effects import Program, has_backward
+from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -25,16 +28,8 @@ from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
-from torchrepro_lint.trace.events import guards, prefix_and_rest
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.operations.cases import Case
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context, Project
-    from torchrepro_lint.syntax.nodes import Expression
-    from torchrepro_lint.trace.entry_points import Entry
-    from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.entry_points import Entry
+from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
 
 # The typical operation of models of other libraries.
 _VISION = lazy_pattern(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")

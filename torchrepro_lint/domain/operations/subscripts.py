@@ -6,11 +6,14 @@ Slices, masks, numbers and lists are no such indices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
+from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -25,13 +28,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import top_package
 from torchrepro_lint.syntax.visitor import last_identifier
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.project import Context
-    from torchrepro_lint.syntax.control_flow import Event
 
 _READ = "torch.Tensor.__getitem__", "x[i]"
 _WRITE = "torch.Tensor.index_put_", "x[i] = v"

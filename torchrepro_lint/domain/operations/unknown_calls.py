@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
+from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.nodes import (
@@ -37,10 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import ProgramEffects
+from torchrepro_lint.syntax.visitor import body_expressions
 
 # Functions that read any object from a file, and those that choose one by a name: it may be the project's.
 _READING = frozenset(
@@ -141,11 +138,9 @@ class UnknownCalls:
     def yielded(self, function: str) -> Iterator[Expression]:
         """The expressions that a generator of the project yields."""
         for definition in self._names.functions(function):
-            for statement in statements(definition.body) if definition.generator else ():
-                for expression in expressions(statement):
-                    for part in subexpressions(expression):
-                        if isinstance(part, Operation) and part.op == "yield":
-                            yield from part.operands
+            for part in body_expressions(definition.body) if definition.generator else ():
+                if isinstance(part, Operation) and part.op == "yield":
+                    yield from part.operands
 
 
 def choosing_function(name: str) -> bool | None:

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth
+from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.domain.determinism_mode import programs_reaching
 from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.cases import Case, call_cases, subscript_cases
 from torchrepro_lint.domain.operations.subscripts import subscript_rows
+from torchrepro_lint.domain.program_effects import Program
+from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Arg, Constant
 from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.visitor import passing_argument
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.rows import OperationRow
-    from torchrepro_lint.domain.program_effects import Program
-    from torchrepro_lint.domain.project import Context, Project
-    from torchrepro_lint.resolve.program_index import CallSite
-
 
 # TRL401 reports it, for every torch.
 _INDEX_SELECT = "torch.index_select"

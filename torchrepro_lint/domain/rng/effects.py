@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
 from torchrepro_lint.catalogue.loaders import loader_names
+from torchrepro_lint.catalogue.rows import Consumer, Scalar
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
 from torchrepro_lint.domain.rng.seeders import (
@@ -29,6 +31,7 @@ from torchrepro_lint.domain.rng.seeders import (
     reads_data,
     seeds_from_entropy,
 )
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -49,11 +52,6 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
 from torchrepro_lint.trace.events import CallFrame, CallsOfTrace, TraceEvent, guard_values, guards, prefix_and_rest
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.catalogue.rows import Consumer, Scalar
-    from torchrepro_lint.query.memo_tables import MemoTable
 
 
 class Draw(NamedTuple):

@@ -6,9 +6,10 @@ Reads that only print or log do not count.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
@@ -38,12 +39,8 @@ from torchrepro_lint.syntax.qualified_names import (
     readable_name,
     simple_name,
 )
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
-
-if TYPE_CHECKING:
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 _DIVISIONS = frozenset({"%", "&", "//", ">>"})
 _NUMERIC_CONVERSIONS = frozenset(

@@ -5,8 +5,8 @@ They change no result, and a fixed one would make two jobs collide, so they coun
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -25,13 +25,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, passing_argument
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.domain.rng.effects import RngEffects
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
-
 
 _SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"

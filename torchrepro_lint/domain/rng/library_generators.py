@@ -8,34 +8,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     ArgumentReader,
     Interval,
+    Subjects,
     Truth,
     argument_reader,
     evaluate,
     is_unknown_argument,
 )
-from torchrepro_lint.catalogue.generators import library_generators
+from torchrepro_lint.catalogue.loaders import LibraryGenerator, library_generators
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.feasibility import implies_not_none
+from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import wildcard_expression
-from torchrepro_lint.syntax.nodes import Call, Collection, Constant
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression
 from torchrepro_lint.syntax.qualified_names import is_instance, simple_name, without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.entry_points import is_test
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.conditions import Subjects
-    from torchrepro_lint.catalogue.generators import LibraryGenerator
-    from torchrepro_lint.domain.project import Project
-    from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.nodes import Expression
 
 _PROCESSORS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "os.process_cpu_count", "joblib.cpu_count"})
 

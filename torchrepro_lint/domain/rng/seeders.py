@@ -7,10 +7,16 @@ is, whether its calls leave a result or measure something over data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_names
+from torchrepro_lint.catalogue.rows import Seeder
+from torchrepro_lint.dataflow.constants import Declaration
+from torchrepro_lint.dataflow.default_values import Ruling
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -24,14 +30,6 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.library_models import trains_or_measures
-
-if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.catalogue.rows import Seeder
-    from torchrepro_lint.dataflow.constants import Declaration
-    from torchrepro_lint.dataflow.default_values import Ruling
-    from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.resolve.program_index import ProgramIndex
 
 # Methods and functions that restore a generator, whatever they belong to.
 RESTORING = frozenset(

@@ -4,8 +4,7 @@ data.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.identifiers import IDENTIFIERS, MAKERS, only_identifies
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -23,11 +22,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_module, simple_name
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 # Calls that no seed reaches: they ask the operating system.
 SYSTEM_DRAWS = frozenset(

@@ -32,7 +32,7 @@ from torchrepro_lint.interfaces.overview.controls import (
     STATES,
     lane_key,
 )
-from torchrepro_lint.interfaces.overview.gaps import across_gap, capitalised, first_run_gap
+from torchrepro_lint.interfaces.overview.gaps import across_gap, as_sentence, capitalised, first_run_gap
 from torchrepro_lint.interfaces.overview.records import Cell, FindingRecord, Location
 from torchrepro_lint.interfaces.report.summary import counted
 from torchrepro_lint.source.files import release
@@ -391,11 +391,4 @@ def _with_findings(cell: Cell, items: Sequence[FindingRecord]) -> Cell:
     if STATES[cell.state].rank < STATES[state].rank:
         return cell._replace(findings=ids)
     more = f" And {len(items) - 1} more." if len(items) > 1 else ""
-    return Cell(cell.control, state, SHORT_MESSAGES[worst.code], f"{_sentence(worst.message)}{more}", ids)
-
-
-def _sentence(message: str) -> str:
-    """A message as a sentence; an identifier at its beginning is not capitalised."""
-    word = message.partition(" ")[0]
-    begun = capitalised(message) if word.isalpha() and word.islower() else message
-    return begun if begun.endswith((".", "…")) else f"{begun}."
+    return Cell(cell.control, state, SHORT_MESSAGES[worst.code], f"{as_sentence(worst.message)}{more}", ids)

@@ -330,3 +330,10 @@ class Describer:
 
 
 _OWNERS: Mapping[str, str] = {"random": "python", "numpy": "numpy", "torch": "torch"}
+
+
+def as_sentence(message: str) -> str:
+    """A message as a sentence; an identifier at its beginning is not capitalised."""
+    word = message.partition(" ")[0]
+    begun = capitalised(message) if word.isalpha() and word.islower() else message
+    return begun if begun.endswith((".", "…")) else f"{begun}."

@@ -1,0 +1,220 @@
+"""Stable hashes: those of the elements of a set, and of a class's objects, that are the same in every run: made of numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.dataflow.taint.numeric_sets import (
+    SUBSET_METHODS,
+    elements_are_numbers,
+    is_given_unseen,
+    is_tensor_method,
+)
+from torchrepro_lint.dataflow.types.annotations import annotated
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
+from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, path_of, split_last
+from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier, receiver_of
+
+_NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "enum.IntEnum", "enum.IntFlag"})
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "^", "|", "&", "<<", ">>", "~", "**"})
+# A number with another value in each run.
+_ADDRESSES = frozenset({"builtins.id", "builtins.hash"})
+
+
+def has_repeated_hash(project: ValueFlow, element: AbstractValue) -> bool:
+    """Whether values have the same hash in every run: numbers, objects of a class with an ``integer_hash``, tuples of these."""
+    if element.kind == "tuple":
+        parts = element.items or ((element.contents,) if element.contents else ())
+        return bool(parts) and all(has_repeated_hash(project, each) for each in parts)
+    if element.kind == "instance" and in_project(element.name):
+        return integer_hash(project, element.name)
+    return has_stable_hash(element)
+
+
+def integer_hash(project: ValueFlow, owner: str) -> bool:
+    """Whether objects of a class of the project (``path.py:Class``) have the same hash in every run.
+
+    Its ``__hash__`` hashes numbers alone, or it is a dataclass or a named tuple of numbers, or a subclass of ``int``. A class
+    without any of these hashes the address of each object.
+    """
+    names = project.resolver
+    methods = [name for name in names.methods(owner, "__hash__") if names.functions(name)]
+    if methods:
+        returned = [(path_of(name), each) for name in methods for each in names.return_expressions(name)]
+        return bool(returned) and all(_is_stable(project, path, each) for path, each in returned)
+    above = names.ancestry(owner)
+    if not _NUMBERS.isdisjoint(above):
+        return True
+    return ("typing.NamedTuple" in above or _hashes_fields(project, owner)) and _has_number_fields(project, owner)
+
+
+def _is_stable(project: ValueFlow, path: str, value: Expression) -> bool:
+    """Whether an expression that ``__hash__`` returns is the same in every run."""
+    match value:
+        case Constant(value=int()):
+            return True
+        case Operation(op=op, operands=operands) if op in _ARITHMETIC:
+            return all(_is_stable(project, path, each) for each in operands)
+        case Call(func=func, args=(arg,)) if "builtins.hash" in project.names(path, func):
+            return has_stable_hash(type_inference(project).of(path, arg.value))
+        case Call(func=func) if not _ADDRESSES.isdisjoint(project.names(path, func)):
+            return False
+    return has_stable_hash(type_inference(project).of(path, value))
+
+
+def _hashes_fields(project: ValueFlow, owner: str) -> bool:
+    """Whether a class is a dataclass whose hash is that of its fields: a frozen one."""
+    for definition in project.resolver.classes(owner):
+        for decorator in definition.decorators:
+            for arg in decorator.args if isinstance(decorator, Call) else ():
+                if arg.keyword in ("frozen", "unsafe_hash") and getattr(arg.value, "value", None) is True:
+                    return True
+    return False
+
+
+def _has_number_fields(project: ValueFlow, owner: str) -> bool:
+    """Whether all annotated fields of a class and its bases in the project are numbers."""
+    names, inference = project.resolver, type_inference(project)
+    annotations = [
+        (path_of(each), statement.annotation)
+        for each in names.ancestry(owner)
+        for definition in names.classes(each)
+        for statement in definition.body
+        if isinstance(statement, Assign) and statement.annotation is not None
+    ]
+    return bool(annotations) and all(has_stable_hash(annotated(inference, path, each)) for path, each in annotations)
+
+
+# Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one.
+_STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
+# Calls that return a number.
+_NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
+# Calls whose result has only elements of the first argument.
+_SUBSET_CALLS = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
+
+
+def has_stable_elements(project: ValueFlow, path: str, expression: Expression) -> bool:
+    """Whether all elements of a set or list are numbers, whose hashes are the same in every run."""
+    return _has_stable_elements(project, path, expression, set())
+
+
+def _has_stable_elements(
+    project: ValueFlow, path: str, expression: Expression, seen: set[tuple[str, int, int]]
+) -> bool:
+    """``seen`` breaks cycles: a reference that was seen is decided by the rest, but for the first value of a parameter."""
+    key = (path, expression.start, expression.end)
+    if isinstance(expression, Ref) and key in seen:
+        return expression.path != () or not any(is_given_unseen(project, path + root) for root in expression.roots)
+    seen.add(key)
+    match expression:
+        case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):
+            return _is_beside_integers(expression) or _has_stable_elements(project, path, one, seen)
+        case Operation(op="|", operands=(one, other)):
+            return all(_has_stable_elements(project, path, each, seen) for each in (one, other))
+        case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):
+            return _has_stable_elements(project, path, arg.value, seen)
+        case Call(func=func) if last_identifier(func) in SUBSET_METHODS and (whole := receiver_of(func)) is not None:
+            return _has_stable_elements(project, path, whole, seen)
+        case Call(func=func) if last_identifier(func) in ("tolist", "unique"):
+            return is_tensor_method(project, path, func)
+        case Comprehension() | Ref() | Call() if elements_are_numbers(project, path, expression):
+            return True
+        case Call() if _maps_to_numbers(project, path, expression) or _is_annotated_to_return(
+            project, path, expression.func
+        ):
+            return True
+        case Ref() if _is_declared(project, path, expression):
+            return True
+        case Ref():
+            found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
+            known = bool(found) and not _is_of_loop(project, path, expression)
+            return known and all(_has_stable_elements(project, file, each, seen) for file, each in found)
+    return False
+
+
+def _is_of_loop(project: ValueFlow, path: str, ref: Ref) -> bool:
+    """Whether a variable is one of what a loop iterates over, besides what is assigned to it: ``names = list(names)``."""
+    return not ref.path and any(how == "[]" for root in ref.roots for how, _ in project.resolver.assigned(path + root))
+
+
+def _is_beside_integers(expression: Expression) -> bool:
+    """``set(np.unique(ids)) - {0}``: who takes numbers out of a set has numbers in it."""
+    match expression:
+        case Operation(operands=(_, Collection(kind="set", items=items))):
+            return all(isinstance(each, Constant) and type(each.value) is int for each in items)
+    return False
+
+
+def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
+    """Whether a call maps to numbers: ``map(int, words)``."""
+    if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
+        return False
+    made = project.names(path, call.args[0].value)
+    return bool(made) and _NUMBER_MAKERS.issuperset(made)
+
+
+def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
+    """Whether a variable or attribute is annotated with numbers: ``indices: set[int]``."""
+    return any(has_stable_hash(each.element) for each in declared_types(project, path, ref))
+
+
+def declared_types(project: ValueFlow, path: str, ref: Ref) -> Iterator[AbstractValue]:
+    """The types with which a variable or attribute is annotated, in its class, in methods and in bases."""
+    resolver = project.resolver
+    names: list[str] = []
+    if not ref.path:
+        names = [name for root in ref.roots for name in resolver.modules.resolve(path, root)]
+    elif len(ref.path) == 1:
+        owners = resolver.names_of(path, ref._replace(path=()))
+        names = [f"{class_of(owner)}.{ref.path[0]}" for owner in owners]
+    declared = [
+        (path_of(name), value)
+        for name in names
+        if in_project(name)
+        for value in (
+            *(value for how, value in resolver.assigned(name) if how == ":"),
+            *(_declared_in_methods(project, name) if ref.path else ()),
+        )
+    ]
+    yield from (annotated(type_inference(project), file, value) for file, value in declared)
+
+
+def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
+    """The annotations of an attribute in methods: ``self.indices: set[int] = set()``, in the class or its bases."""
+    owner, word = split_last(name)
+    resolver = project.resolver
+    for each in resolver.ancestry(owner):
+        methods = (f"{path_of(each)}{method}" for one in resolver.classes(each) for _, method in one.methods)
+        for function in (found for method in methods for found in resolver.functions(method)):
+            yield from declared_attributes(function, word)
+
+
+def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
+    """Whether the return annotation says numbers: ``def cycles(...) -> Set[Tuple[int, ...]]``."""
+    names = project.names(path, func)
+    said = [(name, each.returns) for name in names for each in project.resolver.functions(name)]
+    return bool(said) and all(
+        returns is not None and has_stable_hash(annotated(type_inference(project), path_of(name), returns).element)
+        for name, returns in said
+    )
+
+
+def has_stable_hash(element: AbstractValue) -> bool:
+    """Whether values have the same hash in every run: numbers, and tuples of them."""
+    if element.kind == "tuple":
+        parts = element.items or ((element.contents,) if element.contents else ())
+        return bool(parts) and all(has_stable_hash(each) for each in parts)
+    return element.kind in _STABLE_KINDS
