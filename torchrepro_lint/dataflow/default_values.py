@@ -19,8 +19,10 @@ from torchrepro_lint.dataflow.constants import (
     describe,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.dataflow.place_values import PlaceRun, all_statements, contains, leaves
+from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow
 from torchrepro_lint.query import limits
+from torchrepro_lint.syntax.control_flow import branching_around, contains, leaves
+from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -42,7 +44,14 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, known_argument, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    expressions,
+    known_argument,
+    statements,
+    subexpressions,
+    takes_receiver,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -54,6 +63,10 @@ _FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Fi
 _TYPER = frozenset({"typer.Option", "typer.Argument"})
 # One object, since an environment is equal only to itself.
 _NO_ARGUMENTS = Environment()
+
+
+# The roots of a reference and the attributes read from them.
+_Place = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class DefaultValues:
@@ -266,23 +279,48 @@ class DefaultValues:
     def _of_name(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         start = self._of_parameter(closure, path, root, ref)
         home, body = self._home(path, root)
-        if body is None or len(self._assigned(path, root)) > limits.MAX_DEFAULT_DEPTH:
+        assigned = [each.statement for each in self._sources.assignments(path).get(root, ())]
+        if body is None or len(assigned) > limits.MAX_DEFAULT_DEPTH:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
-        offset = ref.start if inside and not self._is_nested(path, home, ref) else -1
-        if offset < 0 and home is not None:
+        offset = ref.start if inside and not self._is_nested(path, home, ref) else None
+        if offset is None and home is not None:
             return None
-        if any(self._is_inside_function(path, home, each) for each in self._assigned(path, root)):
+        if any(self._is_nested(path, home, each) for each in assigned):
             return None
-        run = PlaceRun(self.of, path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()))
-        found = run.through(body, offset, start)
-        if home is None and found is not None and found.declared is None and run.literal is not None:
-            text = qualname_of(root)
-            return found._replace(declared=Declaration(path, run.literal.start, run.literal.end, text, found.value))
-        return found
+        text = qualname_of(root) if home is None else ""
+        flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), text)
+        return self._at(flow, body, offset, start)
 
-    def _assigned(self, path: str, root: str) -> list[Statement]:
-        return [each.statement for each in self._sources.assignments(path).get(root, ())]
+    def _at(
+        self, flow: _PlaceFlow, body: tuple[Statement, ...], offset: int | None, start: DefaultValue | None
+    ) -> DefaultValue | None:
+        """The value of a place at an offset, or behind the body for None; ``start`` is that in front of it."""
+        stored = dict(_stored(body, flow.place))
+
+        def decide(test: Expression) -> bool | None:
+            known = self.of(Closure(flow.path, test, flow.environment))
+            return known and bool(known.value)
+
+        definitions = DefinitionFlow(dict.fromkeys(stored, True), decide)
+        reached = definitions.after(body) if offset is None else definitions.at(body, offset)
+        found: list[DefaultValue | None] = []
+        for each in reached:
+            around = branching_around(body, each.start) if each else ()
+            tests = [one.test for one in around if offset is None or not one.start <= offset < one.end]
+            found.append(self._stored_value(flow, stored[each], tests) if each else start)
+        return agreed(found)
+
+    def _stored_value(self, flow: _PlaceFlow, value: Expression | None, tests: list[Expression]) -> DefaultValue | None:
+        """What a place gets of a value. Its default is that of the value, else of the tests that led to it."""
+        found = None if value is None else self.of(Closure(flow.path, value, flow.environment))
+        if found is None or found.declared is not None:
+            return found
+        known = (self.of(Closure(flow.path, each, flow.environment)) for each in tests)
+        declared = next((each.declared for each in known if each is not None and each.declared is not None), None)
+        if declared is None and flow.text and isinstance(value, Constant):
+            declared = Declaration(flow.path, value.start, value.end, flow.text, found.value)
+        return found._replace(declared=declared)
 
     def _of_parameter(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         """The argument of a parameter in this environment; its default where the command line calls the function."""
@@ -314,10 +352,10 @@ class DefaultValues:
         functions = [each for each in facts.functions if each.name == name] if is_top_level(word) else []
         return (functions[0], functions[0].body) if len(functions) == 1 else (None, None)
 
-    def _is_nested(self, path: str, home: Function | None, ref: Ref) -> bool:
-        """Whether a read stands in a function inside the one that has the variable."""
+    def _is_nested(self, path: str, home: Function | None, node: Ref | Statement) -> bool:
+        """Whether a read or an assignment stands in a function inside the one that has the variable."""
         return any(
-            each.start <= ref.start < each.end and each is not home and (home is None or each.start > home.start)
+            each.start <= node.start < each.end and each is not home and (home is None or each.start > home.start)
             for each in self._project.files[path].functions
         )
 
@@ -338,9 +376,8 @@ class DefaultValues:
                     start = self._stored_in(path, body, ref, start)
         home = self._function_around(closure.path, ref)
         body = self._project.files[closure.path].body if home is None else home.body
-        return start and PlaceRun(self.of, closure.path, closure.environment, (ref.roots, ref.path)).through(
-            body, ref.start, start
-        )
+        flow = _PlaceFlow(closure.path, closure.environment, (ref.roots, ref.path))
+        return start and self._at(flow, body, ref.start, start)
 
     def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         """A value that an object's class assigns: a literal in the class body is the default of a field."""
@@ -391,22 +428,35 @@ class DefaultValues:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""
         places = {
             (target.roots, target.path)
-            for statement in all_statements(body)
+            for statement in statements(body)
             if isinstance(statement, Assign)
             for target in statement.targets
             if isinstance(target, Ref) and target.path[-1:] == ref.path[-1:]
         }
         found: DefaultValue | None = start
         for place in sorted(places):
-            found = found and PlaceRun(self.of, path, _NO_ARGUMENTS, place).through(body, -1, found)
+            found = found and self._at(_PlaceFlow(path, _NO_ARGUMENTS, place), body, None, found)
         return found
 
-    def _is_inside_function(self, path: str, home: Function | None, statement: Statement) -> bool:
-        """Whether a statement stands in a function inside the one that has the variable: ``nonlocal`` and ``global``."""
-        return any(
-            each.start < statement.start < each.end and each is not home and (home is None or each.start > home.start)
-            for each in self._project.files[path].functions
-        )
+
+class _PlaceFlow(NamedTuple):
+    """A place, a variable or an attribute of one, in a body of a file; a literal there is a default if ``text`` names the place."""
+
+    path: str
+    environment: Environment
+    place: _Place
+    text: str = ""
+
+
+def _stored(body: tuple[Statement, ...], place: _Place) -> Iterator[tuple[Statement, Expression | None]]:
+    """The statements of a body that store to a place, each with the value; None where that is not written out."""
+    for statement in statements(body):
+        value = statement.value if isinstance(statement, Assign) else None
+        for target in targets(statement) if value is not None or not isinstance(statement, Assign) else ():
+            for each, part, steps in unpack(target, value or target):
+                if isinstance(each, Ref) and (each.roots, each.path) == place:
+                    known = isinstance(statement, Assign) and statement.op in ("=", ":") and not steps
+                    yield statement, part if known else None
 
 
 class Ruling(NamedTuple):

@@ -33,12 +33,12 @@ class ConstructedObject(NamedTuple):
 
 
 class ReachingDefinition(NamedTuple):
-    """A definition of a variable or attribute, or an in-place update of it; ``certain`` if it is executed on every path."""
+    """A definition of a variable or attribute, or an in-place update of it, which is ``certain`` if it is executed on every path."""
 
     path: str
-    certain: bool
     value: Closure | BoundArguments | None = None
     change: ContainerUpdate | None = None
+    certain: bool = False
 
 
 class ValueSources(Protocol):

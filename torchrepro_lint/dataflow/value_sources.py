@@ -187,7 +187,7 @@ class ValueSourceAnalysis:
         found: list[Closure] = []
         for step in reaching_definitions(self, closure):
             if isinstance(step.value, Closure):
-                found = [step.value] if step.certain else [*found, step.value]
+                found.append(step.value)
             elif step.change is not None and any(is_list(self, each) for each in found):
                 found.extend(appended_items(step, closure))
         yield from found

@@ -13,7 +13,7 @@
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``instance_assignments`` of ``definitions``: where places get their values
 - ``unpack``, ``unpacking_steps``, ``unpacking_index``, ``bound_references`` of ``definitions``: destructuring
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
-- ``control_flow_position``, ``preceding_statements``, ``constant_truth``, ``StaticContext`` of ``control_flow``: positions, dominators, constant tests
+- ``control_flow_position``, ``branching_around``, ``leaves``, ``constant_truth``, ``StaticContext`` of ``control_flow``: positions, jumps, constant tests
 - ``events``, ``Event``, ``Guard``, ``event_key`` of ``control_flow``: events in evaluation order
 - ``summarise``, ``identifiers_of``, ``option_of``, ``Option`` of ``summary``: what linking asks of every file
 - ``encode_tree``, ``decode_tree``, ``fully_decoded`` of ``file_encoding``: a tree as text whose parts are decoded on demand

@@ -1,4 +1,4 @@
-"""Control flow of one body: control-flow positions, dominators and path conditions, and its events in evaluation order.
+"""Control flow of one body: control-flow positions and path conditions, and its events in evaluation order.
 
 An event is a call, an iteration, an import, a subscript or a store, with its path condition. Control flow is structured, so all of
 this is read from the nesting of blocks. Branches that a constant test rules out have no events; constant tests are literals,
@@ -8,7 +8,7 @@ this is read from the nesting of blocks. Branches that a constant test rules out
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from torchrepro_lint.syntax.definitions import stored_places, targets
@@ -32,60 +32,18 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
     SyntaxTree,
-    Try,
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, last_word
-from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions, last_identifier, operands_of, subexpressions
 
 if TYPE_CHECKING:
     from packaging.version import Version
 
 
-class PrecedingStatement(FrozenRecord, frozen=True):
-    """A statement that may have run before a place; ``dominates`` says that it has run whenever the place is reached: it is a dominator."""
-
-    statement: Statement
-    dominates: bool
-
-
-def preceding_statements(body: tuple[Statement, ...], offset: int) -> Sequence[PrecedingStatement]:
-    """The dominators of the statement at ``offset`` in a body, and those that may have run before it, in the order of the text.
-
-    Of the branches around the place only its own counts; of a loop around it everything may have run, in an earlier iteration. A
-    statement around the place comes before its blocks: its header has run.
-    """
-    found: list[PrecedingStatement] = []
-    _add_before(body, offset, found)
-    return found
-
-
-def _add_before(body: tuple[Statement, ...], offset: int, found: list[PrecedingStatement]) -> None:
-    for statement in body:
-        if statement.start > offset:
-            return
-        inner = blocks(statement)
-        if offset >= statement.end:
-            found.append(PrecedingStatement(statement, True))
-            _add_inside(inner, isinstance(statement, With), found)
-            continue
-        if inner:
-            found.append(PrecedingStatement(statement, True))
-        if isinstance(statement, Loop):
-            found += (PrecedingStatement(each, False) for each in statements(statement.body) if each.start > offset)
-        for block in inner:
-            if block and block[0].start <= offset < block[-1].end:
-                _add_before(block, offset, found)
-            elif isinstance(statement, Try):
-                found += (PrecedingStatement(each, False) for each in statements(block) if each.end <= offset)
-
-
-def _add_inside(inner: tuple[tuple[Statement, ...], ...], dominates: bool, found: list[PrecedingStatement]) -> None:
-    """The statements inside a finished statement; only those in ``with`` blocks are certain to have run."""
-    for block in inner:
-        for each in block:
-            found.append(PrecedingStatement(each, dominates))
-            _add_inside(blocks(each), dominates and isinstance(each, With), found)
+def contains(body: tuple[Statement, ...], offset: int) -> bool:
+    """Whether an offset is in a block."""
+    return bool(body) and body[0].start <= offset < body[-1].end
 
 
 class BlockPosition(NamedTuple):
@@ -137,6 +95,12 @@ def function_at(facts: SyntaxTree, offset: int) -> Function | None:
         if each.body and each.body[0].start <= offset < each.end and not is_lambda(each.name)
     ]
     return max(around, key=lambda each: each.start, default=None)
+
+
+def branching_around(body: tuple[Statement, ...], offset: int) -> Iterator[If]:
+    """The ``if`` statements in whose branches an offset stands, innermost first."""
+    parents = [spot.parent for spot in _spots(body, offset, None)]
+    return (each for each in reversed(parents) if isinstance(each, If))
 
 
 def in_loop(level: ControlFlowPosition) -> bool:
@@ -389,9 +353,9 @@ class _EventExtractor:
             case If(test=test, body=then, orelse=orelse):
                 truth = constant_truth(test, self._context)
                 if truth is not False:
-                    self.body(then, (*guards, Guard("if", test, _leaves(orelse))))
+                    self.body(then, (*guards, Guard("if", test, leaves(orelse))))
                 if truth is not True and orelse:
-                    self.body(orelse, (*guards, Guard("else", test, _leaves(then))))
+                    self.body(orelse, (*guards, Guard("else", test, leaves(then))))
             case DefinitionStatement(body=definitions):
                 self.body(definitions, guards)
             case _:
@@ -438,8 +402,8 @@ class _EventExtractor:
             self._expression(element, statement, guards)
 
 
-def _leaves(body: tuple[Statement, ...]) -> bool:
-    """Whether a branch ends the function or the program: its last statement returns, raises or exits."""
+def leaves(body: tuple[Statement, ...]) -> bool:
+    """Whether a block ends with a jump out of it, or ends the program."""
     match body[-1:]:
         case (SimpleStatement(kind="return" | "raise" | "continue" | "break"),):
             return True
