@@ -19,9 +19,10 @@ from torchrepro_lint.dataflow.constants import (
     describe,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.feasibility import ruling_tests
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow
 from torchrepro_lint.query import limits
-from torchrepro_lint.syntax.control_flow import branching_around, contains, leaves
+from torchrepro_lint.syntax.control_flow import branching_around, contains
 from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -30,7 +31,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Function,
-    If,
     Operation,
     Ref,
     Statement,
@@ -45,11 +45,8 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.visitor import (
-    blocks,
-    expressions,
     known_argument,
     statements,
-    subexpressions,
     takes_receiver,
 )
 
@@ -109,37 +106,21 @@ class DefaultValues:
 
     def ruled_out(self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment) -> list[Ruling]:
         """The tests that keep a place of a body from running: those around it, and those before it that leave the body."""
-        return list(self._rulings(path, body, offset, environment))
+        tests = ruling_tests(body, offset, self._truths(path, environment))
+        return [
+            Ruling(path, test, known)
+            for test in tests
+            if test is not None and (known := self.of(Closure(path, test, environment))) is not None
+        ]
 
-    def _rulings(
-        self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment
-    ) -> Iterator[Ruling]:
-        for statement in body:
-            if statement.start > offset:
-                return
-            around = statement.start <= offset < statement.end
-            if isinstance(statement, If):
-                inside = [each for each in (statement.body, statement.orelse) if contains(each, offset)]
-                if inside or (not around and (leaves(statement.body) or leaves(statement.orelse))):
-                    known = self.of(Closure(path, statement.test, environment))
-                    taken = None if known is None else statement.body if known.value else statement.orelse
-                    if known is not None and taken is not None and (taken not in inside if inside else leaves(taken)):
-                        yield Ruling(path, statement.test, known)
-                        return
-            yield from self._by_choices(path, statement, offset, environment) if around else ()
-            for block in blocks(statement) if around else ():
-                if contains(block, offset):
-                    yield from self._rulings(path, block, offset, environment)
+    def _truths(self, path: str, environment: Environment) -> Callable[[Expression], bool | None]:
+        """The truth of the tests in a file, None where it is not known."""
 
-    def _by_choices(self, path: str, statement: Statement, offset: int, environment: Environment) -> Iterator[Ruling]:
-        """The tests of conditional expressions around a place: ``seed(x) if x else None``."""
-        for part in (each for one in expressions(statement) for each in subexpressions(one)):
-            if isinstance(part, Operation) and part.op == "if":
-                test, *ways = part.operands
-                inside = [each for each in ways if each.start <= offset < each.end]
-                known = self.of(Closure(path, test, environment)) if inside else None
-                if known is not None and inside[0] is not ways[not known.value]:
-                    yield Ruling(path, test, known)
+        def decide(test: Expression) -> bool | None:
+            known = self.of(Closure(path, test, environment))
+            return None if known is None else bool(known.value)
+
+        return decide
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
@@ -297,12 +278,7 @@ class DefaultValues:
     ) -> DefaultValue | None:
         """The value of a place at an offset, or behind the body for None; ``start`` is that in front of it."""
         stored = dict(_stored(body, flow.place))
-
-        def decide(test: Expression) -> bool | None:
-            known = self.of(Closure(flow.path, test, flow.environment))
-            return known and bool(known.value)
-
-        definitions = DefinitionFlow(dict.fromkeys(stored, True), decide)
+        definitions = DefinitionFlow(dict.fromkeys(stored, True), self._truths(flow.path, flow.environment))
         reached = definitions.after(body) if offset is None else definitions.at(body, offset)
         found: list[DefaultValue | None] = []
         for each in reached:

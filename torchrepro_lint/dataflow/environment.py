@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.query.call_stack import Budget
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.definitions import Assignments, ContainerUpdate, MutationSites
-    from torchrepro_lint.syntax.nodes import Operation, Statement
 
 
 class ConstructedObject(NamedTuple):
@@ -46,7 +45,6 @@ class ValueSources(Protocol):
 
     project: ProgramIndex
     certain: dict[tuple[str, Function, int], bool]
-    choices: dict[tuple[str, Statement], tuple[Operation, ...]]
     dictionaries: Budget
 
     def of(self, closure: Closure, steps: int = ...) -> tuple[Closure, ...]:
@@ -75,6 +73,10 @@ class ValueSources(Protocol):
 
     def is_feasible(self, path: str, function: Function, offset: int, environment: Environment) -> bool:
         """Whether a place of a function can be reached in an environment."""
+        ...
+
+    def truth(self, test: Closure) -> bool | None:
+        """The truth value of a test of a function; None if it is unknown."""
         ...
 
     def construct(self, call: Closure, owner: str) -> ConstructedObject:

@@ -19,7 +19,6 @@ from torchrepro_lint.dataflow.environment import (
     Environment,
     ReachingDefinition,
 )
-from torchrepro_lint.dataflow.feasibility import evaluate_test
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import contains, leaves
 from torchrepro_lint.syntax.nodes import (
@@ -110,8 +109,7 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
         steps.setdefault(site.statement, []).append(ReachingDefinition(path, change=site.change))
 
     def decide(test: Expression) -> bool | None:
-        asked = isinstance(home, Function) and closure.environment.arguments
-        return evaluate_test(sources, path, test, closure.environment) if asked else None
+        return sources.truth(Closure(path, test, closure.environment)) if isinstance(home, Function) else None
 
     reached: ReachingStatements = dict.fromkeys((None, *steps), False)
     if home is not None and steps:

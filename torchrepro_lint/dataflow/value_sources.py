@@ -20,7 +20,7 @@ from torchrepro_lint.dataflow.environment import (
     ReachingDefinition,
     distinct,
 )
-from torchrepro_lint.dataflow.feasibility import evaluate_test, infeasible_ranges, runs_always
+from torchrepro_lint.dataflow.feasibility import evaluate_test, ruling_tests, runs_always
 from torchrepro_lint.dataflow.reaching_definitions import appended_items, is_list, list_items, reaching_definitions
 from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query import limits
@@ -39,7 +39,6 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     SimpleStatement,
-    Statement,
     Subscript,
     With,
 )
@@ -49,8 +48,8 @@ from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements, 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 
-# The infeasible ranges of functions, by environment.
-_InfeasibleRanges: TypeAlias = dict[tuple[str, Function, Environment], tuple[tuple[int, int], ...]]
+# The truth of tests, by environment.
+_Truths: TypeAlias = dict[Closure, bool | None]
 
 
 class ValueSourceAnalysis:
@@ -60,12 +59,11 @@ class ValueSourceAnalysis:
         self.project = project
         self.database = project.database
         self._known: dict[Closure, tuple[Closure, ...]] = {}
-        self._idle: _InfeasibleRanges = {}
+        self._truths: _Truths = {}
         # The same for questions that are not nested: these are always answered in full.
-        self._settled: _InfeasibleRanges = {}
-        # Caches of the feasibility module: places that always run, and conditional operations of statements.
+        self._settled: _Truths = {}
+        # The cache of the feasibility module: places that always run.
         self.certain: dict[tuple[str, Function, int], bool] = {}
-        self.choices: dict[tuple[str, Statement], tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
         # The budget of dictionaries for the current question.
@@ -115,15 +113,19 @@ class ValueSourceAnalysis:
 
     def is_feasible(self, path: str, function: Function, offset: int, environment: Environment) -> bool:
         """Whether a place of a function can be reached in an environment."""
-        if not environment.arguments:
+        if not environment.arguments or runs_always(self, path, function, offset):
             return True
-        if runs_always(self, path, function, offset):
-            return True
-        known = self._idle if self._nesting else self._settled
-        key = path, function, environment
-        if key not in known:
-            known[key] = infeasible_ranges(self, path, function.body, environment)
-        return not any(start <= offset < end for start, end in known[key])
+        decide = lambda test: self.truth(Closure(path, test, environment))  # noqa: E731  # passed on
+        return not any(True for _ in ruling_tests(function.body, offset, decide))
+
+    def truth(self, test: Closure) -> bool | None:
+        """The truth value of a test of a function; None if it is unknown, or if nothing is known of the arguments."""
+        if not test.environment.arguments:
+            return None
+        known = self._truths if self._nesting else self._settled
+        if test not in known:
+            known[test] = evaluate_test(self, test.path, test.value, test.environment)
+        return known[test]
 
     def construct(self, call: Closure, owner: str) -> ConstructedObject:
         """The object of a class of the project that a call constructs."""
@@ -136,7 +138,7 @@ class ValueSourceAnalysis:
         """
         if not self._nesting:
             self._known.clear()
-            self._idle.clear()
+            self._truths.clear()
             self._steps = steps
         if closure not in self._known:
             self._known[closure] = (closure,)  # while it is asked for, as of itself
