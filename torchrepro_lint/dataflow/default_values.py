@@ -20,10 +20,9 @@ from torchrepro_lint.dataflow.constants import (
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
-from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow
+from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import branching_around, contains
-from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -60,10 +59,6 @@ _FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Fi
 _TYPER = frozenset({"typer.Option", "typer.Argument"})
 # One object, since an environment is equal only to itself.
 _NO_ARGUMENTS = Environment()
-
-
-# The roots of a reference and the attributes read from them.
-_Place = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class DefaultValues:
@@ -277,7 +272,7 @@ class DefaultValues:
         self, flow: _PlaceFlow, body: tuple[Statement, ...], offset: int | None, start: DefaultValue | None
     ) -> DefaultValue | None:
         """The value of a place at an offset, or behind the body for None; ``start`` is that in front of it."""
-        stored = dict(_stored(body, flow.place))
+        stored = dict(stores(body, flow.place))
         definitions = DefinitionFlow(dict.fromkeys(stored, True), self._truths(flow.path, flow.environment))
         reached = definitions.after(body) if offset is None else definitions.at(body, offset)
         found: list[DefaultValue | None] = []
@@ -420,19 +415,8 @@ class _PlaceFlow(NamedTuple):
 
     path: str
     environment: Environment
-    place: _Place
+    place: Place
     text: str = ""
-
-
-def _stored(body: tuple[Statement, ...], place: _Place) -> Iterator[tuple[Statement, Expression | None]]:
-    """The statements of a body that store to a place, each with the value; None where that is not written out."""
-    for statement in statements(body):
-        value = statement.value if isinstance(statement, Assign) else None
-        for target in targets(statement) if value is not None or not isinstance(statement, Assign) else ():
-            for each, part, steps in unpack(target, value or target):
-                if isinstance(each, Ref) and (each.roots, each.path) == place:
-                    known = isinstance(statement, Assign) and statement.op in ("=", ":") and not steps
-                    yield statement, part if known else None
 
 
 class Ruling(NamedTuple):

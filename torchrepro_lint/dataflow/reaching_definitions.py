@@ -21,7 +21,9 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import contains, leaves
+from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
+    Assign,
     Call,
     Collection,
     Comprehension,
@@ -47,7 +49,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, is_starred, takes_receiver
+from torchrepro_lint.syntax.visitor import blocks, is_starred, statements, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -222,6 +224,21 @@ class DefinitionFlow:
         """What reaches the place where some ways meet that went on from ``before``."""
         found = dict.fromkeys(each for way in (before, *ways) for each in way)
         return {each: before.get(each, False) for each in found if any(each in way for way in ways)}
+
+
+# A variable, or an attribute of one: the roots of a reference, and the attributes that are read from them.
+Place: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
+
+
+def stores(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Statement, Expression | None]]:
+    """The statements of a body that store to a place, each with the value; None where that is not written out."""
+    for statement in statements(body):
+        value = statement.value if isinstance(statement, Assign) else None
+        for target in targets(statement) if value is not None or not isinstance(statement, Assign) else ():
+            for each, part, steps in unpack(target, value or target):
+                if isinstance(each, Ref) and (each.roots, each.path) == place:
+                    known = isinstance(statement, Assign) and statement.op in ("=", ":") and not steps
+                    yield statement, part if known else None
 
 
 def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterator[ReachingDefinition]:
