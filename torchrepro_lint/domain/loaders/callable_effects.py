@@ -231,7 +231,7 @@ class CallableEffects:
             for trace_event in remaining:
                 if _is_covered(trace_event, known, free):
                     skipped.append(trace_event)
-                elif self._is_reachable(trace_event, environment):
+                elif contexts.is_reached(trace_event):
                     seen = self._hidden_effects(work, trace_event, contexts)
                     if seen is not None:
                         found |= seen
@@ -241,26 +241,9 @@ class CallableEffects:
         drawn = (
             each
             for each in unseeded_draws(work)
-            if not _is_covered(each.trace_event, known, free)
-            and self._is_reachable(each.trace_event, environment)
-            and contexts.is_reached(each.trace_event)
+            if not _is_covered(each.trace_event, known, free) and contexts.is_reached(each.trace_event)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
-
-    def _is_reachable(self, trace_event: TraceEvent, environment: Environment) -> bool:
-        """Whether an object with this environment can reach an event: its attributes rule out no branch on the call
-        path.
-        """
-        if not environment.arguments:
-            return True  # as ``ValueSources.is_feasible`` says of any place
-        places = [(step.path, step.event.value) for step in trace_event.call_path]
-        for path, value in [*places, (trace_event.path, trace_event.event.value)]:
-            if value is None:
-                continue
-            around = [each for each in self._project.files[path].functions if each.start <= value.start < each.end]
-            if any(not self._value_sources.is_feasible(path, each, value.start, environment) for each in around):
-                return False
-        return True
 
     def _hidden_effects(
         self, work: WorkerTrace, trace_event: TraceEvent, contexts: CallingContexts
