@@ -22,7 +22,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
-    Loop,
     Operation,
     Ref,
     Statement,
@@ -44,9 +43,11 @@ from torchrepro_lint.syntax.visitor import (
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Scalar, Signature
     from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
+    from torchrepro_lint.dataflow.uses import DefUse
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
 # What the qualified names of tensor methods begin with.
@@ -182,63 +183,39 @@ def _target_subjects(what: AbstractValue) -> dict[str, Scalar | Interval]:
 _COMPONENTS = ("values", "indices")
 
 
-def uses_component(tree: SyntaxTree, site: CallSite, part: str | None) -> bool:
+def uses_component(uses: DefUse, path: str, call: Call, part: str | None) -> bool:
     """Whether a component (``values`` or ``indices``) of a call's result is used; None asks for any of it.
 
     A result that is passed to a function or returned counts as used.
     """
-    chain = _enclosing_expressions(site.statement, site.call)
-    if chain:
-        return _takes_component(chain[-1], part)
-    statement = site.statement
-    if isinstance(statement, ExpressionStatement):
-        return False
-    if not isinstance(statement, Assign) or statement.op not in ("=", ":"):
+    spot = uses.spots(path).of(call)
+    if spot is None:
         return True
-    return any(_is_read(tree, target, part) for target in statement.targets)
+    if spot.parent is not None:
+        return _takes_component(spot.parent, part)
+    match spot.statement:
+        case ExpressionStatement():
+            return False
+        case Assign(op="=" | ":", targets=targets):
+            return any(_is_read(uses, path, spot, target, part) for target in targets)
+    return True
 
 
-def _is_read(tree: SyntaxTree, target: Expression, part: str | None) -> bool:
-    """Whether a component is read anywhere in the file, after an assignment to a target."""
+def _is_read(uses: DefUse, path: str, spot: ExpressionPosition, target: Expression, part: str | None) -> bool:
+    """Whether a component is read anywhere that an assignment to a target reaches."""
     match target:
         case Collection() if part is not None:
             index = _COMPONENTS.index(part)
             picked = next((item for step, item in unpacking_steps(target) if step == index), None)
-            return True if picked is None else _is_read(tree, picked, None)
-        case Ref(roots=roots, path=()):
-            return any(
-                _takes_component(above, part) if above is not None else True
-                for above in _parents_of_variable(tree, frozenset(roots))
-            )
+            return True if picked is None else _is_read(uses, path, spot, picked, None)
+        case Ref(path=()):
+            for file, ref, words in uses.of_variable(path, target, spot, spot.statement.end):
+                read = uses.spots(file).of(ref)
+                above = ref._replace(path=words) if words else read.parent if read is not None else None
+                if above is None or _takes_component(above, part):
+                    return True
+            return False
     return True
-
-
-def _parents_of_variable(tree: SyntaxTree, roots: frozenset[str]) -> Iterator[Expression | None]:
-    """The parent expression of each read of a variable; None where it has none."""
-    for body in bodies(tree):
-        for statement in statements(body):
-            bound = _targets_written(statement)
-            for expression in expressions(statement):
-                if not any(expression is target for target in bound):
-                    yield from _parents_of_reads(expression, roots, None)
-
-
-def _targets_written(statement: Statement) -> tuple[Expression | None, ...]:
-    """The targets of a statement, which are written and not read."""
-    if isinstance(statement, Assign) and statement.op in ("=", ":"):
-        return statement.targets
-    return (statement.target,) if isinstance(statement, Loop) else ()
-
-
-def _parents_of_reads(
-    expression: Expression, roots: frozenset[str], above: Expression | None
-) -> Iterator[Expression | None]:
-    if isinstance(expression, Ref):
-        if roots.intersection(expression.roots):
-            yield expression if expression.path else above
-        return
-    for each in operands_of(expression):
-        yield from _parents_of_reads(each, roots, expression)
 
 
 def _takes_component(above: Expression, part: str | None) -> bool:
@@ -253,23 +230,6 @@ def _takes_component(above: Expression, part: str | None) -> bool:
         case Subscript(indices=(Operation(op="-", operands=(Constant(value=int(index)),)),)):
             return -index % 2 == _COMPONENTS.index(part)
     return True
-
-
-def _enclosing_expressions(statement: Statement, wanted: Expression) -> list[Expression]:
-    """The expressions around one in a statement, outermost first."""
-    for expression in expressions(statement):
-        if (chain := _path_to(expression, wanted)) is not None:
-            return chain
-    return []
-
-
-def _path_to(expression: Expression, wanted: Expression) -> list[Expression] | None:
-    if expression is wanted:
-        return []
-    for each in operands_of(expression):
-        if (chain := _path_to(each, wanted)) is not None:
-            return [expression, *chain]
-    return None
 
 
 _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
