@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from one_file import facts_of
+from one_file import NAME, facts_of, project_of
 from torchrepro_lint.dataflow.feasibility import ruling_tests
-from torchrepro_lint.syntax.nodes import Constant, Expression
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression
+from torchrepro_lint.syntax.visitor import all_statements, expressions_within
 
 # What keeps ``use()`` from running; ``jump`` where no single test does.
 RULINGS = {
@@ -45,3 +46,35 @@ def test_what_keeps_a_place_from_running(text: str) -> None:
         "jump" if each is None else str(each.value) for each in tests if each is None or isinstance(each, Constant)
     ]
     assert " ".join(found) == RULINGS[text]
+
+
+# Whether ``use()`` may run in a call with these arguments.
+REACHED = {
+    "if on:\n    use()\nf(0)": False,
+    "if on:\n    use()\nf(1)": True,
+    "if on:\n    use()\nf(a)": True,
+    "on = 1\nif on:\n    use()\nf(0)": True,
+    "on = 0\nif on:\n    use()\nf(1)": False,
+    "on = a\nif on:\n    use()\nf(0)": True,
+    "if on is None:\n    on = 1\nif on:\n    use()\nf(None)": True,
+    "if on is None:\n    on = 0\nif on:\n    use()\nf(None)": False,
+    "if a:\n    on = 1\n    raise b\nif on:\n    use()\nf(0)": False,
+    "while a:\n    if on:\n        use()\n    on = 1\nf(0)": True,
+    "while a:\n    if on:\n        use()\non = 1\nf(0)": False,
+    "off = not on\nif off:\n    use()\nf(1)": True,  # another variable is not followed
+}
+
+
+@pytest.mark.parametrize("text", REACHED)
+def test_a_place_is_reached_with_the_values_that_a_parameter_has_there(text: str) -> None:
+    body, _, call = text.rpartition("\n")
+    project = project_of({NAME: "def f(on):\n    " + body.replace("\n", "\n    ") + f"\n{call}\n"})
+    calls = [
+        each
+        for statement in all_statements(project.files[NAME])
+        for each in expressions_within(statement)
+        if isinstance(each, Call)
+    ]
+    (function,) = project.files[NAME].functions
+    environment = project.environment_of(NAME, calls[0], f"{NAME}:f", function)
+    assert project.value_sources.is_feasible(NAME, function, calls[-1].start, environment) is REACHED[text]

@@ -20,7 +20,6 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Function,
     If,
-    Loop,
     Operation,
     Ref,
     SimpleStatement,
@@ -150,42 +149,16 @@ def _values(
         case Collection(kind="tuple" | "list" | "set", items=items):
             values = [each.value if isinstance(each, Constant) else ... for each in items]
             return [values] if ... not in values else []
-        case Ref(path=()):
-            found = [each for one in _values_passed(sources, path, operand, environment, depth) for each in one]
-            return found if ... not in found else []
-        case Ref(path=(word,)) if environment.receiver_class and not is_set_from_outside(
+        case Ref(roots=roots, path=()) if not all(environment.arguments.get(path + root) for root in roots):
+            return []
+        case Ref(path=(word,)) if not environment.receiver_class or is_set_from_outside(
             sources, path, word, environment
         ):
+            return []
+        case Ref(path=() | (_,)):
             found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
     return []
-
-
-def _values_passed(
-    sources: ValueSources, path: str, ref: Ref, environment: Environment, depth: int
-) -> Iterator[list[object]]:
-    for root in ref.roots:
-        given = environment.arguments.get(path + root, ())
-        if not given or any(
-            _may_rebind_before(sources, path, each.statement, ref) for each in sources.assignments(path).get(root, ())
-        ):
-            yield [...]
-        for each in given:
-            yield [_known_value(sources, one, depth) for one in sources.of(each)]
-
-
-def _may_rebind_before(sources: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
-    """Whether a statement may rebind a variable before it is read: it stands above the read, or in a loop around both. The
-    right side of an assignment is read before it binds.
-    """
-    if (statement.end if isinstance(statement, Assign) else statement.start) <= ref.start:
-        return True
-    inside = (each for each in sources.project.files[path].functions if each.start <= ref.start < each.end)
-    return any(
-        isinstance(each, Loop) and each.start <= ref.start and statement.end <= each.end
-        for function in inside
-        for each in statements(function.body)
-    )
 
 
 def is_set_from_outside(
