@@ -61,6 +61,11 @@ REACHED = {
     "if a:\n    on = 1\n    raise b\nif on:\n    use()\nf(0)": False,
     "while a:\n    if on:\n        use()\n    on = 1\nf(0)": True,
     "while a:\n    if on:\n        use()\non = 1\nf(0)": False,
+    "if on > 3:\n    use()\nf(2)": False,
+    "if on > 3:\n    use()\nf('a')": True,
+    "if 'cuda' in on:\n    use()\nf('cuda:0')": True,
+    "if 'cuda' in on:\n    use()\nf('cpu')": False,
+    "if on not in ('cpu', 'mps'):\n    use()\nf('cpu')": False,
     "off = not on\nif off:\n    use()\nf(1)": True,  # another variable is not followed
 }
 

@@ -135,7 +135,7 @@ class DefaultValues:
             case Operation(op=":=", operands=(_, value)):
                 return self._inner(closure, value)
             case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
-                return compared(op, self._inner(closure, left), self._inner(closure, right))
+                return _comparison(op, self._inner(closure, left), self._inner(closure, right))
             case Operation(op=op, operands=operands) if op in _ARITHMETIC:
                 parts = [self._inner(closure, each) for each in operands]
                 return next((each for each in parts if each is not None and each.value is ENTROPY), None)
@@ -425,6 +425,13 @@ class Ruling(NamedTuple):
     path: str
     test: Expression
     value: DefaultValue
+
+
+def _comparison(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
+    truth = compared(op, left.value, right.value) if left is not None and right is not None else None
+    return (
+        None if left is None or right is None or truth is None else DefaultValue(truth, left.declared or right.declared)
+    )
 
 
 def _located(scope: Environment, closure: Closure) -> dict[str, tuple[Closure, ...]]:

@@ -5,9 +5,10 @@ A path condition may imply that a value is not None, that it is falsy, or that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.constants import COMPARISONS, compared
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import contains, leaves
@@ -95,9 +96,9 @@ def evaluate_test(
             answers = [evaluate_test(sources, path, each, environment, depth) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
-        case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
+        case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
             answers = [
-                _COMPARISONS[op](one, other)
+                compared(op, one, other)
                 for one in _values(sources, path, left, environment, depth)
                 for other in _values(sources, path, right, environment, depth)
             ]
@@ -176,24 +177,10 @@ def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
     match source.value:
         case Constant(value=value):
             return value
-        case Operation(op=op) if (op == "not" or op in _COMPARISONS) and depth < limits.MAX_HELD_TESTS:
+        case Operation(op=op) if (op == "not" or op in COMPARISONS) and depth < limits.MAX_HELD_TESTS:
             answer = evaluate_test(sources, source.path, source.value, source.environment, depth + 1)
             return ... if answer is None else answer
     return ...
-
-
-def _is_member(one: object, other: object) -> bool:
-    return isinstance(other, list) and one in other
-
-
-_COMPARISONS: Mapping[str, Callable[[object, object], bool]] = {
-    "==": lambda one, other: one == other,
-    "!=": lambda one, other: one != other,
-    "is": lambda one, other: one is other,
-    "is not": lambda one, other: one is not other,
-    "in": _is_member,
-    "not in": lambda one, other: not _is_member(one, other),
-}
 
 
 _IMPLIES_ONE = {("==", 1), ("<", 2), ("<=", 1)}
