@@ -221,7 +221,7 @@ class CallableEffects:
 
     def _summarise(self, methods: Sequence[str], environment: Environment) -> GeneratorSet:
         work = self._project.worker_trace(tuple(methods))
-        contexts = CallingContexts(self._value_sources, work.run, methods, environment)
+        contexts = CallingContexts(self._project, work.run, methods, environment)
         found: set[str] = set()
         known: set[EventIdentity] = set()
         free: frozenset[str] = frozenset()

@@ -246,7 +246,7 @@ class _SeedProvenance:
         self._worker = worker
         run = project.worker_trace((worker.function,)).run
         self._functions = run.functions
-        self._contexts = CallingContexts(project.value_sources, run, (worker.function,), worker.environment)
+        self._contexts = CallingContexts(project, run, (worker.function,), worker.environment)
         # Whether torch.initial_seed() is the same in all workers, after they were given the same seed.
         self._torch_seed_is_same = False
 
