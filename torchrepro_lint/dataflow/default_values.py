@@ -22,7 +22,7 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
 from torchrepro_lint.query import limits
-from torchrepro_lint.syntax.control_flow import branching_around, contains
+from torchrepro_lint.syntax.control_flow import branching_around, contains, functions_around
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -259,10 +259,10 @@ class DefaultValues:
         if body is None or len(assigned) > limits.MAX_DEFAULT_DEPTH:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
-        offset = ref.start if inside and not self._is_nested(path, home, ref) else None
+        offset = ref.start if inside and self._function_around(path, ref) is home else None
         if offset is None and home is not None:
             return None
-        if any(self._is_nested(path, home, each) for each in assigned):
+        if any(self._function_around(path, each) is not home for each in assigned):
             return None
         text = qualname_of(root) if home is None else ""
         flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), text)
@@ -323,13 +323,6 @@ class DefaultValues:
         functions = [each for each in facts.functions if each.name == name] if is_top_level(word) else []
         return (functions[0], functions[0].body) if len(functions) == 1 else (None, None)
 
-    def _is_nested(self, path: str, home: Function | None, node: Ref | Statement) -> bool:
-        """Whether a read or an assignment stands in a function inside the one that has the variable."""
-        return any(
-            each.start <= node.start < each.end and each is not home and (home is None or each.start > home.start)
-            for each in self._project.files[path].functions
-        )
-
     # --- attributes --------------------------------------------------------------------------------------------------
 
     def _of_attribute(self, closure: Closure, ref: Ref) -> DefaultValue | None:
@@ -352,9 +345,7 @@ class DefaultValues:
 
     def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         """A value that an object's class assigns: a literal in the class body is the default of a field."""
-        inside = any(
-            each.start <= closure.value.start < each.end for each in self._project.files[closure.path].functions
-        )
+        inside = self._function_around(closure.path, closure.value) is not None
         is_field = not inside and any(
             each.start <= closure.value.start < each.end for each in self._project.files[closure.path].classes
         )
@@ -391,9 +382,8 @@ class DefaultValues:
         yield from (facts.body,) if None in owners else ()
         yield from (each.body for each in facts.functions if each in owners)
 
-    def _function_around(self, path: str, place: Expression) -> Function | None:
-        around = [each for each in self._project.files[path].functions if each.start <= place.start < each.end]
-        return min(around, key=lambda each: each.end - each.start, default=None)
+    def _function_around(self, path: str, place: Expression | Statement) -> Function | None:
+        return next(iter(functions_around(self._project.files[path], place.start)), None)
 
     def _stored_in(self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue) -> DefaultValue | None:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""

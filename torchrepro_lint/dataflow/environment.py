@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from torchrepro_lint.syntax.control_flow import functions_around
 from torchrepro_lint.syntax.nodes import Expression, FrozenRecord, Function, Ref
 from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, locals_prefix
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
@@ -181,10 +182,9 @@ class ContextInsensitivity:
         """Whether a place is context-insensitive: its environment binds nothing of the enclosing functions, and they do not read
         their receiver.
         """
-        functions = self._project.files[place.path].functions
-        around = [each for each in functions if each.start <= place.value.start < each.end]
         return not any(
-            _binds_any(place.path, each, place.environment) or self._is_own(place.path, each) for each in around
+            _binds_any(place.path, each, place.environment) or self._is_own(place.path, each)
+            for each in functions_around(self._project.files[place.path], place.value.start)
         )
 
     def _is_own(self, path: str, function: Function) -> bool:

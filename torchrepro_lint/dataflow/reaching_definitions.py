@@ -20,7 +20,7 @@ from torchrepro_lint.dataflow.environment import (
     ReachingDefinition,
 )
 from torchrepro_lint.query import limits
-from torchrepro_lint.syntax.control_flow import contains, leaves
+from torchrepro_lint.syntax.control_flow import contains, functions_around, leaves
 from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -318,8 +318,7 @@ def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | Syntax
     """The function or file whose body both binds a variable and contains a place, so that their order is known; None if the
     place is in a nested function.
     """
-    around = [each for each in facts.functions if each.start <= offset < each.end]
-    inner = min(around, key=lambda each: each.end - each.start, default=None)
+    inner = next(iter(functions_around(facts, offset)), None)
     if is_of_comprehension(name) or not is_local(name):
         return facts if inner is None and is_top_level(name) else None
     function, word = split_local(name)

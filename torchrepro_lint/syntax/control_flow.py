@@ -88,6 +88,12 @@ def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition
     return ControlFlowPosition(function, spots) if spots else None
 
 
+def functions_around(facts: SyntaxTree, offset: int) -> list[Function]:
+    """The functions and lambdas whose text contains an offset, innermost first."""
+    around = [each for each in facts.functions if each.start <= offset < each.end]
+    return sorted(around, key=lambda each: each.end - each.start)
+
+
 def function_at(facts: SyntaxTree, offset: int) -> Function | None:
     """The innermost function (no lambda) whose body contains an offset."""
     around = [

@@ -22,7 +22,7 @@ from torchrepro_lint.domain.rng.effects import called_variable
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
+from torchrepro_lint.syntax.control_flow import EventIdentity, event_key, functions_around
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -365,8 +365,8 @@ class CallableEffects:
         return False
 
     def _runs_in(self, work: WorkerTrace, path: str, offset: int) -> bool:
-        inner = [f for f in self._project.files[path].functions if f.start <= offset < f.end]
-        return any(path + each.name in work.run.functions for each in inner)
+        around = functions_around(self._project.files[path], offset)
+        return any(path + each.name in work.run.functions for each in around)
 
 
 def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozenset[str]) -> bool:

@@ -16,6 +16,7 @@ from torchrepro_lint.domain.loaders.queries import loader_kind
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.syntax.control_flow import functions_around
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -363,8 +364,8 @@ class _SeedProvenance:
         return found is not None and found.position == 0 and takes_receiver(found.function)
 
     def _runs_in_worker(self, path: str, offset: int) -> bool:
-        inner = [each for each in self._project.files[path].functions if each.start <= offset < each.end]
-        return any(path + each.name in self._functions for each in inner)
+        around = functions_around(self._project.files[path], offset)
+        return any(path + each.name in self._functions for each in around)
 
 
 _DATASET_BASES = frozenset(
