@@ -6,12 +6,10 @@ embedding tables of which only the weight is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import Interval, argument_reader
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
-from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import unpacking_steps
 from torchrepro_lint.syntax.nodes import (
@@ -24,18 +22,13 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Operation,
     Ref,
-    Statement,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import qualifier_of, simple_name, split_local
-from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import (
-    bodies,
-    expressions,
     is_starred,
     known_argument,
     last_identifier,
-    operands_of,
     statements,
     subexpressions,
 )
@@ -46,7 +39,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.uses import DefUse
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.nodes import SyntaxTree
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
@@ -247,44 +239,33 @@ def is_only_weight_read(project: Project, path: str, site: CallSite) -> bool:
     if len(words) != 1 or not _TABLES.intersection(site.names):
         return False
     word, owner = words.pop(), project.resolver.owner(site.function)
-    own = (each.body for each in project.files[path].functions if each.owner and f"{path}{each.owner}" == owner)
-    if not all(only for of, only in _attribute_reads(own, word) if not of or _related(project, f"{path}{of}", owner)):
-        return False  # as nearly all are, and no more need be looked into
-    readings = _attribute_uses(project, word)
-    if path not in readings:
-        readings = {**readings, path: _uses_in_file(project.files[path], word)}
-    uses = [
-        only
-        for each, by_class in readings.items()
-        for of, only in by_class.items()
-        if not of or _related(project, f"{each}{of}", owner)
-    ]
-    return bool(uses) and all(uses)
+    # Its own file first, where nearly all are run.
+    reads = sorted(project.uses.of_any_attribute(word), key=lambda each: each[0] != path)
+    uses = (_is_weight_read(project.uses, *each) for each in reads if _may_be_of(project, owner, *each))
+    return next(uses, False) and all(uses)
 
 
-@query()
-def _attribute_uses(project: Project, word: str) -> dict[str, dict[str, bool]]:
-    """The uses of an attribute in each file that calls it or names it as a value."""
-    modules = project.resolver.modules
-    modules.reads.record_word("values", word)
-    modules.reads.record_word("calls", word)
-    return {
-        path: _uses_in_file(project.files[path], word)
-        for path, summary in modules.summaries()
-        if has_word(summary.values, word) or has_word(summary.calls, word)
-    }
+def _may_be_of(project: Project, owner: str, path: str, read: Expression, at: int) -> bool:
+    """Whether an attribute may be read of an object of a class: ``self`` is one of its own class."""
+    method, variable = split_local(read.roots[0]) if isinstance(read, Ref) and at == 0 else ("", "")
+    of = f"{path}{qualifier_of(method)}"
+    return (
+        variable != "self"
+        or not qualifier_of(method)
+        or owner in project.resolver.ancestry(of)
+        or of in project.resolver.ancestry(owner)
+    )
 
 
-def _uses_in_file(tree: SyntaxTree, word: str) -> dict[str, bool]:
-    """Whether only the weight of an attribute is read, by the class of ``self``; empty for other objects."""
-    found: dict[str, bool] = {}
-    for of, only in _attribute_reads(bodies(tree), word):
-        found[of] = only and found.get(of, True)
-    return found
-
-
-def _related(project: Project, one: str, other: str) -> bool:
-    return other in project.resolver.ancestry(one) or one in project.resolver.ancestry(other)
+def _is_weight_read(uses: DefUse, path: str, read: Expression, at: int) -> bool:
+    """Whether nothing but the weight is read of an attribute, or of an element of it."""
+    if isinstance(read, Ref) and read.path[at + 1 :]:
+        return read.path[at + 1] in _WEIGHT_ATTRIBUTES
+    spots = uses.spots(path)
+    above = spots.of(read)
+    while above is not None and isinstance(above.parent, Subscript) and above.parent.value is read:
+        read, above = above.parent, spots.of(above.parent)
+    return above is not None and isinstance(above.parent, Attribute) and above.parent.name in _WEIGHT_ATTRIBUTES
 
 
 def _storing_targets(project: Project, site: CallSite) -> list[Expression]:
@@ -308,32 +289,3 @@ def _assignment_targets(site: CallSite) -> tuple[Expression, ...]:
     if not isinstance(statement, Assign) or statement.value is None:
         return ()
     return statement.targets if any(each is site.call for each in subexpressions(statement.value)) else ()
-
-
-def _attribute_reads(some: Iterable[tuple[Statement, ...]], word: str) -> Iterator[tuple[str, bool]]:
-    """For each read of an attribute, the class of its ``self``, and whether only the weight is read."""
-    for body in some:
-        for statement in statements(body):
-            targets = statement.targets if isinstance(statement, Assign) else ()
-            for expression in expressions(statement):
-                if not any(expression is target for target in targets):
-                    yield from _reads_in_expression(expression, word, "")
-
-
-def _reads_in_expression(expression: Expression, word: str, above: str) -> Iterator[tuple[str, bool]]:
-    """``above`` is the attribute that is read of the expression."""
-    match expression:
-        case Ref(roots=roots, path=path) if word in path:
-            after = path[path.index(word) + 1 :]
-            method, variable = split_local(roots[0])
-            own = qualifier_of(method) if variable == "self" and path[0] == word else ""
-            yield own, (after[0] if after else above) in _WEIGHT_ATTRIBUTES
-        case Subscript(value=value, indices=indices):
-            yield from _reads_in_expression(value, word, above)
-            for each in indices:
-                yield from _reads_in_expression(each, word, "")
-        case Attribute(value=value, name=name):
-            yield from _reads_in_expression(value, word, name)
-        case _:
-            for each in operands_of(expression):
-                yield from _reads_in_expression(each, word, "")
