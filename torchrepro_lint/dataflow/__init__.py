@@ -11,7 +11,8 @@
 - `reaching_definitions`, `attribute_values` of `reaching_definitions`: the definitions and updates that a use may see; `DefinitionFlow`:
   which statements of a body reach a place in it
 - `DefUse` of `uses`: the reads that a value reaches
-- `evaluate_test`, `implies_not_none`, `implies_falsy` of `feasibility`: what a test gives, and what a path condition implies;
+- `evaluate_test`, `ruling_tests`, `implies_not_none`, `implies_falsy` of `feasibility`: what a test gives, which tests keep a place from
+  running, and what a path condition implies;
   `is_set_from_outside`: whether an attribute is assigned by code other than its class
 - `propagated_constant`, `DefaultValue` of `constants`: constant propagation; `describe`, `display_name`: short text; `DefaultValues` of
   `default_values`: the values of a run without options
