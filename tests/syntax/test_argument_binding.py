@@ -14,6 +14,7 @@ from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
     bound_argument,
     known_argument,
+    launched_call,
     parameter_argument,
     receiving_parameters,
 )
@@ -132,3 +133,36 @@ def test_binding_in_both_directions_is_that_of_python(signature: str, bound: boo
 def test_what_stands_in_or_behind_a_star_has_no_known_receiver(text: str, received: dict[str, str]) -> None:
     found = receiving_parameters(_function("a, b, *rest, c, **more"), _parsed(text), bound=False)
     assert {text[arg.value.start : arg.value.end]: param.name for arg, param in found} == received
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("Thread(target=f, args=(a, b), kwargs={'k': c})", "f a b k=c"),
+        ("threading.Thread(None, f, 'name', [a])", "f a"),
+        ("context.SpawnProcess(target=f)", "f"),
+        ("Thread(target=f, args=(a, *rest))", "f a *rest"),
+        ("Thread(target=f, args=given, kwargs=named)", "f *given **named"),
+        ("Thread(target=f, kwargs={word: a, **named})", "f **a **named"),
+        ("Timer(5, f, (a,))", "f a"),
+        ("mp.spawn(f, args=(a,), nprocs=2)", "f ? a"),
+        ("mp.spawn(f, (a,))", "f ? a"),
+        ("pool.submit(f, a, k=b)", "f a k=b"),
+        ("pool.apply_async(f, (a,), {'k': b}, callback=g)", "f a k=b"),
+        ("pool.map(f, items)", "f *?"),
+        ("future.add_done_callback(f)", "f *?"),
+        ("Thread()", None),
+        ("pool.submit(*given)", None),
+    ],
+)
+def test_the_call_that_a_launch_makes(text: str, made: str | None) -> None:
+    found = launched_call(_parsed(text))
+    if found is None:
+        assert made is None
+        return
+    args = [
+        f"{arg.star}{arg.keyword + '=' if arg.keyword else ''}"
+        + ("?" if arg.value is UNKNOWN_ARGUMENT else text[arg.value.start : arg.value.end])
+        for arg in found.args
+    ]
+    assert " ".join([text[found.func.start : found.func.end], *args]) == made

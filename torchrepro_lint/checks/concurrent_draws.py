@@ -34,8 +34,8 @@ from torchrepro_lint.syntax.visitor import (
     bound_argument,
     expressions_within,
     is_none,
-    known_argument,
     last_identifier,
+    launched_call,
     statements,
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
@@ -56,8 +56,6 @@ _PROCESSES = lazy_pattern(
 )
 _THREAD_CLASSES = frozenset({"threading.Thread", "threading.Timer"})
 _PROCESS_CLASSES = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process"})
-# The arguments by which pools and processes get the function that they run.
-_FUNCTIONS = frozenset({"target", "func", "fn", "function"})
 _WORKERS = frozenset({"max_workers", "processes"})
 
 # Calls that choose how processes start, and the choices that copy nothing.
@@ -130,7 +128,7 @@ def _of_library(context: Context, site: CallSite, names: list[str], pool: Call |
     for processes in (False, True):
         if any(_is_start(name, processes) for name in names):
             several = pool is not None and re.fullmatch(_MAPS, last_identifier(site.call.func)) is not None
-            yield TaskStart(site, processes, several, _functions(context, site.call, pool is not None), pool)
+            yield TaskStart(site, processes, several, _functions(context, site.call), pool)
             return
 
 
@@ -167,10 +165,10 @@ def _of_class(context: Context, site: CallSite, name: str) -> Iterator[TaskStart
                 yield TaskStart(site, processes, False, run, None)
 
 
-def _functions(context: Context, call: Call, by_method: bool) -> tuple[str, ...]:
+def _functions(context: Context, call: Call) -> tuple[str, ...]:
     """The functions of the project that the tasks run."""
-    given = known_argument(call, 0 if by_method else 1, *_FUNCTIONS)
-    found = context.project.names(context.path, given) if given is not None else ()
+    made = launched_call(call)
+    found = context.project.names(context.path, made.func) if made is not None else ()
     return tuple(each for name in found if in_project(name) for each in _bodies(context, name))
 
 

@@ -23,7 +23,8 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         name = case.row.signature.name
         alone = simple_name(name) == "argsort"
-        if uses_component(context.tree, case.site, None if alone else "indices"):
+        part = None if alone else "indices"
+        if uses_component(context.project.uses, context.path, case.site.call, part):
             cure = (
                 "use torch.sort(..., stable=True), which does"
                 if case.row.operation == "torch.topk"

@@ -123,7 +123,7 @@ def _of_reference(sources: ValueSources, passed: Closure, depth: int) -> BoundAr
                 if isinstance(step.value, BoundArguments)
                 else dictionary_entries(sources, step.value, depth + 1)
             )
-            state = way if step.certain or state is None else join_arguments(state, way)
+            state = way if state is None else join_arguments(state, way)
         elif state is not None and step.change is not None:
             after = _after_update(sources, passed._replace(path=step.path), state, step.change, depth)
             state = after if step.certain else join_arguments(state, after)

@@ -82,6 +82,8 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "in": lambda one, other: one in other,
+    "not in": lambda one, other: one not in other,
 }
 
 
@@ -112,12 +114,10 @@ class DefaultValue(NamedTuple):
     declared: Declaration | None = None
 
 
-def compared(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
-    """The value of a comparison of two values; None if it is unknown."""
-    if left is None or right is None:
-        return None
+def compared(op: str, left: object, right: object) -> bool | None:
+    """The value of a comparison of two constants; None if it raises."""
     try:
-        return DefaultValue(bool(COMPARISONS[op](left.value, right.value)), left.declared or right.declared)
+        return bool(COMPARISONS[op](left, right))
     except TypeError:
         return None
 

@@ -19,7 +19,8 @@ from torchrepro_lint.dataflow.constants import (
     describe,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.dataflow.place_values import PlaceRun, all_statements, contains, leaves
+from torchrepro_lint.dataflow.feasibility import ruling_tests
+from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -28,7 +29,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Function,
-    If,
     Operation,
     Ref,
     Statement,
@@ -42,7 +42,12 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions, known_argument, subexpressions, takes_receiver
+from torchrepro_lint.syntax.use_def import branching_around, contains, functions_around
+from torchrepro_lint.syntax.visitor import (
+    known_argument,
+    statements,
+    takes_receiver,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -96,37 +101,21 @@ class DefaultValues:
 
     def ruled_out(self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment) -> list[Ruling]:
         """The tests that keep a place of a body from running: those around it, and those before it that leave the body."""
-        return list(self._rulings(path, body, offset, environment))
+        tests = ruling_tests(body, offset, self._truths(path, environment))
+        return [
+            Ruling(path, test, known)
+            for test in tests
+            if test is not None and (known := self.of(Closure(path, test, environment))) is not None
+        ]
 
-    def _rulings(
-        self, path: str, body: tuple[Statement, ...], offset: int, environment: Environment
-    ) -> Iterator[Ruling]:
-        for statement in body:
-            if statement.start > offset:
-                return
-            around = statement.start <= offset < statement.end
-            if isinstance(statement, If):
-                inside = [each for each in (statement.body, statement.orelse) if contains(each, offset)]
-                if inside or (not around and (leaves(statement.body) or leaves(statement.orelse))):
-                    known = self.of(Closure(path, statement.test, environment))
-                    taken = None if known is None else statement.body if known.value else statement.orelse
-                    if known is not None and taken is not None and (taken not in inside if inside else leaves(taken)):
-                        yield Ruling(path, statement.test, known)
-                        return
-            yield from self._by_choices(path, statement, offset, environment) if around else ()
-            for block in blocks(statement) if around else ():
-                if contains(block, offset):
-                    yield from self._rulings(path, block, offset, environment)
+    def _truths(self, path: str, environment: Environment) -> Callable[[Expression], bool | None]:
+        """The truth of the tests in a file, None where it is not known."""
 
-    def _by_choices(self, path: str, statement: Statement, offset: int, environment: Environment) -> Iterator[Ruling]:
-        """The tests of conditional expressions around a place: ``seed(x) if x else None``."""
-        for part in (each for one in expressions(statement) for each in subexpressions(one)):
-            if isinstance(part, Operation) and part.op == "if":
-                test, *ways = part.operands
-                inside = [each for each in ways if each.start <= offset < each.end]
-                known = self.of(Closure(path, test, environment)) if inside else None
-                if known is not None and inside[0] is not ways[not known.value]:
-                    yield Ruling(path, test, known)
+        def decide(test: Expression) -> bool | None:
+            known = self.of(Closure(path, test, environment))
+            return None if known is None else bool(known.value)
+
+        return decide
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
@@ -146,7 +135,7 @@ class DefaultValues:
             case Operation(op=":=", operands=(_, value)):
                 return self._inner(closure, value)
             case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
-                return compared(op, self._inner(closure, left), self._inner(closure, right))
+                return _comparison(op, self._inner(closure, left), self._inner(closure, right))
             case Operation(op=op, operands=operands) if op in _ARITHMETIC:
                 parts = [self._inner(closure, each) for each in operands]
                 return next((each for each in parts if each is not None and each.value is ENTROPY), None)
@@ -266,23 +255,43 @@ class DefaultValues:
     def _of_name(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         start = self._of_parameter(closure, path, root, ref)
         home, body = self._home(path, root)
-        if body is None or len(self._assigned(path, root)) > limits.MAX_DEFAULT_DEPTH:
+        assigned = [each.statement for each in self._sources.assignments(path).get(root, ())]
+        if body is None or len(assigned) > limits.MAX_DEFAULT_DEPTH:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
-        offset = ref.start if inside and not self._is_nested(path, home, ref) else -1
-        if offset < 0 and home is not None:
+        offset = ref.start if inside and self._function_around(path, ref) is home else None
+        if offset is None and home is not None:
             return None
-        if any(self._is_inside_function(path, home, each) for each in self._assigned(path, root)):
+        if any(self._function_around(path, each) is not home for each in assigned):
             return None
-        run = PlaceRun(self.of, path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()))
-        found = run.through(body, offset, start)
-        if home is None and found is not None and found.declared is None and run.literal is not None:
-            text = qualname_of(root)
-            return found._replace(declared=Declaration(path, run.literal.start, run.literal.end, text, found.value))
-        return found
+        text = qualname_of(root) if home is None else ""
+        flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), text)
+        return self._at(flow, body, offset, start)
 
-    def _assigned(self, path: str, root: str) -> list[Statement]:
-        return [each.statement for each in self._sources.assignments(path).get(root, ())]
+    def _at(
+        self, flow: _PlaceFlow, body: tuple[Statement, ...], offset: int | None, start: DefaultValue | None
+    ) -> DefaultValue | None:
+        """The value of a place at an offset, or behind the body for None; ``start`` is that in front of it."""
+        stored = dict(stores(body, flow.place))
+        definitions = DefinitionFlow(dict.fromkeys(stored, True), self._truths(flow.path, flow.environment))
+        reached = definitions.after(body) if offset is None else definitions.at(body, offset)
+        found: list[DefaultValue | None] = []
+        for each in reached:
+            around = branching_around(body, each.start) if each else ()
+            tests = [one.test for one in around if offset is None or not one.start <= offset < one.end]
+            found.append(self._stored_value(flow, stored[each], tests) if each else start)
+        return agreed(found)
+
+    def _stored_value(self, flow: _PlaceFlow, value: Expression | None, tests: list[Expression]) -> DefaultValue | None:
+        """What a place gets of a value. Its default is that of the value, else of the tests that led to it."""
+        found = None if value is None else self.of(Closure(flow.path, value, flow.environment))
+        if found is None or found.declared is not None:
+            return found
+        known = (self.of(Closure(flow.path, each, flow.environment)) for each in tests)
+        declared = next((each.declared for each in known if each is not None and each.declared is not None), None)
+        if declared is None and flow.text and isinstance(value, Constant):
+            declared = Declaration(flow.path, value.start, value.end, flow.text, found.value)
+        return found._replace(declared=declared)
 
     def _of_parameter(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         """The argument of a parameter in this environment; its default where the command line calls the function."""
@@ -314,13 +323,6 @@ class DefaultValues:
         functions = [each for each in facts.functions if each.name == name] if is_top_level(word) else []
         return (functions[0], functions[0].body) if len(functions) == 1 else (None, None)
 
-    def _is_nested(self, path: str, home: Function | None, ref: Ref) -> bool:
-        """Whether a read stands in a function inside the one that has the variable."""
-        return any(
-            each.start <= ref.start < each.end and each is not home and (home is None or each.start > home.start)
-            for each in self._project.files[path].functions
-        )
-
     # --- attributes --------------------------------------------------------------------------------------------------
 
     def _of_attribute(self, closure: Closure, ref: Ref) -> DefaultValue | None:
@@ -338,15 +340,12 @@ class DefaultValues:
                     start = self._stored_in(path, body, ref, start)
         home = self._function_around(closure.path, ref)
         body = self._project.files[closure.path].body if home is None else home.body
-        return start and PlaceRun(self.of, closure.path, closure.environment, (ref.roots, ref.path)).through(
-            body, ref.start, start
-        )
+        flow = _PlaceFlow(closure.path, closure.environment, (ref.roots, ref.path))
+        return start and self._at(flow, body, ref.start, start)
 
     def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         """A value that an object's class assigns: a literal in the class body is the default of a field."""
-        inside = any(
-            each.start <= closure.value.start < each.end for each in self._project.files[closure.path].functions
-        )
+        inside = self._function_around(closure.path, closure.value) is not None
         is_field = not inside and any(
             each.start <= closure.value.start < each.end for each in self._project.files[closure.path].classes
         )
@@ -383,30 +382,31 @@ class DefaultValues:
         yield from (facts.body,) if None in owners else ()
         yield from (each.body for each in facts.functions if each in owners)
 
-    def _function_around(self, path: str, place: Expression) -> Function | None:
-        around = [each for each in self._project.files[path].functions if each.start <= place.start < each.end]
-        return min(around, key=lambda each: each.end - each.start, default=None)
+    def _function_around(self, path: str, place: Expression | Statement) -> Function | None:
+        return next(iter(functions_around(self._project.files[path], place.start)), None)
 
     def _stored_in(self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue) -> DefaultValue | None:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""
         places = {
             (target.roots, target.path)
-            for statement in all_statements(body)
+            for statement in statements(body)
             if isinstance(statement, Assign)
             for target in statement.targets
             if isinstance(target, Ref) and target.path[-1:] == ref.path[-1:]
         }
         found: DefaultValue | None = start
         for place in sorted(places):
-            found = found and PlaceRun(self.of, path, _NO_ARGUMENTS, place).through(body, -1, found)
+            found = found and self._at(_PlaceFlow(path, _NO_ARGUMENTS, place), body, None, found)
         return found
 
-    def _is_inside_function(self, path: str, home: Function | None, statement: Statement) -> bool:
-        """Whether a statement stands in a function inside the one that has the variable: ``nonlocal`` and ``global``."""
-        return any(
-            each.start < statement.start < each.end and each is not home and (home is None or each.start > home.start)
-            for each in self._project.files[path].functions
-        )
+
+class _PlaceFlow(NamedTuple):
+    """A place, a variable or an attribute of one, in a body of a file; a literal there is a default if ``text`` names the place."""
+
+    path: str
+    environment: Environment
+    place: Place
+    text: str = ""
 
 
 class Ruling(NamedTuple):
@@ -415,6 +415,13 @@ class Ruling(NamedTuple):
     path: str
     test: Expression
     value: DefaultValue
+
+
+def _comparison(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
+    truth = compared(op, left.value, right.value) if left is not None and right is not None else None
+    return (
+        None if left is None or right is None or truth is None else DefaultValue(truth, left.declared or right.declared)
+    )
 
 
 def _located(scope: Environment, closure: Closure) -> dict[str, tuple[Closure, ...]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from torchrepro_lint.syntax.nodes import Expression, FrozenRecord, Function, Ref
 from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, locals_prefix
+from torchrepro_lint.syntax.use_def import functions_around
 from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from torchrepro_lint.query.call_stack import Budget
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.definitions import Assignments, ContainerUpdate, MutationSites
-    from torchrepro_lint.syntax.nodes import Operation, Statement
 
 
 class ConstructedObject(NamedTuple):
@@ -33,12 +33,12 @@ class ConstructedObject(NamedTuple):
 
 
 class ReachingDefinition(NamedTuple):
-    """A definition of a variable or attribute, or an in-place update of it; ``certain`` if it is executed on every path."""
+    """A definition of a variable or attribute, or an in-place update of it, which is ``certain`` if it is executed on every path."""
 
     path: str
-    certain: bool
     value: Closure | BoundArguments | None = None
     change: ContainerUpdate | None = None
+    certain: bool = False
 
 
 class ValueSources(Protocol):
@@ -46,7 +46,6 @@ class ValueSources(Protocol):
 
     project: ProgramIndex
     certain: dict[tuple[str, Function, int], bool]
-    choices: dict[tuple[str, Statement], tuple[Operation, ...]]
     dictionaries: Budget
 
     def of(self, closure: Closure, steps: int = ...) -> tuple[Closure, ...]:
@@ -75,6 +74,10 @@ class ValueSources(Protocol):
 
     def is_feasible(self, path: str, function: Function, offset: int, environment: Environment) -> bool:
         """Whether a place of a function can be reached in an environment."""
+        ...
+
+    def truth(self, test: Closure) -> bool | None:
+        """The truth value of a test of a function; None if it is unknown."""
         ...
 
     def construct(self, call: Closure, owner: str) -> ConstructedObject:
@@ -179,10 +182,9 @@ class ContextInsensitivity:
         """Whether a place is context-insensitive: its environment binds nothing of the enclosing functions, and they do not read
         their receiver.
         """
-        functions = self._project.files[place.path].functions
-        around = [each for each in functions if each.start <= place.value.start < each.end]
         return not any(
-            _binds_any(place.path, each, place.environment) or self._is_own(place.path, each) for each in around
+            _binds_any(place.path, each, place.environment) or self._is_own(place.path, each)
+            for each in functions_around(self._project.files[place.path], place.value.start)
         )
 
     def _is_own(self, path: str, function: Function) -> bool:

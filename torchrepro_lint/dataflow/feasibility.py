@@ -5,11 +5,13 @@ A path condition may imply that a value is not None, that it is falsy, or that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.constants import COMPARISONS, compared
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.query import limits
+from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -19,35 +21,67 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Function,
     If,
-    Loop,
     Operation,
     Ref,
     SimpleStatement,
     Statement,
-    Try,
     With,
 )
-from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, statements, subexpressions
+from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex, contains
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, is_none, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.syntax.control_flow import Guard
 
 
-_LEAVING = ("return", "raise")
 _CHOOSING = frozenset({"if", "and", "or"})
 
 
-def infeasible_ranges(
-    sources: ValueSources, path: str, body: tuple[Statement, ...], environment: Environment
-) -> tuple[tuple[int, int], ...]:
-    """The ranges of a function's text that are infeasible in an environment. Only tests of parameters that are not rebound before, and
-    of attributes of the receiver, are evaluated.
+def ruling_tests(
+    body: tuple[Statement, ...], offset: int, decide: Callable[[Expression], bool | None]
+) -> Iterator[Expression | None]:
+    """The tests that keep a place of a body from running: those around it, and those before it that jump away; None stands for jumps
+    that no one test decides. ``decide`` is the truth of a test where it is known.
     """
-    pruning = _BranchPruning(sources, path, environment)
-    pruning.ends(body)
-    return tuple(pruning.found)
+    for statement in body:
+        if statement.start > offset:
+            return
+        if statement.end <= offset:
+            if _jumps_away(statement, decide):
+                yield statement.test if isinstance(statement, If) and decide(statement.test) is not None else None
+                return
+            continue
+        inner = next((each for each in blocks(statement) if contains(each, offset)), None)
+        if inner is None:
+            yield from _ruling_operands(statement, offset, decide)
+        elif isinstance(statement, If) and decide(statement.test) is (inner is not statement.body):
+            yield statement.test
+        else:
+            yield from ruling_tests(inner, offset, decide)
+
+
+def _ruling_operands(
+    statement: Statement, offset: int, decide: Callable[[Expression], bool | None]
+) -> Iterator[Expression]:
+    """The operands that keep one from being evaluated, of ``one if test else other`` and before it in ``and`` and ``or``."""
+    for choice in _conditional_operations(statement):
+        at = next((at for at, each in enumerate(choice.operands) if each.start <= offset < each.end), 0)
+        if choice.op == "if" and at and decide(choice.operands[0]) is (at == 2):
+            yield choice.operands[0]
+        elif choice.op != "if":
+            yield from (each for each in choice.operands[:at] if decide(each) is (choice.op == "or"))
+
+
+def _jumps_away(statement: Statement, decide: Callable[[Expression], bool | None]) -> bool:
+    """Whether every path through a statement that a test does not rule out jumps out of the block."""
+    if isinstance(statement, If) and _may_leave(statement):
+        truth = decide(statement.test)
+        taken = blocks(statement) if truth is None else (statement.body if truth else statement.orelse,)
+        return all(any(_jumps_away(each, decide) for each in body) for body in taken)
+    if isinstance(statement, With):
+        return any(_jumps_away(each, decide) for each in statement.body)
+    return isinstance(statement, SimpleStatement | ExpressionStatement) and leaves((statement,))
 
 
 def evaluate_test(
@@ -62,9 +96,9 @@ def evaluate_test(
             answers = [evaluate_test(sources, path, each, environment, depth) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
-        case Operation(op=op, operands=(left, right)) if op in _COMPARISONS:
+        case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
             answers = [
-                _COMPARISONS[op](one, other)
+                compared(op, one, other)
                 for one in _values(sources, path, left, environment, depth)
                 for other in _values(sources, path, right, environment, depth)
             ]
@@ -73,76 +107,21 @@ def evaluate_test(
     return answers[0] if answers and len(set(answers)) == 1 else None
 
 
-class _BranchPruning:
-    def __init__(self, sources: ValueSources, path: str, environment: Environment) -> None:
-        self._sources, self._path, self._environment = sources, path, environment
-        self.found: list[tuple[int, int]] = []
-
-    def ends(self, body: tuple[Statement, ...]) -> bool:
-        """Collect what does not run; return whether every path through this body leaves the function."""
-        for statement in body:
-            self._choose(statement)
-            if self._leaves(statement):
-                self._leave_out(tuple(each for each in body if each.start > statement.start))
-                return True
-        return False
-
-    def _leaves(self, statement: Statement) -> bool:
-        match statement:
-            case If(test=test, body=body, orelse=orelse):
-                answer = evaluate_test(self._sources, self._path, test, self._environment)
-                if answer is None:
-                    return all([self.ends(body), self.ends(orelse)])
-                self._leave_out(orelse if answer else body)
-                return self.ends(body if answer else orelse)
-            case With(body=body):
-                return self.ends(body)
-            case SimpleStatement(kind=kind):
-                return kind in _LEAVING
-        for block in blocks(statement):
-            self.ends(block)
-        return False
-
-    def _choose(self, statement: Statement) -> None:
-        """Collect the operands that are not evaluated, of ``one if test else other`` and after a short circuit."""
-        for choice in _conditional_operations(self._sources, self._path, statement):
-            operands = choice.operands
-            if choice.op == "if":
-                test, one, other = operands
-                answer = evaluate_test(self._sources, self._path, test, self._environment)
-                unused: tuple[Expression, ...] = () if answer is None else (other if answer else one,)
-            else:
-                unused = self._undecided(choice.op == "or", operands)
-            self.found += ((part.start, part.end) for part in unused)
-
-    def _undecided(self, decisive: bool, operands: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        for index, operand in enumerate(operands):
-            if evaluate_test(self._sources, self._path, operand, self._environment) is decisive:
-                return operands[index + 1 :]
-        return ()
-
-    def _leave_out(self, body: tuple[Statement, ...]) -> None:
-        if body:
-            self.found.append((body[0].start, body[-1].end))
-
-
 def runs_always(sources: ValueSources, path: str, function: Function, offset: int) -> bool:
-    """Whether a place of a function runs in every environment: it is in no branch, and nothing before it may leave the function."""
+    """Whether a place of a function runs in every environment: it is in no branch, and nothing before it may jump away."""
     key = path, function, offset
     if key not in sources.certain:
-        sources.certain[key] = _runs_always(sources, path, function.body, offset)
+        sources.certain[key] = _runs_always(function.body, offset)
     return sources.certain[key]
 
 
-def _runs_always(sources: ValueSources, path: str, body: tuple[Statement, ...], offset: int) -> bool:
+def _runs_always(body: tuple[Statement, ...], offset: int) -> bool:
     for statement in body:
         if statement.start <= offset < statement.end:
             for block in blocks(statement):
-                if block and block[0].start <= offset < block[-1].end:
-                    return not isinstance(statement, If) and _runs_always(sources, path, block, offset)
-            chosen = (
-                each for choice in _conditional_operations(sources, path, statement) for each in choice.operands[1:]
-            )
+                if contains(block, offset):
+                    return not isinstance(statement, If) and _runs_always(block, offset)
+            chosen = (each for choice in _conditional_operations(statement) for each in choice.operands[1:])
             return not any(each.start <= offset < each.end for each in chosen)
         if _may_leave(statement):
             return False
@@ -150,20 +129,15 @@ def _runs_always(sources: ValueSources, path: str, body: tuple[Statement, ...], 
 
 
 def _may_leave(statement: Statement) -> bool:
-    return any(isinstance(each, SimpleStatement) and each.kind in _LEAVING for each in statements((statement,)))
+    """Whether a block or a statement may jump out of it."""
+    return any(leaves((each,)) for each in statements((statement,)))
 
 
-def _conditional_operations(sources: ValueSources, path: str, statement: Statement) -> tuple[Operation, ...]:
+def _conditional_operations(statement: Statement) -> Iterator[Operation]:
     """The operations of a statement that may not evaluate all their operands."""
-    found = sources.choices.get((path, statement))
-    if found is None:
-        found = sources.choices[path, statement] = tuple(
-            each
-            for expression in expressions(statement)
-            for each in subexpressions(expression)
-            if isinstance(each, Operation) and each.op in _CHOOSING
-        )
-    return found
+    for each in expressions_within(statement):
+        if isinstance(each, Operation) and each.op in _CHOOSING:
+            yield each
 
 
 def _values(
@@ -176,42 +150,16 @@ def _values(
         case Collection(kind="tuple" | "list" | "set", items=items):
             values = [each.value if isinstance(each, Constant) else ... for each in items]
             return [values] if ... not in values else []
-        case Ref(path=()):
-            found = [each for one in _values_passed(sources, path, operand, environment, depth) for each in one]
-            return found if ... not in found else []
-        case Ref(path=(word,)) if environment.receiver_class and not is_set_from_outside(
+        case Ref(roots=roots, path=()) if not all(environment.arguments.get(path + root) for root in roots):
+            return []
+        case Ref(path=(word,)) if not environment.receiver_class or is_set_from_outside(
             sources, path, word, environment
         ):
+            return []
+        case Ref(path=() | (_,)):
             found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
     return []
-
-
-def _values_passed(
-    sources: ValueSources, path: str, ref: Ref, environment: Environment, depth: int
-) -> Iterator[list[object]]:
-    for root in ref.roots:
-        given = environment.arguments.get(path + root, ())
-        if not given or any(
-            _may_rebind_before(sources, path, each.statement, ref) for each in sources.assignments(path).get(root, ())
-        ):
-            yield [...]
-        for each in given:
-            yield [_known_value(sources, one, depth) for one in sources.of(each)]
-
-
-def _may_rebind_before(sources: ValueSources, path: str, statement: Statement, ref: Ref) -> bool:
-    """Whether a statement may rebind a variable before it is read: it stands above the read, or in a loop around both. The
-    right side of an assignment is read before it binds.
-    """
-    if (statement.end if isinstance(statement, Assign) else statement.start) <= ref.start:
-        return True
-    inside = (each for each in sources.project.files[path].functions if each.start <= ref.start < each.end)
-    return any(
-        isinstance(each, Loop) and each.start <= ref.start and statement.end <= each.end
-        for function in inside
-        for each in statements(function.body)
-    )
 
 
 def is_set_from_outside(
@@ -229,24 +177,10 @@ def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
     match source.value:
         case Constant(value=value):
             return value
-        case Operation(op=op) if (op == "not" or op in _COMPARISONS) and depth < limits.MAX_HELD_TESTS:
+        case Operation(op=op) if (op == "not" or op in COMPARISONS) and depth < limits.MAX_HELD_TESTS:
             answer = evaluate_test(sources, source.path, source.value, source.environment, depth + 1)
             return ... if answer is None else answer
     return ...
-
-
-def _is_member(one: object, other: object) -> bool:
-    return isinstance(other, list) and one in other
-
-
-_COMPARISONS: Mapping[str, Callable[[object, object], bool]] = {
-    "==": lambda one, other: one == other,
-    "!=": lambda one, other: one != other,
-    "is": lambda one, other: one is other,
-    "is not": lambda one, other: one is not other,
-    "in": _is_member,
-    "not in": lambda one, other: not _is_member(one, other),
-}
 
 
 _IMPLIES_ONE = {("==", 1), ("<", 2), ("<=", 1)}
@@ -274,9 +208,9 @@ def implies_one_element(
         implying, excluding = excluding, implying
     match outer.statement:
         case If() as tested if compared in excluding:
-            return _leaves(tested.body, raises) or _is_in_block(here, tested, 1)
+            return leaves(tested.body, raises) or _is_in_block(here, tested, 1)
         case If() as tested if compared in implying:
-            return _leaves(tested.orelse, raises) or _is_in_block(here, tested, 0)
+            return leaves(tested.orelse, raises) or _is_in_block(here, tested, 0)
         case SimpleStatement(kind="assert") | Assign():
             return compared in implying
     return compared in implying | excluding
@@ -287,22 +221,6 @@ def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
         case Operation(op=op, operands=(_, Constant(value=int(bound)))):
             return op, bound
     return None
-
-
-def _leaves(body: tuple[Statement, ...], raises: Callable[[Call], bool]) -> bool:
-    """Whether every path through a block leaves it by a jump, or by a call that only raises."""
-    match body[-1:]:
-        case (SimpleStatement(kind="raise" | "return" | "continue" | "break"),):
-            return True
-        case (ExpressionStatement(value=Call() as call),):
-            return raises(call)
-        case (If(body=then, orelse=orelse),):
-            return _leaves(then, raises) and _leaves(orelse, raises)
-        case (Try(body=tried, handlers=handlers, orelse=orelse, final=final),):
-            return _leaves(final, raises) or (
-                _leaves(orelse or tried, raises) and all(_leaves(each, raises) for _, each in handlers)
-            )
-    return False
 
 
 def _is_in_block(here: ExpressionPosition, tested: If, number: int) -> bool:

@@ -7,8 +7,10 @@ their items, those that are appended later included.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.environment import (
     UNKNOWN_ARGUMENTS,
@@ -18,16 +20,23 @@ from torchrepro_lint.dataflow.environment import (
     ReachingDefinition,
 )
 from torchrepro_lint.query import limits
+from torchrepro_lint.syntax.control_flow import leaves
+from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
+    Assign,
     Call,
     Collection,
     Comprehension,
     Expression,
     Function,
+    If,
+    Loop,
     Operation,
     Ref,
     Statement,
     SyntaxTree,
+    Try,
+    With,
 )
 from torchrepro_lint.syntax.qualified_names import (
     is_local,
@@ -40,8 +49,8 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.use_def import preceding_statements
-from torchrepro_lint.syntax.visitor import is_starred, takes_receiver
+from torchrepro_lint.syntax.use_def import contains, functions_around
+from torchrepro_lint.syntax.visitor import blocks, is_starred, statements, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -93,28 +102,144 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
     path, colon, rest = split_name(name)
     if not colon or not rest:
         return
-    yield from _of_parameter(sources, closure, name)
-    found = sources.assignments(path).get(f":{rest}", [])
-    changed = sources.mutations(path).get((f":{rest}", ()), []) if changes else []
     home = _shared_body(sources.project.files[path], f":{rest}", closure.value.start) if path == closure.path else None
-    if home is None:
-        yield from (ReachingDefinition(path, False, Closure(path, each.value, closure.environment)) for each in found)
-        yield from (ReachingDefinition(path, False, None, each.change) for each in changed)
-        return
     steps: dict[Statement, list[ReachingDefinition]] = {}
-    for each in found:
-        steps.setdefault(each.statement, []).append(
-            ReachingDefinition(path, False, Closure(path, each.value, closure.environment))
-        )
-    for one in changed:
-        steps.setdefault(one.statement, []).append(ReachingDefinition(path, False, None, one.change))
-    for ran in preceding_statements(home.body, closure.value.start) if steps else ():
-        here = steps.get(ran.statement)
-        # Feasibility is the most expensive question, so it is asked last.
-        if here and (
-            not isinstance(home, Function) or sources.is_feasible(path, home, ran.statement.start, closure.environment)
-        ):
-            yield from (step._replace(certain=ran.dominates) for step in here)
+    for each in sources.assignments(path).get(f":{rest}", ()):
+        value = Closure(path, each.value, closure.environment)
+        steps.setdefault(each.statement, []).append(ReachingDefinition(path, value))
+    kills = frozenset(steps)
+    for site in sources.mutations(path).get((f":{rest}", ()), ()) if changes else ():
+        steps.setdefault(site.statement, []).append(ReachingDefinition(path, change=site.change))
+
+    def decide(test: Expression) -> bool | None:
+        return sources.truth(Closure(path, test, closure.environment)) if isinstance(home, Function) else None
+
+    reached: ReachingStatements = dict.fromkeys((None, *steps), False)
+    if home is not None and steps:
+        reached = DefinitionFlow({each: each in kills for each in steps}, decide).at(home.body, closure.value.start)
+    for statement, certain in reached.items():
+        if statement is None:
+            yield from _of_parameter(sources, closure, name)
+        else:
+            yield from (step._replace(certain=certain) for step in steps[statement])
+
+
+# The statements that reach a place, each with whether it has run on every path there; None is what was before the body.
+ReachingStatements: TypeAlias = "dict[Statement | None, bool]"
+
+
+class DefinitionFlow:
+    """Reaching definitions of one place in one body: a forward walk that joins branches, and leaves out those that jump away or
+    that ``decide``, the truth of a test where it is known, rules out.
+
+    ``statements`` are those that define the place (True: they kill what was before), and those that update it in place (False).
+    """
+
+    def __init__(
+        self, statements: Mapping[Statement, bool], decide: Callable[[Expression], bool | None] = lambda _: None
+    ) -> None:
+        self._statements, self._decide = statements, decide
+        self._starts = sorted(each.start for each in statements)
+
+    def at(self, body: tuple[Statement, ...], offset: int) -> ReachingStatements:
+        """The statements that reach an offset in a body."""
+        return self._through(body, {None: True}, offset)
+
+    def after(self, body: tuple[Statement, ...]) -> ReachingStatements:
+        """The statements that reach the end of a body."""
+        return self._through(body, {None: True})
+
+    def _through(
+        self, body: tuple[Statement, ...], reached: ReachingStatements, offset: int = sys.maxsize
+    ) -> ReachingStatements:
+        for statement in body:
+            if statement.start > offset:
+                break
+            if statement.end > offset:
+                return self._inside(statement, reached, offset)
+            reached = self._behind(statement, reached)
+        return reached
+
+    def _inside(self, statement: Statement, reached: ReachingStatements, offset: int) -> ReachingStatements:
+        """What reaches an offset inside a statement: in a loop also from an earlier iteration, in a handler from all before it."""
+        inner = blocks(statement)
+        at = next((at for at, each in enumerate(inner) if contains(each, offset)), None)
+        if not inner or not self._touches(statement):
+            return reached
+        if at is None:  # in its header: what binds there may do so before, other than the target of a loop
+            binds = not isinstance(statement, Loop) or statement.target is None
+            return self._join(reached, [reached, self._header(statement, reached)]) if binds else reached
+        if isinstance(statement, Loop | Try):
+            reached = self._anywhere(inner[:1] if isinstance(statement, Loop) else inner[:at], reached)
+        return self._through(inner[at], self._header(statement, reached), offset)
+
+    def _behind(self, statement: Statement, reached: ReachingStatements) -> ReachingStatements:
+        before = self._header(statement, reached)
+        if not blocks(statement) or not self._touches(statement):
+            return before
+        match statement:
+            case With(body=body):
+                return self._through(body, before)
+            case If():
+                taken = self._taken(statement)
+                if len(taken) == 1:
+                    return self._through(taken[0], before)
+                staying = [each for each in taken if not leaves(each)]
+                return self._join(before, [self._through(each, before) for each in staying or taken])
+            case Loop(body=body, orelse=orelse):
+                return self._through(orelse, self._anywhere((body,), before))
+            case Try(body=body, handlers=handlers, orelse=orelse, final=final):
+                broken = self._anywhere((body,), before)
+                ways = [self._through(orelse, self._through(body, before))]
+                ways += [self._through(each, broken) for _, each in handlers if not leaves(each)]
+                return self._through(final, self._join(before, ways))
+        return self._join(before, [before, *(self._through(each, before) for each in blocks(statement))])
+
+    def _header(self, statement: Statement, reached: ReachingStatements) -> ReachingStatements:
+        if statement not in self._statements:
+            return reached
+        return {statement: True} if self._statements[statement] else {**reached, statement: True}
+
+    def _anywhere(self, bodies: tuple[tuple[Statement, ...], ...], reached: ReachingStatements) -> ReachingStatements:
+        """What reaches a place behind any part of some bodies."""
+        return {**reached, **{each: False for each in self._all_in(bodies) if each not in reached}}
+
+    def _all_in(self, bodies: tuple[tuple[Statement, ...], ...]) -> Iterator[Statement]:
+        for statement in (each for body in bodies for each in body):
+            if self._touches(statement):
+                if statement in self._statements:
+                    yield statement
+                yield from self._all_in(self._taken(statement))
+
+    def _taken(self, statement: Statement) -> tuple[tuple[Statement, ...], ...]:
+        """The blocks of a statement that may run."""
+        truth = self._decide(statement.test) if isinstance(statement, If) else None
+        return blocks(statement) if truth is None else blocks(statement)[not truth :][:1]
+
+    def _touches(self, statement: Statement) -> bool:
+        """Whether a statement, or one in its blocks, defines or updates the place."""
+        at = bisect_left(self._starts, statement.start)
+        return at < len(self._starts) and self._starts[at] < statement.end
+
+    def _join(self, before: ReachingStatements, ways: list[ReachingStatements]) -> ReachingStatements:
+        """What reaches the place where some ways meet that went on from ``before``."""
+        found = dict.fromkeys(each for way in (before, *ways) for each in way)
+        return {each: before.get(each, False) for each in found if any(each in way for way in ways)}
+
+
+# A variable, or an attribute of one: the roots of a reference, and the attributes that are read from them.
+Place: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
+
+
+def stores(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Statement, Expression | None]]:
+    """The statements of a body that store to a place, each with the value; None where that is not written out."""
+    for statement in statements(body):
+        value = statement.value if isinstance(statement, Assign) else None
+        for target in targets(statement) if value is not None or not isinstance(statement, Assign) else ():
+            for each, part, steps in unpack(target, value or target):
+                if isinstance(each, Ref) and (each.roots, each.path) == place:
+                    known = isinstance(statement, Assign) and statement.op in ("=", ":") and not steps
+                    yield statement, part if known else None
 
 
 def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterator[ReachingDefinition]:
@@ -125,25 +250,25 @@ def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterato
         return
     param = found.param
     if name in closure.environment.star_arguments or param.kind.startswith("*"):
-        yield ReachingDefinition(path, True, closure.environment.star_arguments.get(name, UNKNOWN_ARGUMENTS))
+        yield ReachingDefinition(path, closure.environment.star_arguments.get(name, UNKNOWN_ARGUMENTS))
         return
     if name in closure.environment.arguments:
         values = list(closure.environment.arguments[name])
     else:
         values = [Closure(file, value) for file, value in sources.project.resolver.passed(name)]
-    yield from (ReachingDefinition(path, index == 0, value) for index, value in enumerate(values))
+    yield from (ReachingDefinition(path, value) for value in values)
 
 
 def _of_attribute(sources: ValueSources, closure: Closure, ref: Ref, *, changes: bool) -> Iterator[ReachingDefinition]:
     """The definitions of an attribute of an object of the project, or of a variable of a module."""
     for owner, environment in receivers(sources, closure, ref):
         for value in attribute_values(sources, owner, ref.path[0], environment):
-            yield ReachingDefinition(value.path, False, value)
+            yield ReachingDefinition(value.path, value)
         for each in sources.project.resolver.ancestry(owner) if changes else ():
             path = path_of(each)
             for root in _receiver_names(sources, path, each):
                 for one in sources.mutations(path).get((root, ref.path), ()):
-                    yield ReachingDefinition(path, False, None, one.change)
+                    yield ReachingDefinition(path, change=one.change)
     for name in _of_module(sources, closure, ref):
         yield from _of_variable(sources, closure, name, changes=changes)
 
@@ -194,8 +319,7 @@ def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | Syntax
     """The function or file whose body both binds a variable and contains a place, so that their order is known; None if the
     place is in a nested function.
     """
-    around = [each for each in facts.functions if each.start <= offset < each.end]
-    inner = min(around, key=lambda each: each.end - each.start, default=None)
+    inner = next(iter(functions_around(facts, offset)), None)
     if is_of_comprehension(name) or not is_local(name):
         return facts if inner is None and is_top_level(name) else None
     function, word = split_local(name)
@@ -255,7 +379,7 @@ def _of_reference(sources: ValueSources, closure: Closure, depth: int) -> BoundA
         if step.value is not None:
             known = True
             way = step.value if isinstance(step.value, BoundArguments) else list_items(sources, step.value, depth + 1)
-            parts = [way] if step.certain else [*parts, way]
+            parts.append(way)
         elif step.change is not None and step.change.kind in ("add", "join") and step.change.value is not None:
             item = Closure(step.path, step.change.value, closure.environment)
             parts.append(_one_item(item) if step.change.kind == "add" else list_items(sources, item, depth + 1))

@@ -20,7 +20,7 @@ from torchrepro_lint.dataflow.environment import (
     ReachingDefinition,
     distinct,
 )
-from torchrepro_lint.dataflow.feasibility import evaluate_test, infeasible_ranges, runs_always
+from torchrepro_lint.dataflow.feasibility import evaluate_test, ruling_tests, runs_always
 from torchrepro_lint.dataflow.reaching_definitions import appended_items, is_list, list_items, reaching_definitions
 from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query import limits
@@ -40,7 +40,6 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     SimpleStatement,
-    Statement,
     Subscript,
     With,
 )
@@ -50,9 +49,8 @@ from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements, 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 
-# The infeasible ranges of functions, by environment.
-_InfeasibleRanges: TypeAlias = dict[tuple[str, Function, Environment], tuple[tuple[int, int], ...]]
-_SettledRanges: TypeAlias = MemoTable[tuple[str, Function, Environment], tuple[tuple[int, int], ...]]
+# The truth of tests, by environment.
+_Truths: TypeAlias = dict[Closure, bool | None]
 
 
 class ValueSourceAnalysis:
@@ -62,12 +60,11 @@ class ValueSourceAnalysis:
         self.project = project
         self.database = project.database
         self._known: dict[Closure, tuple[Closure, ...]] = {}
-        self._idle: _InfeasibleRanges = {}
+        self._truths: _Truths = {}
         # The same for questions that are not nested: these are always answered in full.
-        self._settled: _SettledRanges = MemoTable(project.database.reads)
-        # Caches of the feasibility module: places that always run, and conditional operations of statements.
+        self._settled: MemoTable[Closure, bool | None] = MemoTable(project.database.reads)
+        # The cache of the feasibility module: places that always run.
         self.certain: dict[tuple[str, Function, int], bool] = {}
-        self.choices: dict[tuple[str, Statement], tuple[Operation, ...]] = {}
         self._nesting = 0
         self._steps = 0
         # The budget of dictionaries for the current question.
@@ -117,18 +114,20 @@ class ValueSourceAnalysis:
 
     def is_feasible(self, path: str, function: Function, offset: int, environment: Environment) -> bool:
         """Whether a place of a function can be reached in an environment."""
-        if not environment.arguments:
+        if not environment.arguments or runs_always(self, path, function, offset):
             return True
-        if runs_always(self, path, function, offset):
-            return True
-        key = path, function, environment
+        decide = lambda test: self.truth(Closure(path, test, environment))  # noqa: E731  # passed on
+        return not any(True for _ in ruling_tests(function.body, offset, decide))
+
+    def truth(self, test: Closure) -> bool | None:
+        """The truth value of a test of a function; None if it is unknown, or if nothing is known of the arguments."""
+        if not test.environment.arguments:
+            return None
         if not self._nesting:
-            found = self._settled.of(key, lambda: infeasible_ranges(self, path, function.body, environment))
-        else:
-            if key not in self._idle:
-                self._idle[key] = infeasible_ranges(self, path, function.body, environment)
-            found = self._idle[key]
-        return not any(start <= offset < end for start, end in found)
+            return self._settled.of(test, lambda: evaluate_test(self, test.path, test.value, test.environment))
+        if test not in self._truths:
+            self._truths[test] = evaluate_test(self, test.path, test.value, test.environment)
+        return self._truths[test]
 
     def construct(self, call: Closure, owner: str) -> ConstructedObject:
         """The object of a class of the project that a call constructs."""
@@ -141,7 +140,7 @@ class ValueSourceAnalysis:
         """
         if not self._nesting:
             self._known.clear()
-            self._idle.clear()
+            self._truths.clear()
             self._steps = steps
         if closure not in self._known:
             self._known[closure] = (closure,)  # while it is asked for, as of itself
@@ -192,7 +191,7 @@ class ValueSourceAnalysis:
         found: list[Closure] = []
         for step in reaching_definitions(self, closure):
             if isinstance(step.value, Closure):
-                found = [step.value] if step.certain else [*found, step.value]
+                found.append(step.value)
             elif step.change is not None and any(is_list(self, each) for each in found):
                 found.extend(appended_items(step, closure))
         yield from found

@@ -23,7 +23,6 @@ from torchrepro_lint.resolve.symbols import EventCache
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
-    Collection,
     Expression,
     FrozenRecord,
     Function,
@@ -34,9 +33,10 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, Symbol, in_project, path_of, simple_name, super_call
 from torchrepro_lint.syntax.visitor import (
+    UNKNOWN_ARGUMENT,
     callee_identifier,
     is_classmethod,
-    known_argument,
+    launched_call,
     parameter_argument,
     receiving_parameters,
     takes_receiver,
@@ -54,8 +54,8 @@ _PER_FILE = 10_000_000 * _PER_WORD
 _PER_BODY = 1_000_000
 
 
-# The calls that start a function in a process or thread, each with how many arguments it puts before the given ones.
-_LAUNCHERS = {"Process": 0, "Thread": 0, "spawn": 1, "start_processes": 1}
+# The calls that start a function in a process or thread, with its arguments in a tuple.
+_LAUNCHERS = ("Process", "Thread", "spawn", "start_processes")
 
 
 class _NumberedCall(FrozenRecord, frozen=True):
@@ -238,10 +238,8 @@ class CallGraph:
             if event.kind == "call":
                 yield event.value  # type: ignore[misc]  # a call happens to a Call
 
-    def passed(
-        self, name: str, function: Function, param: Param, position: int
-    ) -> Iterator[tuple[str, Expression | None]]:
-        """The arguments for a parameter: the calling file and the expression, None where a call leaves it out.
+    def passed(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
+        """The arguments for the parameter at a position: the calling file and the expression, None where a call leaves it out.
 
         A call with ``*`` or ``**`` may pass anything and gives nothing.
         """
@@ -256,8 +254,10 @@ class CallGraph:
                 yield from _unless_starred(path, arg)
         if self._is_passed(name, function):
             for path, call in self._launches(name):
-                given = _launched_argument(call, param, position - bound)
-                yield from ((path, given),) if given is not None else ()
+                launched = launched_call(call)
+                arg = parameter_argument(launched, function, position, bound=bound) if launched is not None else None
+                if launched is not None and (arg is None or arg.value is not UNKNOWN_ARGUMENT):
+                    yield from _unless_starred(path, arg)
 
     def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The same for the calls that name the function."""
@@ -311,8 +311,8 @@ class CallGraph:
 
     def _find_launch_targets(self, file: int, word: str) -> Iterator[str]:
         for number in self._in(file, word):
-            started = _launched_function(self._at(number).call, word)
-            for target in self._names.names(self._paths[file], started) if started is not None else ():
+            started = launched_call(self._at(number).call)
+            for target in self._names.names(self._paths[file], started.func) if started is not None else ():
                 if in_project(target):
                     yield encode_target(target, number)
 
@@ -442,20 +442,6 @@ class CallGraph:
 def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expression | None]]:
     if arg is None or not arg.star:
         yield path, None if arg is None else arg.value
-
-
-def _launched_function(call: Call, word: str) -> Expression | None:
-    """``train`` of ``Process(target=train, args=(...))`` and of ``mp.spawn(train, args=(...))``."""
-    return known_argument(call, 0 if _LAUNCHERS[word] else 1, "target", "fn")
-
-
-def _launched_argument(call: Call, param: Param, index: int) -> Expression | None:
-    """The argument that a launched function gets for a parameter; ``spawn`` passes the rank before the others."""
-    before = _LAUNCHERS[callee_identifier(call.func)]
-    index -= before
-    args = known_argument(call, 1 if before else 3, "args")
-    items = args.items if isinstance(args, Collection) and args.kind != "dict" else ()
-    return items[index] if param.kind != "kw" and 0 <= index < len(items) else None
 
 
 def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:

@@ -163,7 +163,7 @@ class Values(ClassHierarchy):
         """
         if param.kind.startswith("*") or (position == 0 and takes_receiver(function)):
             return
-        for file, given in self.call_graph.passed(path + function.name, function, param, position):
+        for file, given in self.call_graph.passed(path + function.name, function, position):
             if given is not None:
                 yield file, given
             elif param.default is not None:

@@ -8,13 +8,14 @@
 - ``is_instance``, ``instance_value``, ``class_of``, ``project_classes`` of ``qualified_names``: the objects that they stand for
 - ``takes_receiver``, ``is_classmethod`` of ``visitor``: parameters
 - ``passing_argument``, ``bound_argument``, ``known_argument``, ``parameter_argument`` of ``visitor``: argument binding
-- ``receiving_parameters`` of ``visitor``: argument binding from the side of the call
+- ``receiving_parameters`` of ``visitor``: argument binding from the side of the call; ``launched_call`` of ``visitor``: the call that a
+  thread, a process or a pool makes
 - ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``instance_assignments`` of ``definitions``: where places get their values
 - ``unpack``, ``unpacking_steps``, ``unpacking_index``, ``bound_references`` of ``definitions``: destructuring
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
-- ``control_flow_position``, ``preceding_statements`` of ``use_def``: positions, dominators
-- ``constant_truth``, ``StaticContext`` of ``control_flow``: constant tests
+- ``control_flow_position``, ``functions_around``, ``branching_around`` of ``use_def``: positions
+- ``leaves``, ``constant_truth``, ``StaticContext`` of ``control_flow``: jumps, constant tests
 - ``events``, ``Event``, ``Guard``, ``event_key`` of ``control_flow``: events in evaluation order
 - ``summarise``, ``identifiers_of`` of ``summary``: what linking asks of every file
 - ``Options``, ``Option``, ``option_of`` of ``cli_options``: the command-line options that files declare

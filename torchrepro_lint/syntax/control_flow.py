@@ -30,6 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
     Subscript,
+    Try,
     With,
 )
 from torchrepro_lint.syntax.qualified_names import last_word
@@ -262,9 +263,9 @@ class _EventExtractor:
             case If(test=test, body=then, orelse=orelse):
                 truth = constant_truth(test, self._context)
                 if truth is not False:
-                    self.body(then, (*guards, Guard("if", test, _leaves(orelse))))
+                    self.body(then, (*guards, Guard("if", test, leaves(orelse))))
                 if truth is not True and orelse:
-                    self.body(orelse, (*guards, Guard("else", test, _leaves(then))))
+                    self.body(orelse, (*guards, Guard("else", test, leaves(then))))
             case DefinitionStatement(body=definitions):
                 self.body(definitions, guards)
             case _:
@@ -311,14 +312,25 @@ class _EventExtractor:
             self._expression(element, statement, guards)
 
 
-def _leaves(body: tuple[Statement, ...]) -> bool:
-    """Whether a branch ends the function or the program: its last statement returns, raises or exits."""
+def leaves(body: tuple[Statement, ...], raises: Callable[[Call], bool] = lambda _: False) -> bool:
+    """Whether every path through a block ends with a jump out of it, ends the program, or calls what only ``raises``."""
     match body[-1:]:
         case (SimpleStatement(kind="return" | "raise" | "continue" | "break"),):
             return True
-        case (ExpressionStatement(value=Call(func=Ref(roots=roots, path=path))),):
-            return ".".join((roots[0], *path)) in ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
+        case (ExpressionStatement(value=Call(func=func) as call),):
+            exits = isinstance(func, Ref) and ".".join((func.roots[0], *func.path)) in _EXITS
+            return exits or raises(call)
+        case (If(body=then, orelse=orelse),):
+            return leaves(then, raises) and leaves(orelse, raises)
+        case (With(body=inner),):
+            return leaves(inner, raises)
+        case (Try(body=tried, handlers=handlers, orelse=orelse, final=final),):
+            ways = (orelse or tried, *[handler for _, handler in handlers])
+            return leaves(final, raises) or all(leaves(each, raises) for each in ways)
     return False
+
+
+_EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit"})
 
 
 def _loaded_modules(statement: Import) -> Iterator[str]:

@@ -6,7 +6,7 @@ blocks around it; the index is built in one walk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from torchrepro_lint.syntax.definitions import bound_references, targets
@@ -30,7 +30,6 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
     SyntaxTree,
-    Try,
     With,
 )
 from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, is_lambda
@@ -40,7 +39,6 @@ from torchrepro_lint.syntax.visitor import (
     expressions_within,
     last_identifier,
     operands_of,
-    statements,
     subexpressions,
 )
 
@@ -247,50 +245,9 @@ def _kills_of(statement: Statement) -> Iterator[tuple[Ref, int]]:
             yield from ((ref, statement.start) for value in values for ref in bound_references(value))
 
 
-class PrecedingStatement(FrozenRecord, frozen=True):
-    """A statement that may have run before a place; ``dominates`` says that it has run whenever the place is reached: it is a dominator."""
-
-    statement: Statement
-    dominates: bool
-
-
-def preceding_statements(body: tuple[Statement, ...], offset: int) -> Sequence[PrecedingStatement]:
-    """The dominators of the statement at ``offset`` in a body, and those that may have run before it, in the order of the text.
-
-    Of the branches around the place only its own counts; of a loop around it everything may have run, in an earlier iteration. A
-    statement around the place comes before its blocks: its header has run.
-    """
-    found: list[PrecedingStatement] = []
-    _add_before(body, offset, found)
-    return found
-
-
-def _add_before(body: tuple[Statement, ...], offset: int, found: list[PrecedingStatement]) -> None:
-    for statement in body:
-        if statement.start > offset:
-            return
-        inner = blocks(statement)
-        if offset >= statement.end:
-            found.append(PrecedingStatement(statement, True))
-            _add_inside(inner, isinstance(statement, With), found)
-            continue
-        if inner:
-            found.append(PrecedingStatement(statement, True))
-        if isinstance(statement, Loop):
-            found += (PrecedingStatement(each, False) for each in statements(statement.body) if each.start > offset)
-        for block in inner:
-            if block and block[0].start <= offset < block[-1].end:
-                _add_before(block, offset, found)
-            elif isinstance(statement, Try):
-                found += (PrecedingStatement(each, False) for each in statements(block) if each.end <= offset)
-
-
-def _add_inside(inner: tuple[tuple[Statement, ...], ...], dominates: bool, found: list[PrecedingStatement]) -> None:
-    """The statements inside a finished statement; only those in ``with`` blocks are certain to have run."""
-    for block in inner:
-        for each in block:
-            found.append(PrecedingStatement(each, dominates))
-            _add_inside(blocks(each), dominates and isinstance(each, With), found)
+def contains(body: tuple[Statement, ...], offset: int) -> bool:
+    """Whether an offset is in a block."""
+    return bool(body) and body[0].start <= offset < body[-1].end
 
 
 class BlockPosition(NamedTuple):
@@ -334,6 +291,12 @@ def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition
     return ControlFlowPosition(function, spots) if spots else None
 
 
+def functions_around(facts: SyntaxTree, offset: int) -> list[Function]:
+    """The functions and lambdas whose text contains an offset, innermost first."""
+    around = [each for each in facts.functions if each.start <= offset < each.end]
+    return sorted(around, key=lambda each: each.end - each.start)
+
+
 def function_at(facts: SyntaxTree, offset: int) -> Function | None:
     """The innermost function (no lambda) whose body contains an offset."""
     around = [
@@ -342,6 +305,12 @@ def function_at(facts: SyntaxTree, offset: int) -> Function | None:
         if each.body and each.body[0].start <= offset < each.end and not is_lambda(each.name)
     ]
     return max(around, key=lambda each: each.start, default=None)
+
+
+def branching_around(body: tuple[Statement, ...], offset: int) -> Iterator[If]:
+    """The ``if`` statements in whose branches an offset stands, innermost first."""
+    parents = [spot.parent for spot in _spots(body, offset, None)]
+    return (each for each in reversed(parents) if isinstance(each, If))
 
 
 def in_loop(level: ControlFlowPosition) -> bool:

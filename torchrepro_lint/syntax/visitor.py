@@ -287,6 +287,55 @@ def receiving_parameters(function: Function, call: Call, *, bound: bool) -> Iter
             yield arg, param
 
 
+# The positions of the function, of its arguments and of its named ones, in the calls that start it in a thread or process.
+_LAUNCHES = {
+    "Thread": (1, 3, 4),
+    "Process": (1, 3, 4),
+    "Timer": (1, 2, 3),
+    "apply_async": (0, 1, 2),
+    "spawn": (0, 1, None),
+    "start_processes": (0, 1, None),
+}
+_PASSING_RANK = frozenset({"spawn", "start_processes"})
+
+
+def launched_call(call: Call) -> Call | None:
+    """The call that a thread, a process or a pool makes: ``train(data)`` of ``Thread(target=train, args=(data,))`` and of
+    ``submit(train, data)``. Starred is what it may pass otherwise, such as an item of what ``map`` goes over.
+    """
+    word = last_identifier(call.func)
+    places = _LAUNCHES.get("Process" if word.endswith("Process") else word)
+    function = passing_argument(call, places[0] if places else 0, "target", "fn", "func", "function")
+    if function is None or function.star:
+        return None
+    unknown = Arg(call.end, call.end, None, "*", UNKNOWN_ARGUMENT)
+    if places is not None:
+        rank = (unknown._replace(star=""),) if word in _PASSING_RANK else ()
+        packed = passing_argument(call, places[1], "args"), passing_argument(call, places[2], "kwargs", "kwds")
+        args = (*rank, *_unpacked(packed[0], "*"), *_unpacked(packed[1], "**"))
+    else:
+        args = tuple([arg for arg in call.args if arg is not function]) if word == "submit" else (unknown,)
+    return call._replace(func=function.value, args=args)
+
+
+def _unpacked(arg: Arg | None, star: str) -> Iterator[Arg]:
+    """The arguments in a tuple or dictionary."""
+    match arg:
+        case Arg(star="", value=Collection(kind="tuple" | "list", items=items)) if star == "*":
+            for item in items:
+                if isinstance(item, Operation) and is_starred(item):
+                    yield Arg(item.start, item.end, None, "*", item.operands[0])
+                elif item is not None:
+                    yield Arg(item.start, item.end, None, "", item)
+        case Arg(star="", value=Collection(kind="dict", items=items)) if star == "**":
+            for key, item in zip(items[::2], items[1::2], strict=True):
+                if item is not None:
+                    word = str(key.value) if isinstance(key, Constant) else None
+                    yield Arg(item.start, item.end, word, "" if word else "**", item)
+        case Arg():
+            yield arg._replace(keyword=None, star=star)
+
+
 def takes_receiver(function: Function) -> bool:
     """Whether the first parameter of a function is a receiver: the object, or the class, of which it is a method."""
     return bool(function.owner) and not _is_decorated(function, "builtins.staticmethod")

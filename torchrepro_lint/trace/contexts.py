@@ -16,6 +16,7 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Lambda, Ref
 from torchrepro_lint.syntax.qualified_names import (
+    enclosing_function,
     is_instance,
     local_symbol,
     path_of,
@@ -27,19 +28,19 @@ from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.environment import ValueSources
     from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.events import CallEdge, TraceEvent
+    from torchrepro_lint.trace.events import TraceEvent
 
 
 class CallingContexts:
     """The calling contexts of the functions of one trace, which begins with ``starts`` in ``scope``."""
 
-    def __init__(self, origins: ValueSources, run: Trace, starts: Iterable[str], scope: Environment) -> None:
-        self._origins = origins
+    def __init__(self, project: ValueFlow, run: Trace, starts: Iterable[str], scope: Environment) -> None:
+        self._origins = project.value_sources
+        self._call_edges = CallEdgeContexts(project, run, likely=False)
         self._run = run
         self._starts = frozenset(starts)
         self.scope = scope
@@ -83,10 +84,16 @@ class CallingContexts:
         if function in self._run.cycles:
             return (self.scope,)  # each time round it may be given something else
         found = [self.scope] if function in self._starts else []
+        definition = next(iter(self._origins.project.resolver.functions(function)), None)
         entries = self._run.call_edges.get(function, ())
         for each in entries:
             ways = (scope for scope in self.scopes(each.caller) if self._runs(each.caller, each.event, scope))
-            found += (self._entered(each, scope) for scope in ways)
+            for scope in ways:
+                found += (
+                    self._call_edges.scopes(function, definition, each.caller, each.event, scope)
+                    if definition
+                    else (scope,)
+                )
             if len(found) > limits.MAX_CONTEXTS:
                 return (self.scope,)
         return tuple(found) if entries else (self.scope,)
@@ -98,16 +105,6 @@ class CallingContexts:
             self._origins.is_feasible(path_of(function), each, place.start, scope)
             for each in self._origins.project.resolver.functions(function)
         )
-
-    def _entered(self, entered: CallEdge, scope: Environment) -> Environment:
-        function, path, call = entered.function, path_of(entered.caller), entered.event.value
-        if entered.event.kind != "call" or not isinstance(call, Call):
-            return scope
-        for each in self._origins.project.resolver.functions(function):
-            if passes_own_arguments(self._origins.project, function, each, path, call):
-                skip = self._origins.project.resolver.call_graph.is_bound(path, call.func, each)
-                return bind_arguments(self._origins, Closure(path, call, scope), function, each, skip=skip, outer=scope)
-        return scope
 
 
 def passes_own_arguments(project: ProgramIndex, name: str, function: Function, path: str, call: Call) -> bool:
@@ -156,7 +153,8 @@ class CallEdgeContexts:
             return
         called = isinstance(call, Call) and function in self._called(scoped, call.func)
         if not definition.owner:
-            yield self._bound(scoped, function, definition, Environment()) if called else Environment()
+            around = outer if enclosing_function(function) else Environment()  # what a nested function reads
+            yield self._bound(scoped, function, definition, around) if called else around
             return
         word = simple_name(function)
         if isinstance(call, Call) and _is_on_self(call, caller, word):

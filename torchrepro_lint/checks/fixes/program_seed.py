@@ -111,13 +111,15 @@ def _find_seed_fields(
     project: Project, path: str, position: ControlFlowPosition, root: str, word: str
 ) -> Iterator[str]:
     variable = Ref(0, 0, (root,), (), 0)
-    written = {
-        target.path
+    writes = [
+        inner
         for each in field_writes(project, path, position, root)
         for inner in statements((each,))
-        for target in assigned_targets(inner)
-        if isinstance(target, Ref)
-    }
+        if isinstance(inner, Assign) and any(map(is_seed_attribute, inner.targets))
+    ]
+    if any(isinstance(each.value, Constant) and each.value.value is None for each in writes):
+        return  # ``args.seed = None``
+    written = {target.path for each in writes for target in each.targets if isinstance(target, Ref)}
     for option in _seed_options(project, path, variable):
         # ``if args.seed is None: args.seed = …`` ensures that there is one.
         yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
@@ -286,6 +288,8 @@ def _seed_variables(
             root, word = target.roots[0], simple_name(target.roots[0])
             if SEED_NAME.fullmatch(word):
                 gives = is_integer(statement.value)
+            elif isinstance(statement.value, Constant):
+                gives = False  # ``args = None``, which has no fields
             else:
                 gives = root in seed_uses(project, path, position.body).writes or bool(
                     seed_fields(project, path, position, root, word)

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from torchrepro_lint.checks.fixes.insertions import binding_function, shadowed
 from torchrepro_lint.checks.fixes.program_seed import variables_bound
 from torchrepro_lint.dataflow.environment import Closure
+from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.query import limits
@@ -37,7 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     qualname_of,
     simple_name,
 )
-from torchrepro_lint.syntax.use_def import ControlFlowPosition
+from torchrepro_lint.syntax.use_def import ControlFlowPosition, function_at
 from torchrepro_lint.syntax.visitor import last_identifier, statements
 from torchrepro_lint.trace.contexts import passes_own_arguments
 from torchrepro_lint.trace.events import CallFrame, is_conditional
@@ -170,13 +171,15 @@ class SeedScope:
                 inner = self.written(origin._replace(value=arg.value), steps - 1)
                 return f"int({inner})" if inner else None
             case Subscript(value=Ref() as holder, indices=(Constant(value=str(key)),)):
-                base = self._object(origin.path, holder)
+                base = None if self._is_changed(origin.path, holder) else self._object(origin.path, holder)
                 return f'{base}["{key}"]' if base else None
             case Ref() as ref:
                 return self._reference(origin, ref, steps)
         return None
 
     def _reference(self, origin: SeedOrigin, ref: Ref, steps: int) -> str | None:
+        if self._is_changed(origin.path, ref):
+            return None
         if own := self._variable(origin.path, ref):
             return own
         for length in range(len(ref.path) - 1, -1, -1):
@@ -184,6 +187,27 @@ class SeedScope:
                 return ".".join((base, *ref.path[length:]))
         below = _definition(self._project, origin, ref)
         return self.written(below, steps - 1) if below is not None else None
+
+    def _is_changed(self, path: str, ref: Ref) -> bool:
+        """Whether a variable of this file, or an attribute that is read from it, may have another value here than at a reference."""
+        if path != self._path or len(ref.roots) != 1:
+            return False
+        scope, around = enclosing_function(ref.roots[0]), function_at(self._tree, ref.start)
+        here, there = (
+            (self._inside, self._position.spots[-1].statement.start),
+            (around.name if around else "", ref.start),
+        )
+        places = [(ref.roots, ref.path[:length]) for length in range(len(ref.path) + 1)]
+        return any(self._reaching(scope, *here, each) - self._reaching(scope, *there, each) for each in places)
+
+    def _reaching(self, scope: str, inside: str, offset: int, place: Place) -> frozenset[Statement]:
+        """The statements of a function that give a place the value that it has in it, or in a function inside it."""
+        bodies = [each.body for each in self._tree.functions if each.name == scope] if scope else [self._tree.body]
+        for body in bodies:
+            flow = DefinitionFlow(dict.fromkeys((each for each, _ in stores(body, place)), True))
+            reached = flow.at(body, offset) if inside == scope else flow.after(body)
+            return frozenset(each for each in reached if each is not None)
+        return frozenset()
 
     def _variable(self, path: str, ref: Ref) -> str | None:
         """The same variable, where it is bound here: of the function or of those around, or of the module."""

@@ -47,6 +47,8 @@ from torchrepro_lint.syntax.visitor import (
     expressions_within,
     known_argument,
     last_identifier,
+    launched_call,
+    parameter_argument,
     receiver_of,
     statements,
     takes_receiver,
@@ -72,13 +74,17 @@ _GROWING = frozenset({"append", "extend", "appendleft", "insert"})
 
 
 class Launch(NamedTuple):
-    """A call that starts a function in threads or processes: whether in several, and whether these share memory."""
+    """A call that starts a function in threads or processes: whether in several, and whether these share memory.
+
+    ``made`` is the call of the function.
+    """
 
     path: str
     call: Call
     function: str
     several: bool
     shares: bool
+    made: Call
 
 
 class ArrivalOrder(NamedTuple):
@@ -129,26 +135,27 @@ def _in_file(project: TaintFlow, path: str) -> Iterator[Launch]:
         word = last_identifier(site.call.func)
         if any(map(in_project, site.names)):
             continue
-        given, several, shares = _launched(project, path, site, word)
-        for target in _targets(project, path, given) if given is not None else ():
-            yield Launch(path, site.call, target, several, shares)
+        made, several, shares = _launched(project, path, site, word)
+        if made is not None:
+            for target in _targets(project, path, made.func):
+                yield Launch(path, site.call, target, several, shares, made)
 
 
-def _launched(project: TaintFlow, path: str, site: CallSite, word: str) -> tuple[Expression | None, bool, bool]:
-    """The function that a call starts, whether several times at once, and whether in threads of this process."""
-    call, first = site.call, known_argument(site.call, 0, "fn", "func")
+def _launched(project: TaintFlow, path: str, site: CallSite, word: str) -> tuple[Call | None, bool, bool]:
+    """The call that a call starts, whether several times at once, and whether in threads of this process."""
+    call, made = site.call, launched_call(site.call)
     if word in _STARTING:
-        return known_argument(call, 1, "target"), _is_repeated(project, path, call), word == "Thread"
+        return made, _is_repeated(project, path, call), word == "Thread"
     if word in _SPAWNING:
-        return first, not _is_one(known_argument(call, 2, "nprocs")), False
+        return made, not _is_one(known_argument(call, 2, "nprocs")), False
     if word == "add_done_callback":
-        return first, _is_repeated(project, path, call), True
+        return made, _is_repeated(project, path, call), True
     if word == "apply_async" and (callback := known_argument(call, 3, "callback")) is not None:
-        return callback, _is_repeated(project, path, call), True
+        return call._replace(func=callback, args=()), _is_repeated(project, path, call), True
     if not any(map(_is_of_pool, site.names)) or _has_one_worker(project, path, call):
         return None, False, False
     repeated = word in _MAPPING or _is_repeated(project, path, call)
-    return first, repeated, any(map(_THREADS.fullmatch, site.names))
+    return made, repeated, any(map(_THREADS.fullmatch, site.names))
 
 
 def _targets(project: TaintFlow, path: str, given: Expression) -> Iterator[str]:
@@ -172,7 +179,8 @@ def _of_classes(project: TaintFlow) -> Iterator[Launch]:
             for owner in names.subclasses(base):
                 for run in names.methods(owner, "run"):
                     for path, call in names.call_graph.constructor_calls(owner) if names.functions(run) else ():
-                        yield Launch(path, call, run, _is_repeated(project, path, call), word == "Thread")
+                        several, made = _is_repeated(project, path, call), call._replace(args=())
+                        yield Launch(path, call, run, several, word == "Thread", made)
 
 
 def _is_repeated(project: TaintFlow, path: str, call: Call) -> bool:
@@ -309,20 +317,11 @@ def _creations(project: TaintFlow, path: str, queue: Expression, depth: int = 0)
 
 def _passed_by_launches(project: TaintFlow, path: str, parameter: Parameter) -> Iterator[tuple[str, Expression]]:
     """The arguments that pools pass for a parameter: ``submit(work, queue)``, ``apply_async(work, (queue,))``."""
-    position = parameter.position - takes_receiver(parameter.function)
+    function = parameter.function
     for launch in launches(project):
-        if launch.function == path + parameter.function.name:
-            yield from ((launch.path, each) for at, each in enumerate(_arguments(launch.call)) if at == position)
-
-
-def _arguments(call: Call) -> Iterator[Expression]:
-    """The arguments with which a launch calls its function."""
-    word = last_identifier(call.func)
-    packed = known_argument(call, 3 if word in _STARTING else 1, "args")
-    if word == "submit":
-        yield from [arg.value for arg in call.args if arg.keyword is None][1:]
-    elif isinstance(packed, Collection):
-        yield from (item for item in packed.items if item is not None)
+        if launch.function == path + function.name:
+            arg = parameter_argument(launch.made, function, parameter.position, bound=takes_receiver(function))
+            yield from ((launch.path, arg.value),) if arg is not None and not arg.star else ()
 
 
 # --- lists and dicts -------------------------------------------------------------------------------------------------
@@ -407,10 +406,9 @@ def _outside(path: str, function: Function, kept: Ref, starts: list[Launch]) -> 
             if not word or (function.owner and params and word == params[0] and len(kept.path) == 1):
                 yield launch, path, kept
             elif word in params and not kept.path:
-                given = list(_arguments(launch.call))
-                at = params.index(word)
-                if at < len(given) and isinstance(given[at], Ref):
-                    yield launch, launch.path, given[at]  # type: ignore[misc]  # a reference
+                arg = parameter_argument(launch.made, function, params.index(word), bound=takes_receiver(function))
+                if arg is not None and not arg.star and isinstance(arg.value, Ref):
+                    yield launch, launch.path, arg.value
 
 
 def _is_dict(project: TaintFlow, path: str, function: Function, kept: Ref, starts: list[Launch]) -> bool:

@@ -45,6 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_brackets,
 )
+from torchrepro_lint.syntax.use_def import functions_around
 from torchrepro_lint.trace.contexts import CallingContexts
 from torchrepro_lint.trace.events import TraceEvent
 
@@ -219,7 +220,7 @@ class CallableEffects:
 
     def _summarise(self, methods: Sequence[str], environment: Environment) -> GeneratorSet:
         work = self._project.worker_trace(tuple(methods))
-        contexts = CallingContexts(self._value_sources, work.run, methods, environment)
+        contexts = CallingContexts(self._project, work.run, methods, environment)
         found: set[str] = set()
         known: set[EventIdentity] = set()
         free: frozenset[str] = frozenset()
@@ -229,7 +230,7 @@ class CallableEffects:
             for trace_event in remaining:
                 if _is_covered(trace_event, known, free):
                     skipped.append(trace_event)
-                elif self._is_reachable(trace_event, environment):
+                elif contexts.is_reached(trace_event):
                     seen = self._hidden_effects(work, trace_event, contexts)
                     if seen is not None:
                         found |= seen
@@ -239,26 +240,9 @@ class CallableEffects:
         drawn = (
             each
             for each in unseeded_draws(work)
-            if not _is_covered(each.trace_event, known, free)
-            and self._is_reachable(each.trace_event, environment)
-            and contexts.is_reached(each.trace_event)
+            if not _is_covered(each.trace_event, known, free) and contexts.is_reached(each.trace_event)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
-
-    def _is_reachable(self, trace_event: TraceEvent, environment: Environment) -> bool:
-        """Whether an object with this environment can reach an event: its attributes rule out no branch on the call
-        path.
-        """
-        if not environment.arguments:
-            return True  # as ``ValueSources.is_feasible`` says of any place
-        places = [(step.path, step.event.value) for step in trace_event.call_path]
-        for path, value in [*places, (trace_event.path, trace_event.event.value)]:
-            if value is None:
-                continue
-            around = [each for each in self._project.files[path].functions if each.start <= value.start < each.end]
-            if any(not self._value_sources.is_feasible(path, each, value.start, environment) for each in around):
-                return False
-        return True
 
     def _hidden_effects(
         self, work: WorkerTrace, trace_event: TraceEvent, contexts: CallingContexts
@@ -378,8 +362,8 @@ class CallableEffects:
         return False
 
     def _runs_in(self, work: WorkerTrace, path: str, offset: int) -> bool:
-        inner = [f for f in self._project.files[path].functions if f.start <= offset < f.end]
-        return any(path + each.name in work.run.functions for each in inner)
+        around = functions_around(self._project.files[path], offset)
+        return any(path + each.name in work.run.functions for each in around)
 
 
 def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozenset[str]) -> bool:

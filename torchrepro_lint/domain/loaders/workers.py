@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial
+from torchrepro_lint.dataflow.arguments import is_partial
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.callable_effects import unseeded_draws
 from torchrepro_lint.domain.loaders.queries import loader_kind
@@ -38,7 +38,9 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     unbound_method,
 )
+from torchrepro_lint.syntax.use_def import functions_around
 from torchrepro_lint.syntax.visitor import is_none, receiving_parameters, subexpressions, takes_receiver
+from torchrepro_lint.trace.contexts import CallingContexts
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -243,19 +245,23 @@ class _SeedProvenance:
     def __init__(self, project: LoaderQueries, worker: WorkerFunction) -> None:
         self._project = project
         self._worker = worker
-        self._functions = project.worker_trace((worker.function,)).run.functions
+        run = project.worker_trace((worker.function,)).run
+        self._functions = run.functions
+        self._contexts = CallingContexts(project, run, (worker.function,), worker.environment)
         # Whether torch.initial_seed() is the same in all workers, after they were given the same seed.
         self._torch_seed_is_same = False
 
     def fault(self, trace_event: TraceEvent, call: Call, name: str, seeder: Seeder) -> WorkerSeed | None:
         """The fault of a seed; None where none is known."""
-        environment = self._environment(trace_event)
-        seed = passed_seed(seeder, call)
+        # The first call path is the one that is told.
+        environment = next(iter(self._contexts.scopes(trace_event.function)), self._worker.environment)
+        value = passed_seed(seeder, call)
+        seed = Closure(trace_event.path, value, environment) if value is not None else None
         source = self._source(trace_event, call, seeder, seed)
         direct = not trace_event.call_path
         if source:
             return WorkerSeed(trace_event.path, call, name, source, direct, passed=True)
-        if seed is None or not self._is_worker_independent(Closure(trace_event.path, seed, environment), 0):
+        if seed is None or not self._is_worker_independent(seed, 0):
             return None
         if "torch" in seeder.families:
             self._torch_seed_is_same = True
@@ -265,7 +271,7 @@ class _SeedProvenance:
         outer = first.event.value
         if not isinstance(outer, Call):
             return None
-        passed = self._comes_from(Closure(trace_event.path, seed, environment), Closure(first.path, outer), 0)
+        passed = self._comes_from(seed, Closure(first.path, outer), 0)
         return WorkerSeed(first.path, outer, name, "", direct, passed)
 
     def _comes_from(self, seed: Closure, call: Closure, depth: int) -> bool:
@@ -280,36 +286,14 @@ class _SeedProvenance:
             for behind in self._project.value_sources.of(seed._replace(value=each))
         )
 
-    def _source(self, trace_event: TraceEvent, call: Call, seeder: Seeder, seed: Expression | None) -> str:
+    def _source(self, trace_event: TraceEvent, call: Call, seeder: Seeder, seed: Closure | None) -> str:
         """The nondeterministic source of a seed; ``entropy`` where the seed is missing or None."""
-        values = (
-            [
-                each.value
-                for each in self._project.value_sources.of(
-                    Closure(trace_event.path, seed, self._environment(trace_event))
-                )
-            ]
-            if seed is not None
-            else []
-        )
+        values = [each.value for each in self._project.value_sources.of(seed)] if seed is not None else []
         absent = bool(values) and all(map(is_none, values)) and seeder.none == "entropy"
         if seeds_from_entropy(seeder, call) or absent:
             return "entropy"
         resolver = self._project.resolver
-        return (seed is not None and nondeterministic_source(resolver, trace_event.path, seed)) or ""
-
-    def _environment(self, trace_event: TraceEvent) -> Environment:
-        """The argument environment of the event's function along its call path."""
-        environment = self._worker.environment
-        for step in trace_event.call_path:
-            for function in self._project.resolver.functions(step.into):
-                if isinstance(step.event.value, Call):
-                    call = Closure(step.path, step.event.value, environment)
-                    skip = self._project.resolver.call_graph.is_bound(step.path, step.event.value.func, function)
-                    environment = bind_arguments(
-                        self._project.value_sources, call, step.into, function, skip=skip, outer=environment
-                    )
-        return environment
+        return (seed is not None and nondeterministic_source(resolver, trace_event.path, seed.value)) or ""
 
     def _is_worker_independent(self, seed: Closure, depth: int) -> bool:
         """Whether a value is known to be the same in all workers."""
@@ -380,8 +364,8 @@ class _SeedProvenance:
         return found is not None and found.position == 0 and takes_receiver(found.function)
 
     def _runs_in_worker(self, path: str, offset: int) -> bool:
-        inner = [each for each in self._project.files[path].functions if each.start <= offset < each.end]
-        return any(path + each.name in self._functions for each in inner)
+        around = functions_around(self._project.files[path], offset)
+        return any(path + each.name in self._functions for each in around)
 
 
 _DATASET_BASES = frozenset(

@@ -6,12 +6,10 @@ embedding tables of which only the weight is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.conditions import Interval, argument_reader
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
-from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import unpacking_steps
 from torchrepro_lint.syntax.nodes import (
@@ -22,21 +20,15 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
-    Loop,
     Operation,
     Ref,
-    Statement,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import qualifier_of, simple_name, split_local
-from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import (
-    bodies,
-    expressions,
     is_starred,
     known_argument,
     last_identifier,
-    operands_of,
     statements,
     subexpressions,
 )
@@ -44,9 +36,10 @@ from torchrepro_lint.syntax.visitor import (
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Scalar, Signature
     from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
+    from torchrepro_lint.dataflow.uses import DefUse
     from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
-    from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
 # What the qualified names of tensor methods begin with.
@@ -182,63 +175,39 @@ def _target_subjects(what: AbstractValue) -> dict[str, Scalar | Interval]:
 _COMPONENTS = ("values", "indices")
 
 
-def uses_component(tree: SyntaxTree, site: CallSite, part: str | None) -> bool:
+def uses_component(uses: DefUse, path: str, call: Call, part: str | None) -> bool:
     """Whether a component (``values`` or ``indices``) of a call's result is used; None asks for any of it.
 
     A result that is passed to a function or returned counts as used.
     """
-    chain = _enclosing_expressions(site.statement, site.call)
-    if chain:
-        return _takes_component(chain[-1], part)
-    statement = site.statement
-    if isinstance(statement, ExpressionStatement):
-        return False
-    if not isinstance(statement, Assign) or statement.op not in ("=", ":"):
+    spot = uses.spots(path).of(call)
+    if spot is None:
         return True
-    return any(_is_read(tree, target, part) for target in statement.targets)
+    if spot.parent is not None:
+        return _takes_component(spot.parent, part)
+    match spot.statement:
+        case ExpressionStatement():
+            return False
+        case Assign(op="=" | ":", targets=targets):
+            return any(_is_read(uses, path, spot, target, part) for target in targets)
+    return True
 
 
-def _is_read(tree: SyntaxTree, target: Expression, part: str | None) -> bool:
-    """Whether a component is read anywhere in the file, after an assignment to a target."""
+def _is_read(uses: DefUse, path: str, spot: ExpressionPosition, target: Expression, part: str | None) -> bool:
+    """Whether a component is read anywhere that an assignment to a target reaches."""
     match target:
         case Collection() if part is not None:
             index = _COMPONENTS.index(part)
             picked = next((item for step, item in unpacking_steps(target) if step == index), None)
-            return True if picked is None else _is_read(tree, picked, None)
-        case Ref(roots=roots, path=()):
-            return any(
-                _takes_component(above, part) if above is not None else True
-                for above in _parents_of_variable(tree, frozenset(roots))
-            )
+            return True if picked is None else _is_read(uses, path, spot, picked, None)
+        case Ref(path=()):
+            for file, ref, words in uses.of_variable(path, target, spot, spot.statement.end):
+                read = uses.spots(file).of(ref)
+                above = ref._replace(path=words) if words else read.parent if read is not None else None
+                if above is None or _takes_component(above, part):
+                    return True
+            return False
     return True
-
-
-def _parents_of_variable(tree: SyntaxTree, roots: frozenset[str]) -> Iterator[Expression | None]:
-    """The parent expression of each read of a variable; None where it has none."""
-    for body in bodies(tree):
-        for statement in statements(body):
-            bound = _targets_written(statement)
-            for expression in expressions(statement):
-                if not any(expression is target for target in bound):
-                    yield from _parents_of_reads(expression, roots, None)
-
-
-def _targets_written(statement: Statement) -> tuple[Expression | None, ...]:
-    """The targets of a statement, which are written and not read."""
-    if isinstance(statement, Assign) and statement.op in ("=", ":"):
-        return statement.targets
-    return (statement.target,) if isinstance(statement, Loop) else ()
-
-
-def _parents_of_reads(
-    expression: Expression, roots: frozenset[str], above: Expression | None
-) -> Iterator[Expression | None]:
-    if isinstance(expression, Ref):
-        if roots.intersection(expression.roots):
-            yield expression if expression.path else above
-        return
-    for each in operands_of(expression):
-        yield from _parents_of_reads(each, roots, expression)
 
 
 def _takes_component(above: Expression, part: str | None) -> bool:
@@ -253,23 +222,6 @@ def _takes_component(above: Expression, part: str | None) -> bool:
         case Subscript(indices=(Operation(op="-", operands=(Constant(value=int(index)),)),)):
             return -index % 2 == _COMPONENTS.index(part)
     return True
-
-
-def _enclosing_expressions(statement: Statement, wanted: Expression) -> list[Expression]:
-    """The expressions around one in a statement, outermost first."""
-    for expression in expressions(statement):
-        if (chain := _path_to(expression, wanted)) is not None:
-            return chain
-    return []
-
-
-def _path_to(expression: Expression, wanted: Expression) -> list[Expression] | None:
-    if expression is wanted:
-        return []
-    for each in operands_of(expression):
-        if (chain := _path_to(each, wanted)) is not None:
-            return [expression, *chain]
-    return None
 
 
 _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
@@ -287,44 +239,33 @@ def is_only_weight_read(project: Project, path: str, site: CallSite) -> bool:
     if len(words) != 1 or not _TABLES.intersection(site.names):
         return False
     word, owner = words.pop(), project.resolver.owner(site.function)
-    own = (each.body for each in project.files[path].functions if each.owner and f"{path}{each.owner}" == owner)
-    if not all(only for of, only in _attribute_reads(own, word) if not of or _related(project, f"{path}{of}", owner)):
-        return False  # as nearly all are, and no more need be looked into
-    readings = _attribute_uses(project, word)
-    if path not in readings:
-        readings = {**readings, path: _uses_in_file(project.files[path], word)}
-    uses = [
-        only
-        for each, by_class in readings.items()
-        for of, only in by_class.items()
-        if not of or _related(project, f"{each}{of}", owner)
-    ]
-    return bool(uses) and all(uses)
+    # Its own file first, where nearly all are run.
+    reads = sorted(project.uses.of_any_attribute(word), key=lambda each: each[0] != path)
+    uses = (_is_weight_read(project.uses, *each) for each in reads if _may_be_of(project, owner, *each))
+    return next(uses, False) and all(uses)
 
 
-@query()
-def _attribute_uses(project: Project, word: str) -> dict[str, dict[str, bool]]:
-    """The uses of an attribute in each file that calls it or names it as a value."""
-    modules = project.resolver.modules
-    modules.reads.record_word("values", word)
-    modules.reads.record_word("calls", word)
-    return {
-        path: _uses_in_file(project.files[path], word)
-        for path, summary in modules.summaries()
-        if has_word(summary.values, word) or has_word(summary.calls, word)
-    }
+def _may_be_of(project: Project, owner: str, path: str, read: Expression, at: int) -> bool:
+    """Whether an attribute may be read of an object of a class: ``self`` is one of its own class."""
+    method, variable = split_local(read.roots[0]) if isinstance(read, Ref) and at == 0 else ("", "")
+    of = f"{path}{qualifier_of(method)}"
+    return (
+        variable != "self"
+        or not qualifier_of(method)
+        or owner in project.resolver.ancestry(of)
+        or of in project.resolver.ancestry(owner)
+    )
 
 
-def _uses_in_file(tree: SyntaxTree, word: str) -> dict[str, bool]:
-    """Whether only the weight of an attribute is read, by the class of ``self``; empty for other objects."""
-    found: dict[str, bool] = {}
-    for of, only in _attribute_reads(bodies(tree), word):
-        found[of] = only and found.get(of, True)
-    return found
-
-
-def _related(project: Project, one: str, other: str) -> bool:
-    return other in project.resolver.ancestry(one) or one in project.resolver.ancestry(other)
+def _is_weight_read(uses: DefUse, path: str, read: Expression, at: int) -> bool:
+    """Whether nothing but the weight is read of an attribute, or of an element of it."""
+    if isinstance(read, Ref) and read.path[at + 1 :]:
+        return read.path[at + 1] in _WEIGHT_ATTRIBUTES
+    spots = uses.spots(path)
+    above = spots.of(read)
+    while above is not None and isinstance(above.parent, Subscript) and above.parent.value is read:
+        read, above = above.parent, spots.of(above.parent)
+    return above is not None and isinstance(above.parent, Attribute) and above.parent.name in _WEIGHT_ATTRIBUTES
 
 
 def _storing_targets(project: Project, site: CallSite) -> list[Expression]:
@@ -348,32 +289,3 @@ def _assignment_targets(site: CallSite) -> tuple[Expression, ...]:
     if not isinstance(statement, Assign) or statement.value is None:
         return ()
     return statement.targets if any(each is site.call for each in subexpressions(statement.value)) else ()
-
-
-def _attribute_reads(some: Iterable[tuple[Statement, ...]], word: str) -> Iterator[tuple[str, bool]]:
-    """For each read of an attribute, the class of its ``self``, and whether only the weight is read."""
-    for body in some:
-        for statement in statements(body):
-            targets = statement.targets if isinstance(statement, Assign) else ()
-            for expression in expressions(statement):
-                if not any(expression is target for target in targets):
-                    yield from _reads_in_expression(expression, word, "")
-
-
-def _reads_in_expression(expression: Expression, word: str, above: str) -> Iterator[tuple[str, bool]]:
-    """``above`` is the attribute that is read of the expression."""
-    match expression:
-        case Ref(roots=roots, path=path) if word in path:
-            after = path[path.index(word) + 1 :]
-            method, variable = split_local(roots[0])
-            own = qualifier_of(method) if variable == "self" and path[0] == word else ""
-            yield own, (after[0] if after else above) in _WEIGHT_ATTRIBUTES
-        case Subscript(value=value, indices=indices):
-            yield from _reads_in_expression(value, word, above)
-            for each in indices:
-                yield from _reads_in_expression(each, word, "")
-        case Attribute(value=value, name=name):
-            yield from _reads_in_expression(value, word, name)
-        case _:
-            for each in operands_of(expression):
-                yield from _reads_in_expression(each, word, "")

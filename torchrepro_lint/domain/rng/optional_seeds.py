@@ -192,7 +192,6 @@ class _DefaultFeasibility(PathFeasibility):
         place = event.value if event.value is not None else event.statement
         for body in self._bodies(function):
             rulings = self._values.ruled_out(path, body, place.start, environment)
-            rulings = rulings or list(self._by_guards(path, event, environment))
             for ruling in rulings:
                 if ruling.value.declared is not None:
                     self.causes.append(_Cause(ruling.value.declared, ruling, changes=False, draws=frozenset()))
@@ -204,15 +203,6 @@ class _DefaultFeasibility(PathFeasibility):
         if is_module(function):
             return [self._project.files[path_of(function)].body]
         return [each.body for each in self._project.resolver.functions(function)]
-
-    def _by_guards(self, path: str, event: Event, environment: Environment) -> Iterator[Ruling]:
-        """The tests of a conditional expression around an event."""
-        for guard in event.guards:
-            if guard.kind in ("if", "else"):
-                known = self._values.of(Closure(path, guard.value, environment))
-                if known is not None and bool(known.value) is (guard.kind == "else"):
-                    yield Ruling(path, guard.value, known)
-                    return
 
     def _may_draw(self, path: str, event: Event, environment: Environment) -> bool:
         """Whether the seeder gets a seed that is the same in each run."""
