@@ -49,7 +49,7 @@ class OrderTaint(NamedTuple):
     ``kind`` is ``set``, ``sequence`` (a list or an iterator), ``completion`` (a sequence where even a sum depends on the
     order), ``ranked`` (a sequence sorted by a key that ties or differs between machines, ``sort_key``: its first or last
     element is what the program means), ``fresh`` (names that are made anew in each run, which no sort puts in order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
-    value picked by the order, or an index in it), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
+    value picked by the order, or an index in it; of a joined text the content is what splitting it gives), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
     values: iterating it gives the keys). ``contents`` are the taints of its elements, by position, None for any.
     """
 
@@ -116,6 +116,7 @@ RANKABLE = frozenset({"sequence", "completion", "ranked"})
 TYING = frozenset({"clock", "size"})
 MAPPING = OrderTaint("mapping")
 SCALAR = OrderTaint("scalar")
+JOINED = OrderTaint("scalar", ((None, LISTING),))
 WALK = OrderTaint("walk", ((None, OrderTaint("plain", ((1, LISTING), (2, LISTING)))),))
 
 
@@ -197,6 +198,11 @@ _MEMBERSHIP_NAMES = lazy_pattern(
 
 # Methods of pandas that look up what becomes of a value, a label or a column.
 _LOOKING_UP = frozenset({"replace", "rename", "fillna", "astype"})
+
+_COUNTED_METRICS = lazy_pattern(
+    r"sklearn\.metrics\.((balanced_)?accuracy_score|classification_report|cohen_kappa_score|(multilabel_)?confusion_matrix|"
+    r"(f1|fbeta|jaccard|precision|recall)_score|hamming_loss|matthews_corrcoef|precision_recall_fscore_support|zero_one_loss)"
+)
 
 # Calls whose result is in the order of an argument.
 _ORDER_KEEPING = lazy_pattern(
@@ -343,6 +349,11 @@ def is_regex(names: tuple[str, ...], position: int) -> bool:
 def looks_up(word: str, position: int) -> bool:
     """Whether a method of that name, as pandas has them, looks values up in a dictionary that it gets: its order decides nothing."""
     return word in _LOOKING_UP or (word == "map" and position == 0)
+
+
+def is_counted(names: tuple[str, ...], position: int) -> bool:
+    """Whether a metric gets one of two aligned lists and counts where they agree: their order decides nothing."""
+    return position < 2 and bool(names) and all(map(_COUNTED_METRICS.fullmatch, names))
 
 
 def is_membership_name(name: str | None) -> bool:
