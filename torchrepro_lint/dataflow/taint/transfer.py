@@ -159,6 +159,8 @@ _SANITISERS = lazy_pattern(
     r"os\.(remove|unlink|rmdir|removedirs|makedirs|mkdir|chmod|stat|kill|utime|rename|renames|replace|symlink|link|system|truncate|"
     r"access|path\.(exists|isfile|isdir|islink|getsize|getmtime|getctime|samefile|commonpath|commonprefix))|"
     r"shutil\.\w+|subprocess\.\w+|logging\.\w+(\(\)\.\w+)*|warnings\.\w+|sys\.(exit|stdout\.\w+|stderr\.\w+)|"
+    r"sklearn\.preprocessing\.((Multi)?Label(Encoder|Binarizer)|O(rdinal|neHot)Encoder)\(\)\.fit|"  # sorts
+    r"(concurrent\.futures|asyncio)\.(as_completed|wait)|"  # the order of their results is a source of its own
     r"pprint\.\w+|traceback\.\w+|click\.(echo|secho)|rich\.print|atexit\.register|weakref\.WeakSet|"
     r"(tqdm(\.\w+)*\.(write|set_\w+))|IPython(\.\w+)+|filecmp\.\w+|contextlib\.suppress|typing\.\w+"
 )
@@ -196,8 +198,8 @@ _MEMBERSHIP_NAMES = lazy_pattern(
     r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
 )
 
-# Methods of pandas that look up what becomes of a value, a label or a column.
-_LOOKING_UP = frozenset({"replace", "rename", "fillna", "astype"})
+# Methods that look up what becomes of a value, a label or a column of pandas, or of a parameter.
+_LOOKING_UP = frozenset({"replace", "rename", "fillna", "astype", "load_state_dict"})
 
 _COUNTED_METRICS = lazy_pattern(
     r"sklearn\.metrics\.((balanced_)?accuracy_score|classification_report|cohen_kappa_score|(multilabel_)?confusion_matrix|"
@@ -214,7 +216,7 @@ _ORDER_KEEPING = lazy_pattern(
     r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"
     r"pandas\.(Series|DataFrame|Index|concat|unique)|os\.fspath|"
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
-    r"accelerate\.utils\.(operations\.)?gather(_object)?|concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
+    r"accelerate\.utils\.(operations\.)?gather(_object)?|concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather|fnmatch\.filter"
 )
 # Calls that make a tensor of numbers.
 _TENSORS = lazy_pattern(
@@ -347,7 +349,7 @@ def is_regex(names: tuple[str, ...], position: int) -> bool:
 
 
 def looks_up(word: str, position: int) -> bool:
-    """Whether a method of that name, as pandas has them, looks values up in a dictionary that it gets: its order decides nothing."""
+    """Whether a method of that name, as pandas or a module has it, looks values up in a dictionary that it gets: its order decides nothing."""
     return word in _LOOKING_UP or (word == "map" and position == 0)
 
 
