@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
 from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
+from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
@@ -33,10 +33,12 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
+from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.visitor import blocks, expressions, is_none, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.taint.context import TaintContext
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
@@ -308,7 +310,7 @@ class _LoopBody:
         if type_inference(self.analysis.project).of(self.path, value).kind in ("int", "bool"):
             return True
         source = self.tainted.node if self.tainted.taint.kind == "completion" else None
-        return source is not None and worker_counts(self.analysis.project, self.path, source, value, self.loop)
+        return source is not None and _worker_counts(self.analysis.project, self.path, source, value, self.loop)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -447,3 +449,45 @@ def _counts(value: Expression, whole: Ref) -> bool:
 
 def _receiver(func: Expression) -> Ref | None:
     return func._replace(path=func.path[:-1]) if isinstance(func, Ref) and func.path else None
+
+
+def _worker_counts(project: ValueFlow, path: str, source: Expression, value: Expression, loop: Loop) -> bool:
+    """Whether a value of a loop is the result of a worker that returns integers: ``for count in pool.imap_unordered(f, x)``,
+    ``future.result()`` of ``for future in as_completed([pool.submit(f, x) …])``.
+    """
+    word = last_identifier(source.func) if isinstance(source, Call) else ""
+    if word == "imap_unordered":
+        same = isinstance(value, Ref) and isinstance(loop.target, Ref) and value.roots == loop.target.roots
+        return same and not value.path and _returns_integers(project, path, source.args[0].value)  # type: ignore[union-attr]
+    if word != "as_completed" or not source.args:  # type: ignore[union-attr]
+        return False
+    for statement in loop.body if isinstance(value, Ref) and not value.path else ():
+        match statement:
+            case Assign(targets=(Ref() as target,), value=Call() as given) if target.roots == value.roots:  # type: ignore[union-attr]
+                value = given
+    if not isinstance(value, Call) or last_identifier(value.func) != "result":
+        return False
+    jobs = [each for _, each in project.resolver.values(path, source.args[0].value)]  # type: ignore[union-attr]
+    submitted = [each.elements[0] for each in jobs if isinstance(each, Comprehension)]
+    return bool(submitted) and all(
+        isinstance(each, Call)
+        and last_identifier(each.func) == "submit"
+        and bool(each.args)
+        and _returns_integers(project, path, each.args[0].value)
+        for each in submitted
+    )
+
+
+def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool:
+    """Whether a function is known to return integers alone."""
+    names, inference = project.resolver, type_inference(project)
+    found = project.names(path, worker)
+    if not found or not all(in_project(name) and names.functions(name) for name in found):
+        return bool(found) and all(name in ("builtins.len", "builtins.int", "builtins.ord") for name in found)
+    for name in found:
+        declared = [each.returns for each in names.functions(name)]
+        kinds = [annotated(inference, path_of(name), each).kind for each in declared if each is not None]
+        kinds = kinds or [inference.of(path_of(name), each).kind for each in names.return_expressions(name)]
+        if not kinds or not all(kind in ("int", "bool") for kind in kinds):
+            return False
+    return True
