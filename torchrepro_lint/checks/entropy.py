@@ -67,7 +67,11 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] |
             return _catalogued_seeder_fault(context, site, name, seeder) if seeder.families else None
         if name in _SEEDING_METHODS or name in SEEDABLE_GENERATORS:
             given = _given_seed(site)
-            if given and (source := nondeterministic_source(project.resolver, path, given)):
+            if (
+                given
+                and (source := nondeterministic_source(project.resolver, path, given))
+                and not (name in SEEDABLE_GENERATORS and only_makes_identifiers(project, path, site.call))
+            ):
                 from torchrepro_lint.checks.fixes.entropy import fix_value
 
                 return _changing_seed_message(name, source), fix_value(project, path, given, source)

@@ -213,7 +213,7 @@ class Trace(CallTargets):
 
     def _enter(self, by: Frame, event: Event, target: Target) -> list[Frame]:
         """The frame of a function that has not been entered before."""
-        self._entered.append(CallEdge(target.function, by.function, event))
+        self._entered.append(CallEdge(target.function, by.function, event, target.mode))
         if self._is_entered(target):
             return []
         self._seen[target] = None
@@ -284,7 +284,7 @@ class Trace(CallTargets):
 
     def _run_later(self, targets: Iterable[Target], waiting: DeferredCall, maker: str) -> None:
         for target in targets:
-            self._entered.append(CallEdge(target.function, maker, waiting.step.event))
+            self._entered.append(CallEdge(target.function, maker, waiting.step.event, target.mode))
             self._execute(target, (*waiting.call_path, waiting.step._replace(into=target.function)))
 
     def _in_this_trace(self, found: Sequence[str], *, passed: bool = False) -> Sequence[str]:

@@ -125,11 +125,12 @@ DeferralKey: TypeAlias = tuple[str, Expression] | str
 
 
 class CallEdge(FrozenRecord, frozen=True):
-    """A call edge of a trace: a function, its caller, and the event of the caller that enters it."""
+    """A call edge of a trace: a function, its caller, the event of the caller that enters it, and the mode it enters it in."""
 
     function: str
     caller: str
     event: Event
+    mode: str
 
 
 class TraceFragment(NamedTuple):

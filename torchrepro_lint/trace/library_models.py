@@ -210,9 +210,10 @@ _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
 def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     loads: _Loads = {}
+    last: dict[_ModelPlace, int] = {}
     used: set[_ModelPlace] = set()
     own = set(_own_weights(found))
-    for event in found:
+    for at, event in enumerate(found):
         match event.value:
             case Call(func=Ref(roots=roots, path=path)) if event.kind == "call":
                 used.add((roots, path))  # a model that is run before its weights are loaded
@@ -220,13 +221,25 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
             for held in _loaded_by(names, cache, path_of(name), event.value):
                 if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
-    for event in found if loads else ():
+                    last[held] = at
+    for at, event in enumerate(found if loads else ()):
         statement = event.statement
         if isinstance(statement, Assign) and event.kind == "call":
             for target in map(_bound_alone, statement.targets):
                 loaded = loads.get((target.roots, target.path)) if isinstance(target, Ref) else None
+                if isinstance(target, Ref) and target.path and loaded is None and _makes_object(statement.value):
+                    whole = (
+                        target.roots,
+                        target.path[:-1],
+                    )  # whose load replaces the weights of a part that it has by then
+                    loaded = loads.get(whole) if at < last.get(whole, at) else None
                 if loaded and _always(loaded, _uncertain_guards(event.guards)):
                     yield statement
+
+
+def _makes_object(value: Expression | None) -> bool:
+    """Whether a value is made by a class, as a module or a parameter is."""
+    return isinstance(value, Call) and last_identifier(value.func)[:1].isupper()
 
 
 def _bound_alone(target: Expression) -> Expression | None:

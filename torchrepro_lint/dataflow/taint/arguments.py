@@ -13,6 +13,7 @@ from torchrepro_lint.dataflow.taint.propagation import observe_order
 from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
+    JOINED,
     LISTING,
     MAPPING,
     RANKABLE,
@@ -23,6 +24,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     OrderTaint,
     argument_effect,
     container_of,
+    is_counted,
     is_membership_name,
     is_regex,
     looks_up,
@@ -180,7 +182,10 @@ class ArgumentTaint:
         what = argument_effect(names, word, receiver_of(call.func) is not None)
         if what == "project":
             yield from self._passed(tainted, call, names)
-        elif what == "unknown" and tainted.taint == MAPPING and looks_up(word, _position(tainted, call)):
+        elif what == "unknown" and (
+            is_counted(names, _position(tainted, call))
+            or (tainted.taint == MAPPING and looks_up(word, _position(tainted, call)))
+        ):
             return
         elif tainted.taint.is_unordered and (then := self._taken(tainted, call, spot, what)) is not None:
             yield from observe_order(tainted, call, then)
@@ -221,7 +226,8 @@ class ArgumentTaint:
             case "next":
                 yield from self._next(tainted, call)
             case "text" if not is_regex(self._analysis.names.names(path, call.func), _position(tainted, call)):
-                yield from observe_order(tainted, call, [TaintedValue(path, call, SCALAR)])
+                joined = taint.kind != "scalar" and last_identifier(call.func) == "join"
+                yield from observe_order(tainted, call, [TaintedValue(path, call, JOINED if joined else SCALAR)])
             case "draw" | "load":
                 yield Sink(path, call, "drawn from" if what == "draw" else "passed on")
             case "extend" | "append":
@@ -403,7 +409,7 @@ def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]
     elif taint.kind == "set" and word in ("union", "symmetric_difference", "intersection"):
         yield TaintedValue(tainted.path, call, SET)
     elif taint.kind == "scalar" and word in ("min", "max", "sum", "set", "sorted", "index", "get"):
-        yield TaintedValue(tainted.path, call, SCALAR)
+        yield TaintedValue(tainted.path, call, taint if word == "get" else SCALAR)
 
 
 def _depends(taint: OrderTaint) -> bool:

@@ -123,7 +123,8 @@ class MethodTaint:
                 if (inner := SCALAR if word in _WHOLE_VALUE_METHODS else _element_by_method(taint, word)) is not None:
                     yield TaintedValue(path, call, inner)
             case "scalar":
-                yield from () if word in _UNIFORM_ATTRIBUTES else (TaintedValue(path, call, SCALAR),)
+                part = taint.item(None) if word == "split" else None
+                yield from () if word in _UNIFORM_ATTRIBUTES else (TaintedValue(path, call, part or SCALAR),)
             case kind if word == "sort":
                 yield from self._sorted_in_place(tainted, call) if kind in RANKABLE or taint == FRESH else ()
             case "ranked" if word in ("pop", "index", "popleft"):

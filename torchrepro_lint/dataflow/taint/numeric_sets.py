@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from torchrepro_lint.dataflow.types.annotations import annotated
+from torchrepro_lint.dataflow.types.annotations import annotated, annotations_of
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
@@ -33,6 +34,8 @@ from torchrepro_lint.syntax.qualified_names import in_project, is_local, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import bodies, last_identifier, receiver_of, statements
 
+# Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one.
+_STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
 _NUMBER_TYPES = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
 # Methods that only tensors have.
@@ -40,6 +43,7 @@ _OF_TENSORS = frozenset({"cpu", "numpy", "detach", "argmax", "long", "cuda", "no
 _ADDING = ("add", "append")
 # Methods of a set that give a subset.
 SUBSET_METHODS = frozenset({"intersection", "difference", "copy"})
+_MAPPINGS = ("dict", "OrderedDict", "Counter")
 _EXTENDING = ("update", "symmetric_difference_update", "extend")
 # Arrays of whole numbers, whatever they are made of.
 _INDICES = lazy_pattern(
@@ -48,13 +52,17 @@ _INDICES = lazy_pattern(
 )
 
 _ElementPath: TypeAlias = "tuple[int | None, ...]"
+# In such a path: the keys of a dictionary.
+_KEYS = -1
+# Types with two parameters, of which the first is that of the keys.
+_TABLES = frozenset({"dict", "Dict", "defaultdict", "DefaultDict", "OrderedDict", "Mapping", "MutableMapping"})
 
 
 def elements_are_numbers(project: ValueFlow, path: str, expression: Expression) -> bool:
     """Whether all elements of a container are numbers. Elements of ``tolist`` are taken to be numbers, since nested lists
     could not be elements of a set.
     """
-    return _ElementSearch(project, path).at(expression, (None,))
+    return _ElementSearch(project, path).iterated(expression, ())
 
 
 def is_number(project: ValueFlow, path: str, expression: Expression) -> bool:
@@ -117,42 +125,80 @@ class _ElementSearch:
         if not all(map(is_local, roots)) or len(self._seen) > limits.MAX_NUMERIC_VARIABLES:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
-        if any(is_given_unseen(self._project, self._path + root) for root in roots if root not in known):
+        kept = (root for root in roots if root not in known or root not in self._assignments)
+        if any(is_given_unseen(self._project, self._path + root) for root in kept):
             return False  # its first value is read, which is unknown
         self._seen.update((root, places) for root in known)
         parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
         parts += [(value, rest) for root in known for value, rest in self._put_into(root, places)]
-        filled = [(value, rest) for value, rest in parts if not (places and _is_empty(value))]
+        filled = [(value, rest) for value, rest in parts if not (places and _is_empty(value, places))]
         return (bool(filled) or not known) and all(self.at(value, rest) for value, rest in filled)
 
     def _put_into(self, root: str, places: _ElementPath) -> Iterator[tuple[Expression, _ElementPath]]:
-        """What methods and operators add to a container, with the rest of the path."""
+        """What methods, operators and subscripts add to a container, with the rest of the path."""
         if not places:
             return
+        keys = places[0] == _KEYS
         for how, value in self._project.resolver.assigned(self._path + root):
             if how in ("|=", "^=", "+="):
                 yield value, places
         spots = self._project.uses.spots(self._path)
-        for read in (each for each in spots.uses(root) if len(each.path) == 1):
-            spot = spots.of(read)
-            if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
-                rest = {**dict.fromkeys(_ADDING, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(read.path[0])
-                yield from ((arg.value, rest) for arg in spot.parent.args if rest is not None)
-        written = element_writes(self._project, self._path)
+        for read in spots.uses(root):
+            match spots.of(read).parent, read.path:  # type: ignore[union-attr]  # a use has a position
+                case Call(func=func, args=args), (word,) if func is read:
+                    adding = ("setdefault",) if keys else _ADDING
+                    rest = {**dict.fromkeys(adding, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(word)
+                    yield from ((arg.value, rest) for arg in (args[:1] if keys else args) if rest is not None)
+                case Subscript(value=value, indices=indices), () if keys and value is read:
+                    yield from ((each, places[1:]) for each in indices)
+        written = {} if keys else element_writes(self._project, self._path)
         yield from ((value, places[1:]) for value in written.get(root, ()))
+
+    def iterated(self, whole: Expression, rest: _ElementPath) -> bool:
+        """Whether there are numbers at the rest of a path into what iteration gives: elements, or a dictionary's keys."""
+        what = type_inference(self._project).of(self._path, whole)
+        if what.kind == "dict" or self._is_made_table(whole):
+            return self.at(whole, (_KEYS, *rest))
+        return self.at(whole, (None, *rest)) or (not rest and has_stable_hash(what.element))
+
+    def _is_made_table(self, whole: Expression) -> bool:
+        """Whether an expression, or a definition of its variable, makes a dictionary of a type that inference does not know."""
+        if isinstance(whole, Ref) and not whole.path:
+            made = (each.value for root in whole.roots for each in self._assignments.get(root, ()))
+            return any(isinstance(each, Call) and self._is_made_table(each) for each in made)
+        return isinstance(whole, Call) and last_identifier(whole.func) == "defaultdict"
+
+    def _keys(self, table: Expression, rest: _ElementPath) -> bool:
+        """Whether there are numbers at a path into the keys of a dictionary."""
+        match table:
+            case Comprehension(kind="dict", elements=(key, _)):
+                return self.at(key, rest)
+            case Collection(kind="dict", items=items):
+                return bool(items) and all(key is not None and self.at(key, rest) for key in items[::2])
+            case Call(func=func, args=(arg, *_)) if last_identifier(func) in ("Counter", "fromkeys"):
+                return self.iterated(arg.value, rest)
+            case Call(func=func, args=(arg,)) if last_identifier(func) in _MAPPINGS:
+                return arg.keyword is None and self.at(arg.value, (None, 0, *rest))
+            case Call():
+                return self._returned(self._project.names(self._path, table.func), (_KEYS, *rest))
+            case Ref() if not rest and _has_declared_keys(self._project, self._path, table):
+                return True
+            case Ref(roots=roots, path=()):
+                return self._of_variable(roots, (_KEYS, *rest))
+        return False
 
     def at(self, whole: Expression, places: _ElementPath) -> bool:
         """Whether there are numbers at a path into nested containers; None in the path stands for any element."""
         if not places:
             return self.number(whole)
+        if places[0] == _KEYS:
+            return self._keys(whole, places[1:])
         match whole:
             case Call(func=func) if last_identifier(func) == "tolist":
                 return is_tensor_method(self._project, self._path, func)
             case Call(func=Ref(path=(*_, _)) | Attribute() as func) if last_identifier(func) == "numpy":
                 # An array made from a tensor: a set can only hold its numbers, as with ``tolist``.
                 return not any(map(in_project, self._project.names(self._path, func)))
-            case Call(func=Attribute(value=value, name=word)) if word in SUBSET_METHODS:
-                return self.at(value, places)
             case Call():
                 return self._called(whole, places)
             case Operation(op="&" | "|" | "-" | "^" | "+" | "or" | "and", operands=operands):
@@ -174,14 +220,23 @@ class _ElementSearch:
         args = [arg.value for arg in call.args]
         if (kept := _of_sets(call)) is not None:
             return all(self.at(each, places) for each in kept)
+        match call.func:
+            case Attribute(value=table, name="keys"):
+                return self.at(table, (_KEYS, *places[1:]))
+            case Ref(path=(*words, "keys")) as func:
+                return self.at(func._replace(path=tuple(words)), (_KEYS, *places[1:]))
+            case Ref(path=(*words, "items")) as func if places[1:2] == (0,):
+                return self.at(func._replace(path=tuple(words)), (_KEYS, *places[2:]))
         match last_identifier(call.func), places:
             case ("range", _) | ("enumerate", (_, 0, *_)):
                 return True
             case ("enumerate", (_, 1, *rest)) if args:
-                return self.at(args[0], (None, *rest))
+                return self.iterated(args[0], tuple(rest))
             case ("zip", (_, int(index), *rest)) if index < len(args):
-                return self.at(args[index], (None, *rest))
-            case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "reversed", _) if args:
+                return self.iterated(args[index], tuple(rest))
+            case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "frozenset" | "reversed", (None, *rest)) if args:
+                return self.iterated(args[0], tuple(rest))
+            case ("tqdm" | "list" | "tuple" | "sorted" | "reversed", _) if args:
                 return self.at(args[0], places)
         names = self._project.names(self._path, call.func)
         if places[0] == 0 and "scipy.signal.find_peaks" in names:
@@ -198,6 +253,25 @@ class _ElementSearch:
         return all(looks[name].at(each, places) for name, each in returned)
 
 
+def _has_declared_keys(project: ValueFlow, path: str, ref: Ref) -> bool:
+    """Whether a dictionary is annotated with keys that are numbers: ``table: dict[int, str]``."""
+    parameters = [project.resolver.parameter(path + root) for root in ref.roots if not ref.path]
+    of_parameters = [(path, each.param.annotation) for each in parameters if each is not None]
+    for file, said in (*of_parameters, *annotations_of(project.resolver, path, ref)):
+        match said:
+            case Subscript(value=table, indices=(key, _)) if last_identifier(table) in _TABLES:
+                return has_stable_hash(annotated(type_inference(project), file, key))
+    return False
+
+
+def has_stable_hash(element: AbstractValue) -> bool:
+    """Whether values have the same hash in every run: numbers, and tuples of them."""
+    if element.kind == "tuple":
+        parts = element.items or ((element.contents,) if element.contents else ())
+        return bool(parts) and all(has_stable_hash(each) for each in parts)
+    return element.kind in _STABLE_KINDS
+
+
 def is_given_unseen(project: ValueFlow, variable: str) -> bool:
     """Whether a variable is a parameter that no call is seen to pass, so that its first value is unknown."""
     resolver = project.resolver
@@ -211,11 +285,15 @@ def _of_sets(call: Call) -> list[Expression] | None:
             return [func._replace(path=tuple(words)), *(arg.value for arg in call.args)]
         case Ref(path=(*words, word)) as func if word in SUBSET_METHODS:
             return [func._replace(path=tuple(words))]
+        case Attribute(value=value, name=word) if word in SUBSET_METHODS:
+            return [value]
     return None
 
 
-def _is_empty(value: Expression) -> bool:
+def _is_empty(value: Expression, places: _ElementPath) -> bool:
     match value:
+        case Call(func=func, args=args) if places[0] == _KEYS and len(args) < 2:
+            return last_identifier(func) == "defaultdict" or (last_identifier(func) in _MAPPINGS and not args)
         case Call(func=func, args=()):
             return last_identifier(func) in ("set", "frozenset", "list", "dict")
         case Collection(kind="list" | "dict", items=()):

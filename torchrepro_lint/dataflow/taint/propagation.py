@@ -90,14 +90,19 @@ def _sorts(project: ValueFlow, path: str, value: Expression, made: str) -> bool:
 
 
 def cancels(project: ValueFlow, path: str, subscript: Subscript) -> bool:
-    """Whether the order of indices has no effect, since the same index stands on both sides: ``out[i] = x[i]``."""
+    """Whether the order of indices has no effect, since the same indices stand on both sides: ``out[i] = x[i]``."""
     spot = project.uses.spots(path).of(subscript)
-    match subscript.indices, spot.statement if spot is not None else None:
-        case (Ref() as index,), Assign(targets=(Subscript(indices=(Ref() as other,)),), value=value) if (
-            value is not None and _same_ref(index, other)
+    match spot.statement if spot is not None else None:
+        case Assign(targets=(Subscript(indices=indices),), value=value) if value is not None and _same_indices(
+            indices, subscript.indices
         ):
             assert spot is not None
-            own = [one for each in subexpressions(value) if _has_index(each, index) for one in subexpressions(each)]
+            own = [
+                one
+                for each in subexpressions(value)
+                if isinstance(each, Subscript) and _same_indices(each.indices, indices)
+                for one in subexpressions(each)
+            ]
             rounds = {
                 root
                 for block in spot.blocks
@@ -105,18 +110,20 @@ def cancels(project: ValueFlow, path: str, subscript: Subscript) -> bool:
                 for ref in bound_references(block.owner.target)
                 for root in ref.roots
             }
+            rounds.update(root for index in indices if isinstance(index, Ref) for root in index.roots)
             left = [
                 each for each in subexpressions(value) if isinstance(each, Ref) and not any(each is one for one in own)
             ]
-            return bool(own) and all(rounds.union(index.roots).isdisjoint(each.roots) for each in left)
+            return bool(own) and all(rounds.isdisjoint(each.roots) for each in left)
     return False
 
 
-def _has_index(value: Expression, index: Ref) -> bool:
-    match value:
-        case Subscript(indices=(Ref() as other,)):
-            return _same_ref(index, other)
-    return False
+def _same_indices(some: tuple[Expression, ...], others: tuple[Expression, ...]) -> bool:
+    """Whether two subscripts have the same variables as their indices."""
+    return len(some) == len(others) and all(
+        isinstance(one, Ref) and isinstance(other, Ref) and _same_ref(one, other)
+        for one, other in zip(some, others, strict=True)
+    )
 
 
 def _same_ref(one: Ref, other: Ref) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from torchrepro_lint.dataflow.taint.numeric_sets import (
     SUBSET_METHODS,
     elements_are_numbers,
+    has_stable_hash,
     is_given_unseen,
     is_tensor_method,
 )
-from torchrepro_lint.dataflow.types.annotations import annotated
+from torchrepro_lint.dataflow.types.annotations import annotated, annotations_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -25,8 +26,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import class_of, in_project, path_of, split_last
-from torchrepro_lint.syntax.visitor import declared_attributes, last_identifier, receiver_of
+from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "enum.IntEnum", "enum.IntFlag"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "^", "|", "&", "<<", ">>", "~", "**"})
@@ -98,8 +99,6 @@ def _has_number_fields(project: ValueFlow, owner: str) -> bool:
     return bool(annotations) and all(has_stable_hash(annotated(inference, path, each)) for path, each in annotations)
 
 
-# Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one.
-_STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
 # Calls that return a number.
 _NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
 # Calls whose result has only elements of the first argument.
@@ -138,7 +137,7 @@ def _has_stable_elements(
             return True
         case Ref() if _is_declared(project, path, expression):
             return True
-        case Ref():
+        case Ref() if type_inference(project).of(path, expression).kind != "dict":  # whose keys are set elsewhere, too
             found = [pair for pair in project.resolver.values(path, expression) if pair[1] != expression]
             known = bool(found) and not _is_of_loop(project, path, expression)
             return known and all(_has_stable_elements(project, file, each, seen) for file, each in found)
@@ -168,38 +167,13 @@ def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
 
 def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
     """Whether a variable or attribute is annotated with numbers: ``indices: set[int]``."""
-    return any(has_stable_hash(each.element) for each in declared_types(project, path, ref))
+    return any(each.kind != "dict" and has_stable_hash(each.element) for each in declared_types(project, path, ref))
 
 
 def declared_types(project: ValueFlow, path: str, ref: Ref) -> Iterator[AbstractValue]:
     """The types with which a variable or attribute is annotated, in its class, in methods and in bases."""
-    resolver = project.resolver
-    names: list[str] = []
-    if not ref.path:
-        names = [name for root in ref.roots for name in resolver.modules.resolve(path, root)]
-    elif len(ref.path) == 1:
-        owners = resolver.names_of(path, ref._replace(path=()))
-        names = [f"{class_of(owner)}.{ref.path[0]}" for owner in owners]
-    declared = [
-        (path_of(name), value)
-        for name in names
-        if in_project(name)
-        for value in (
-            *(value for how, value in resolver.assigned(name) if how == ":"),
-            *(_declared_in_methods(project, name) if ref.path else ()),
-        )
-    ]
-    yield from (annotated(type_inference(project), file, value) for file, value in declared)
-
-
-def _declared_in_methods(project: ValueFlow, name: str) -> Iterator[Expression]:
-    """The annotations of an attribute in methods: ``self.indices: set[int] = set()``, in the class or its bases."""
-    owner, word = split_last(name)
-    resolver = project.resolver
-    for each in resolver.ancestry(owner):
-        methods = (f"{path_of(each)}{method}" for one in resolver.classes(each) for _, method in one.methods)
-        for function in (found for method in methods for found in resolver.functions(method)):
-            yield from declared_attributes(function, word)
+    inference = type_inference(project)
+    yield from (annotated(inference, file, said) for file, said in annotations_of(project.resolver, path, ref))
 
 
 def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> bool:
@@ -210,11 +184,3 @@ def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> 
         returns is not None and has_stable_hash(annotated(type_inference(project), path_of(name), returns).element)
         for name, returns in said
     )
-
-
-def has_stable_hash(element: AbstractValue) -> bool:
-    """Whether values have the same hash in every run: numbers, and tuples of them."""
-    if element.kind == "tuple":
-        parts = element.items or ((element.contents,) if element.contents else ())
-        return bool(parts) and all(has_stable_hash(each) for each in parts)
-    return element.kind in _STABLE_KINDS

@@ -39,7 +39,7 @@ class OrderTaint(NamedTuple):
     ``kind`` is ``set``, ``sequence`` (a list or an iterator), ``completion`` (a sequence where even a sum depends on the
     order), ``ranked`` (a sequence sorted by a key that ties or differs between machines, ``sort_key``: its first or last
     element is what the program means), ``fresh`` (names that are made anew in each run, which no sort puts in order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
-    value picked by the order, or an index in it), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
+    value picked by the order, or an index in it; of a joined text the content is what splitting it gives), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
     values: iterating it gives the keys). ``contents`` are the taints of its elements, by position, None for any.
     """
 
@@ -106,6 +106,7 @@ RANKABLE = frozenset({"sequence", "completion", "ranked"})
 TYING = frozenset({"clock", "size"})
 MAPPING = OrderTaint("mapping")
 SCALAR = OrderTaint("scalar")
+JOINED = OrderTaint("scalar", ((None, LISTING),))
 WALK = OrderTaint("walk", ((None, OrderTaint("plain", ((1, LISTING), (2, LISTING)))),))
 
 
@@ -141,12 +142,15 @@ _SANITISERS = lazy_pattern(
     r"builtins\.(len|set|frozenset|any|all|min|max|sorted|sum|bool|print|isinstance|issubclass|type|id|callable|hasattr|"
     r"hash|dir|vars|help|exit|quit|setattr|(\w+(Error|Exception|Warning|Interrupt|Exit|Iteration|Group)|Exception))|"
     r"(natsort|alphanumeric_sort)\.\w+|heapq\.(nsmallest|nlargest)|statistics\.(median\w*|mode)|"
-    r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape)|"
-    r"torch\.(unique|isin|numel|cuda\.\w+)|math\.(gcd|lcm)|"
+    r"numpy\.(unique|sort|lexsort|isin|in1d|intersect1d|union1d|setdiff1d|min|max|amin|amax|any|all|size|shape|"
+    r"broadcast_shapes|result_type|(gcd|lcm)\.reduce)|"
+    r"torch\.(unique|isin|numel|broadcast_shapes|cuda\.\w+)|math\.(gcd|lcm|fsum)|"
     r"gc\.\w+|(setuptools|distutils\.core|skbuild|torch\.utils\.cpp_extension)\.\w+|"  # building a package is no training run
     r"os\.(remove|unlink|rmdir|removedirs|makedirs|mkdir|chmod|stat|kill|utime|rename|renames|replace|symlink|link|system|truncate|"
     r"access|path\.(exists|isfile|isdir|islink|getsize|getmtime|getctime|samefile|commonpath|commonprefix))|"
     r"shutil\.\w+|subprocess\.\w+|logging\.\w+(\(\)\.\w+)*|warnings\.\w+|sys\.(exit|stdout\.\w+|stderr\.\w+)|"
+    r"sklearn\.preprocessing\.((Multi)?Label(Encoder|Binarizer)|O(rdinal|neHot)Encoder)\(\)\.fit|"  # sorts
+    r"(concurrent\.futures|asyncio)\.(as_completed|wait)|"  # the order of their results is a source of its own
     r"pprint\.\w+|traceback\.\w+|click\.(echo|secho)|rich\.print|atexit\.register|weakref\.WeakSet|"
     r"(tqdm(\.\w+)*\.(write|set_\w+))|IPython(\.\w+)+|filecmp\.\w+|contextlib\.suppress|typing\.\w+"
 )
@@ -184,8 +188,13 @@ _MEMBERSHIP_NAMES = lazy_pattern(
     r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
 )
 
-# Methods of pandas that look up what becomes of a value, a label or a column.
-_LOOKING_UP = frozenset({"replace", "rename", "fillna", "astype"})
+# Methods that look up what becomes of a value, a label or a column of pandas, or of a parameter.
+_LOOKING_UP = frozenset({"replace", "rename", "fillna", "astype", "load_state_dict"})
+
+_COUNTED_METRICS = lazy_pattern(
+    r"sklearn\.metrics\.((balanced_)?accuracy_score|classification_report|cohen_kappa_score|(multilabel_)?confusion_matrix|"
+    r"(f1|fbeta|jaccard|precision|recall)_score|hamming_loss|matthews_corrcoef|precision_recall_fscore_support|zero_one_loss)"
+)
 
 # Calls whose result is in the order of an argument.
 _ORDER_KEEPING = lazy_pattern(
@@ -197,7 +206,7 @@ _ORDER_KEEPING = lazy_pattern(
     r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"
     r"pandas\.(Series|DataFrame|Index|concat|unique)|os\.fspath|"
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
-    r"accelerate\.utils\.(operations\.)?gather(_object)?|concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather"
+    r"accelerate\.utils\.(operations\.)?gather(_object)?|concurrent\.futures\.\w+\(\)\.map|joblib\.Parallel\(\)|torch\.nn\.(ModuleList|Sequential|ParameterList)|asyncio\.gather|fnmatch\.filter"
 )
 # Calls that make a tensor of numbers.
 _TENSORS = lazy_pattern(
@@ -267,8 +276,13 @@ def is_regex(names: tuple[str, ...], position: int) -> bool:
 
 
 def looks_up(word: str, position: int) -> bool:
-    """Whether a method of that name, as pandas has them, looks values up in a dictionary that it gets: its order decides nothing."""
+    """Whether a method of that name, as pandas or a module has it, looks values up in a dictionary that it gets: its order decides nothing."""
     return word in _LOOKING_UP or (word == "map" and position == 0)
+
+
+def is_counted(names: tuple[str, ...], position: int) -> bool:
+    """Whether a metric gets one of two aligned lists and counts where they agree: their order decides nothing."""
+    return position < 2 and bool(names) and all(map(_COUNTED_METRICS.fullmatch, names))
 
 
 def is_membership_name(name: str | None) -> bool:

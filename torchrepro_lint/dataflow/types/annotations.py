@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.lattice import NONE, TEXT, UNKNOWN, AbstractValue, join_all, tensor
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.text import PARSER_ERRORS, parse
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -23,7 +24,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_object, last_word, split_last
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_object, last_word, path_of, split_last
+from torchrepro_lint.syntax.visitor import declared_attributes
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -337,3 +339,25 @@ def _jaxtyping(inference: TypeInference, path: str, word: str, indices: tuple[Ex
         return found
     sizes = tuple(int(part) if part.isdigit() else None for part in parts)
     return found._replace(min_ndim=len(parts), max_ndim=len(parts), sizes=sizes)
+
+
+def annotations_of(names: Names, path: str, ref: Ref) -> Iterator[tuple[str, Expression]]:
+    """The annotations of a variable or attribute, in its class, in methods and in bases, each with its file."""
+    symbols: list[str] = []
+    if not ref.path:
+        symbols = [name for root in ref.roots for name in names.modules.resolve(path, root)]
+    elif len(ref.path) == 1:
+        owners = names.names_of(path, ref._replace(path=()))
+        symbols = [f"{class_of(owner)}.{ref.path[0]}" for owner in owners]
+    for name in filter(in_project, symbols):
+        yield from ((path_of(name), value) for how, value in names.assigned(name) if how == ":")
+        yield from ((path_of(name), value) for value in (_declared_in_methods(names, name) if ref.path else ()))
+
+
+def _declared_in_methods(names: Names, name: str) -> Iterator[Expression]:
+    """The annotations of an attribute in methods: ``self.indices: set[int] = set()``, in the class or its bases."""
+    owner, word = split_last(name)
+    for each in names.ancestry(owner):
+        methods = (f"{path_of(each)}{method}" for one in names.classes(each) for _, method in one.methods)
+        for function in (found for method in methods for found in names.functions(method)):
+            yield from declared_attributes(function, word)

@@ -38,9 +38,13 @@ def of_unknown(what: AbstractValue, word: str) -> AbstractValue:
     """An attribute of a value that may be a tensor or an array: what holds for both."""
     if word in ("data", "T", "mT"):
         return of_tensor(what, word)._replace(kind="")
-    if word == "shape":
+    if word in _SHAPES:
         return AbstractValue("tuple", contents=AbstractValue("int"))
     return AbstractValue(word) if word in ("device", "dtype") else UNKNOWN
+
+
+# The shapes of arrays, and those of distributions.
+_SHAPES = frozenset({"shape", "batch_shape", "event_shape"})
 
 
 def of_tensor(what: AbstractValue, word: str) -> AbstractValue:
@@ -186,7 +190,7 @@ def attribute_value(inference: TypeInference, what: AbstractValue, word: str, po
             return of_tensor(what, word)
         case "loaded" if word in ("data", "T", "mT", "shape", "dtype", "device"):
             return of_tensor(AbstractValue("tensor", device=what.device, grad=False), word)
-        case "":
+        case kind if not kind or (kind == "instance" and word in _SHAPES):
             return of_unknown(what, word)
         case "instance" | "class" if word in ("value", "name") and what.value is not None:
             return literal_value(what.value) if word == "value" else TEXT

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.trace.builder import Trace
-    from torchrepro_lint.trace.events import TraceEvent
+    from torchrepro_lint.trace.events import CallEdge, TraceEvent
 
 
 # Methods of a sampler that the main process runs, before the workers.
@@ -236,7 +236,7 @@ class PathFeasibility:
             return
         for each in entries:
             caller, event = each.caller, each.event
-            if caller in component or self._is_in_other_mode(function, caller, event):
+            if caller in component or self._is_in_other_mode(each):
                 continue
             self._budget -= 1
             for index, outer in enumerate(self._environments_at(caller, event, depth + 1)):
@@ -283,7 +283,7 @@ class PathFeasibility:
         definitions = self._project.resolver.functions(function)
         for each in self._run.call_edges.get(function, ()):
             caller, event = each.caller, each.event
-            if caller not in component or self._is_in_other_mode(function, caller, event):
+            if caller not in component or self._is_in_other_mode(each):
                 continue
             for outer in self._entering_component(caller, component, depth):
                 if len(definitions) != 1:
@@ -291,8 +291,13 @@ class PathFeasibility:
                 elif self._runs(caller, event, outer):
                     yield from self._call_edges.scopes(function, definitions[0], caller, event, outer)
 
-    def _is_in_other_mode(self, function: str, caller: str, event: Event) -> bool:
-        """Whether the loader of an event fetches in workers and the draw is sought in the main process, or the reverse."""
+    def _is_in_other_mode(self, edge: CallEdge) -> bool:
+        """Whether a call only makes weights that are loaded afterwards, and the draw is sought elsewhere; or its loader fetches in
+        workers, and the draw is sought in the main process, or the reverse.
+        """
+        function, caller, event = edge.function, edge.caller, edge.event
+        if edge.mode == "loaded" != self._mode:
+            return True
         if event.value is None or self._mode not in ("", "worker") or self._is_called(function, caller, event.value):
             return False
         modes = _loader_modes(self._project, path_of(caller), event.value)

@@ -107,7 +107,7 @@ class _IdentifierUses:
             case Attribute(name=name) as method if name in _TEXT_METHODS:
                 above = self._project.uses.spots(path).of(method)
                 return above is not None and isinstance(above.parent, Call) and self.only(path, above.parent, depth - 1)
-            case Operation(op="f" | "+" | "-" | "%" | "*" | "//" | "if" | "or") as whole:
+            case Operation(op="f" | "+" | "-" | "%" | "*" | "/" | "//" | "if" | "or") as whole:
                 return self.only(path, whole, depth - 1)
             case Comprehension(elements=elements) as whole if any(each is value for each in elements):
                 return self.only(path, whole, depth - 1)
