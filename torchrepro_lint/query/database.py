@@ -145,10 +145,10 @@ def query(
     """Make a function a query.
 
     ``lru`` bounds the answers that are held: those used last; with ``bounded_when_watched=False`` it does not in a project that is
-    watched or edited, where answers are needed again. ``cutoff`` has an answer computed again after a change: what depends on it
-    stays where it comes out the same. That costs a computation of each answer that the change concerns, so it is done where all files are
-    checked after each change. ``durable`` names the table under which a cache stores the answers for the next process; it
-    is restored when the query is asked for the first time.
+    watched or edited, where answers are needed again. With ``cutoff`` an answer that is computed again after a change is compared: what
+    depends on it stays where it comes out the same. Its asker must be a project, or stay the same (see ``Database.lasting``).
+    ``durable`` names the table under which a cache stores the answers for the next process; it is restored when the query is asked for
+    the first time.
     """
 
     def decorate(

@@ -74,7 +74,12 @@ def test_everything_is_known_of_a_simple_call(row: dict[str, Any]) -> None:
 # What is not run here: it needs a device, a file, or a pinned memory; or agreement knows no such tensors.
 _NOT_RUN = {
     *("cuda", "pin_memory", "torch.nested.nested_tensor", "torch.nested.as_nested_tensor", "torch.load"),
-    *("torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url", "safetensors.torch.load_file"),
+    *(
+        "torch.hub.load_state_dict_from_url",
+        "torchvision.models.utils.load_state_dict_from_url",
+        "torch.utils.model_zoo.load_url",
+        "safetensors.torch.load_file",
+    ),
 }
 # The fields of results that are not known even where those of the arguments are, by the first name of the row. The default
 # dtype is that of the program; a layer may have been cast or moved, and its parameters need a gradient.
