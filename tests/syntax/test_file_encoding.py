@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchrepro_lint.query.memo_tables import DependencyTracker
-from torchrepro_lint.resolve.symbols import Definitions, EventCache
+from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree, fully_decoded
 from torchrepro_lint.syntax.nodes import Assign, Call, DefinitionStatement, SyntaxTree
 from torchrepro_lint.syntax.parse import parse_module

@@ -10,6 +10,6 @@
 - ``CallSiteIndex``, ``call_candidates``, ``identifiers_in`` of ``call_sites``: call sites by callee, and the files that may call a function.
 - ``ImportResolver`` of ``imports``: the file that an import loads, and what a name of a module stands for.
 - ``ModuleTree`` of ``search_path``: the modules of a project, and the folders in which imports find them.
-- ``Definitions``, ``EventCache`` of ``symbols``: the symbols of a file, and the events of its functions.
+- ``Definitions``, ``EventCache`` of ``definitions``: the symbols of a file, and the events of its functions.
 - ``Registries``, ``dataclass_fields`` of ``registries``: tables that decorators fill, and the fields of dataclasses.
 """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.higher_order import (
     QUESTION,
     AddressTaken,
@@ -19,7 +20,6 @@ from torchrepro_lint.resolve.higher_order import (
     HigherOrderCalls,
     encode_target,
 )
-from torchrepro_lint.resolve.symbols import EventCache
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,

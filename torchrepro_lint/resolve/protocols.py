@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from torchrepro_lint.resolve.definitions import Parameter
     from torchrepro_lint.resolve.imports import ImportResolver
-    from torchrepro_lint.resolve.symbols import Parameter
     from torchrepro_lint.syntax.nodes import Call, Class, Expression, Function
 
 

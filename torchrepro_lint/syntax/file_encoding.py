@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from torchrepro_lint.syntax.definitions import DefinitionTable
 from torchrepro_lint.syntax.nodes import (
     AssignedValues,
     Class,
@@ -253,6 +252,8 @@ class _LazyDefinitionTable(Mapping[str, AssignedValues]):
 
 def fully_decoded(facts: SyntaxTree) -> SyntaxTree:
     """A lazy syntax tree, fully decoded."""
+    from torchrepro_lint.syntax.definitions import DefinitionTable  # a run that finds all in the cache needs none
+
     functions = tuple(Function(*[getattr(each, field) for field in Function._fields]) for each in facts.functions)
     return SyntaxTree(
         facts.body, functions, facts.classes, DefinitionTable(facts.assigned), facts.imports_end, facts.summary

@@ -17,8 +17,8 @@ from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.loaders import loader_kinds
 from torchrepro_lint.catalogue.rows import FrameworkModel
+from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.symbols import EventCache
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.control_flow import Event, Guard

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint, is_excluded_by_type_test
+from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
 from torchrepro_lint.dataflow.taint.loops import LoopTaint, ReturnTaint
 from torchrepro_lint.dataflow.taint.methods import ORDER_KEEPING_METHODS, MethodTaint, is_sorted_anywhere
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
-from torchrepro_lint.dataflow.taint.propagation import consequences, transfer
+from torchrepro_lint.dataflow.taint.propagation import consequences, is_excluded_by_type_test, transfer
 from torchrepro_lint.dataflow.taint.set_tables import SetTables
 from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
 from torchrepro_lint.dataflow.training_steps import CallEffects

@@ -1,15 +1,11 @@
-"""Taint propagation into calls: what a call does with a tainted argument, and which type tests stop it.
-
-A test such as ``x if isinstance(x, list) else [x]`` keeps a listing or a set from where a variable is read.
-"""
+"""Taint propagation into calls: what a call does with a tainted argument."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.propagation import observe_order
+from torchrepro_lint.dataflow.taint.propagation import is_excluded_by_type_test, observe_order
 from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
@@ -39,123 +35,12 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Expression,
     Function,
-    If,
-    Operation,
     Param,
     Ref,
-    SimpleStatement,
-    Statement,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
-from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
-
-_LISTS = frozenset({"list", "tuple", "Sequence", "MutableSequence"})
-_SETS = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet"})
-_ANY = frozenset({"Iterable", "Collection", "Sized", "Container", "object"})
-_NEITHER = frozenset(
-    {"str", "bytes", "int", "float", "bool", "dict", "Mapping", "Path", "PurePath", "PosixPath", "PathLike", "Number"}
-    | {"Tensor", "ndarray", "Module", "Dataset", "DataFrame", "Series"}
-)
-
-
-def is_excluded_by_type_test(spots: UseDefIndex, read: Ref, taint: OrderTaint) -> bool:
-    """Whether a type test keeps such a value from where a variable is read; False if the value may have any type."""
-    here = spots.of(read)
-    if here is None or read.path or taint.kind not in ("sequence", "set"):
-        return False
-    if _in_other_operand(spots, read, here, taint):
-        return True
-    return any(_is_diverted(tested, around, here, read, taint) for tested, around in _tests(spots, read))
-
-
-def _tests(spots: UseDefIndex, read: Ref) -> list[tuple[If, ExpressionPosition]]:
-    """The ``if`` statements of the function that test the type of the variable."""
-    found: list[tuple[If, ExpressionPosition]] = []
-    for root in read.roots:
-        for each in spots.uses_matching(root, "tested", partial(_is_tested, spots)):
-            spot = spots.of(each)
-            if spot is not None and isinstance(spot.statement, If):
-                found.append((spot.statement, spot))
-    return found
-
-
-def _is_tested(spots: UseDefIndex, read: Ref) -> bool:
-    spot = spots.of(read)
-    return spot is not None and isinstance(spot.statement, If) and _is_isinstance(spot.parent, read)
-
-
-def _is_diverted(
-    tested: If, around: ExpressionPosition, here: ExpressionPosition, read: Ref, taint: OrderTaint
-) -> bool:
-    """Whether such a value takes another branch than that of the read, or one that does not reach it."""
-    answer = _evaluate_type_test(tested.test, read, taint)
-    if answer is None or around.function != here.function:
-        return False
-    if any(block.owner is tested and block.number == int(answer) for block in here.blocks):
-        return True
-    behind = read.start > tested.end and {each.key for each in around.blocks} <= {each.key for each in here.blocks}
-    return behind and _leaves(tested.body if answer else tested.orelse)
-
-
-def _in_other_operand(spots: UseDefIndex, read: Ref, here: ExpressionPosition, taint: OrderTaint) -> bool:
-    node: Expression = read
-    spot: ExpressionPosition | None = here
-    while spot is not None and spot.parent is not None:
-        match spot.parent:
-            case Operation(op="if", operands=(test, one, other)):
-                answer = _evaluate_type_test(test, read, taint)
-                if (answer is True and node is other) or (answer is False and node is one):
-                    return True
-        node, spot = spot.parent, spots.of(spot.parent)
-    return False
-
-
-def _evaluate_type_test(test: Expression, read: Ref, taint: OrderTaint) -> bool | None:
-    """The truth value of a type test for such a value; None if unknown."""
-    match test:
-        case Operation(op="not", operands=(inner,)):
-            answer = _evaluate_type_test(inner, read, taint)
-            return None if answer is None else not answer
-        case Operation(op=("and" | "or") as op, operands=operands):
-            answers = [_evaluate_type_test(each, read, taint) for each in operands]
-            decisive = op == "or"
-            return decisive if decisive in answers else None if None in answers else not decisive
-        case Call(args=(first, second)) if _is_isinstance(test, first.value) and _same(first.value, read):
-            return _is_instance(second.value, taint)
-    return None
-
-
-def _is_instance(types: Expression, taint: OrderTaint) -> bool | None:
-    items = [each for each in types.items if each] if isinstance(types, Collection) else [types]
-    words = {last_identifier(each) for each in items}
-    own, other = (_SETS, _LISTS) if taint.kind == "set" else (_LISTS, _SETS)
-    if words & (own | _ANY):
-        return True
-    return False if words <= other | _NEITHER else None
-
-
-def _is_isinstance(call: Expression | None, value: Expression) -> bool:
-    return (
-        isinstance(call, Call)
-        and isinstance(call.func, Ref)
-        and call.func.roots == ("builtins.isinstance",)
-        and len(call.args) == 2
-        and call.args[0].value is value
-    )
-
-
-def _same(one: Expression, other: Ref) -> bool:
-    return isinstance(one, Ref) and one.path == other.path and not set(one.roots).isdisjoint(other.roots)
-
-
-def _leaves(body: tuple[Statement, ...]) -> bool:
-    return (
-        bool(body)
-        and isinstance(body[-1], SimpleStatement)
-        and body[-1].kind in ("raise", "return", "continue", "break")
-    )
-
 
 # Classes that sort the items of a plain dictionary by key (torch/nn/modules/container.py, 1.7 to 2.13).
 _SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})

@@ -16,8 +16,8 @@ from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.definitions import Parameter
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.resolve.symbols import Parameter
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,

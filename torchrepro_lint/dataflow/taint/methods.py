@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.dataflow.taint.alignment import is_index_aligned
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintContext, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.propagation import first_constant, is_index_aligned, observe_order
+from torchrepro_lint.dataflow.taint.propagation import first_constant, observe_order
 from torchrepro_lint.dataflow.taint.ties import has_tying_key, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,

@@ -15,9 +15,9 @@ from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, ch
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.definitions import Parameter
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
-from torchrepro_lint.resolve.symbols import Parameter
 from torchrepro_lint.syntax.definitions import loop_unpacking_index
 from torchrepro_lint.syntax.nodes import (
     Call,

@@ -1,0 +1,228 @@
+"""Alignment: indices that undo an arbitrary order.
+
+A list that is built along a set and read at the same index as the set's element is not tainted: ``rows[i]`` for
+``i, name in enumerate(names)``. A set that does not change is iterated in one order, so what is read there belongs
+to the element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.syntax.definitions import bound_references
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Collection,
+    Comprehension,
+    Expression,
+    ExpressionStatement,
+    Lambda,
+    Loop,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Subscript,
+)
+from torchrepro_lint.syntax.qualified_names import is_local
+from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
+from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
+
+_ORDER_FREE_CALLS = frozenset({"enumerate", "len", "sorted", "min", "max", "any", "all", "print"})
+_TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">=", "not"})
+
+
+_RANKING = frozenset({"argsort", "lexsort", "sorted"})
+
+
+def is_index_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
+    """Whether a list built along a set is read at the index of the set's element, or a list at the places that sort it."""
+    return _is_ranked(project, path, subscript) or _is_aligned(project, path, subscript)
+
+
+def _is_ranked(project: ValueFlow, path: str, subscript: Subscript) -> bool:
+    """Whether the index comes from a sort of the same list: ``names[i]`` for ``i in np.argsort(names)``."""
+    match subscript:
+        case Subscript(value=Ref(roots=(made,), path=()), indices=(Ref(roots=(index,), path=()),)):
+            return any(_sorts(project, path, each, made) for each in _index_values(project, path, index))
+    return False
+
+
+def _index_values(project: ValueFlow, path: str, index: str) -> Iterator[Expression]:
+    """What an index stands for, or what the loop iterates whose variable it is."""
+    known = project.value_sources.assignments(path)
+    for each in known.get(index, ()):
+        value = each.value.value if isinstance(each.value, Subscript) and not each.value.indices else each.value
+        if isinstance(value, Ref) and not value.path:
+            yield from (one.value for root in value.roots for one in known.get(root, ()) if one.value is not None)
+        elif value is not None:
+            yield value
+
+
+def _sorts(project: ValueFlow, path: str, value: Expression, made: str) -> bool:
+    """Whether a call gives the places of a list's elements in order."""
+    if not isinstance(value, Call) or last_identifier(value.func) not in _RANKING:
+        return False
+    inner = [*subexpressions(value)]
+    for each in subexpressions(value):
+        if isinstance(each, Lambda):
+            inner += (
+                one
+                for found in project.resolver.return_expressions(path + each.function)
+                for one in subexpressions(found)
+            )
+    return any(isinstance(each, Ref) and made in each.roots for each in inner)
+
+
+def cancels(project: ValueFlow, path: str, subscript: Subscript) -> bool:
+    """Whether the order of indices has no effect, since the same indices stand on both sides: ``out[i] = x[i]``."""
+    spot = project.uses.spots(path).of(subscript)
+    match spot.statement if spot is not None else None:
+        case Assign(targets=(Subscript(indices=indices),), value=value) if value is not None and _same_indices(
+            indices, subscript.indices
+        ):
+            assert spot is not None
+            own = [
+                one
+                for each in subexpressions(value)
+                if isinstance(each, Subscript) and _same_indices(each.indices, indices)
+                for one in subexpressions(each)
+            ]
+            rounds = {
+                root
+                for block in spot.blocks
+                if isinstance(block.owner, Loop) and block.owner.target is not None
+                for ref in bound_references(block.owner.target)
+                for root in ref.roots
+            }
+            rounds.update(root for index in indices if isinstance(index, Ref) for root in index.roots)
+            left = [
+                each for each in subexpressions(value) if isinstance(each, Ref) and not any(each is one for one in own)
+            ]
+            return bool(own) and all(rounds.isdisjoint(each.roots) for each in left)
+    return False
+
+
+def _same_indices(some: tuple[Expression, ...], others: tuple[Expression, ...]) -> bool:
+    """Whether two subscripts have the same variables as their indices."""
+    return len(some) == len(others) and all(
+        isinstance(one, Ref) and isinstance(other, Ref) and _same_ref(one, other)
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+def _same_ref(one: Ref, other: Ref) -> bool:
+    return (one.roots, one.path) == (other.roots, other.path)
+
+
+def _is_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
+    spots = project.uses.spots(path)
+    spot = spots.of(subscript)
+    match subscript:
+        case Subscript(value=Ref(roots=(made,), path=()), indices=(Ref(roots=(index,), path=()),)) if spot is not None:
+            loop = next((b.owner for b in reversed(spot.blocks) if _binds(spots, b.owner, index)), None)
+            along = _enumerated_variable(loop) if isinstance(loop, Loop) else ""
+            return (
+                bool(along)
+                and _is_never_mutated(project, path, spots, along)
+                and _is_made_along(project, path, spots, made, along)
+            )
+    return False
+
+
+def _binds(spots: UseDefIndex, owner: object, root: str) -> bool:
+    """Whether a loop binds a variable, and its body does not rebind it."""
+    if not isinstance(owner, Loop) or owner.target is None:
+        return False
+    written = [ref for ref in spots.uses(root) if owner.start <= ref.start < owner.end and _is_written(spots, ref)]
+    return any(ref is each for ref in written for each in bound_references(owner.target)) and len(written) == 1
+
+
+def _is_written(spots: UseDefIndex, ref: Ref) -> bool:
+    spot = spots.of(ref)
+    return spot is not None and spot.written
+
+
+def _enumerated_variable(loop: Loop) -> str:
+    """The variable that a loop enumerates; empty if none."""
+    match loop:
+        case Loop(
+            target=Collection(items=(Ref(path=()), _)),
+            source=Call(func=Ref(roots=("builtins.enumerate",), path=()), args=(arg,)),
+        ):
+            return _variable(arg.value)
+    return ""
+
+
+def _variable(value: Expression) -> str:
+    return value.roots[0] if isinstance(value, Ref) and not value.path and len(value.roots) == 1 else ""
+
+
+def _is_never_mutated(project: ValueFlow, path: str, spots: UseDefIndex, root: str) -> bool:
+    """Whether a local variable is bound once and its value never mutated, only iterated or tested."""
+    given = project.value_sources.assignments(path).get(root, ())
+    passed = project.resolver.parameter(path + root) is not None
+    if not is_local(root) or len(given) + passed != 1:
+        return False
+    for ref in spots.uses(root):
+        spot = spots.of(ref)
+        assert spot is not None
+        match spot.parent:
+            case None if isinstance(spot.statement, Loop) or _is_rebound(spot):
+                continue
+            case Comprehension(clauses=clauses) if any(clause.source is ref for clause in clauses):
+                continue
+            case Call(func=func) if not ref.path and last_identifier(func) in _ORDER_FREE_CALLS:
+                continue
+            case Operation(op=op) if op in _TESTING_OPERATORS:
+                continue
+        return False
+    return True
+
+
+def _is_rebound(spot: ExpressionPosition) -> bool:
+    """Whether a target is rebound by a plain assignment."""
+    return spot.written and isinstance(spot.statement, Assign) and spot.statement.op in ("=", ":")
+
+
+def _is_made_along(project: ValueFlow, path: str, spots: UseDefIndex, root: str, along: str) -> bool:
+    """Whether a list gets one item for each element of a set, and is otherwise only read by index."""
+    given = [each.value for each in project.value_sources.assignments(path).get(root, ())]
+    match given:
+        case [Comprehension(kind="list", clauses=(clause,))]:
+            whole = not clause.tests and _variable(clause.source) == along
+            return whole and not list(_other_uses(spots, root, along, None))
+        case [Collection(kind="list", items=()) as empty] if (spot := spots.of(empty)) is not None:
+            return list(_other_uses(spots, root, along, spot)) == [True]
+    return False
+
+
+def _other_uses(spots: UseDefIndex, root: str, along: str, made: ExpressionPosition | None) -> Iterator[bool]:
+    """For each use that is no read by index: whether it appends one item in each round of a loop along the variable, in the
+    block where the list was made.
+    """
+    for ref in spots.uses(root):
+        spot = spots.of(ref)
+        assert spot is not None
+        match spot.parent:
+            case None if _is_rebound(spot):
+                continue
+            case Subscript(value=value) if value is ref and not ref.path:
+                continue
+            case Call(func=func) if (
+                func is ref and ref.path == ("append",) and isinstance(spot.statement, ExpressionStatement)
+            ):
+                *around, block = spot.blocks
+                beside = made is not None and [each.key for each in around] == [each.key for each in made.blocks]
+                whole = isinstance(block.owner, Loop) and block.number == 0 and _iterates_all_of(block.owner, along)
+                yield beside and whole and spot.statement.value is spot.parent
+            case _:
+                yield False
+
+
+def _iterates_all_of(loop: Loop, along: str) -> bool:
+    """Whether a loop iterates a variable without leaving early."""
+    if any(isinstance(each, SimpleStatement) for each in statements(loop.body)):
+        return False
+    return _variable(loop.source) == along or _enumerated_variable(loop) == along
