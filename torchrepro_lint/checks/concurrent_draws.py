@@ -39,8 +39,8 @@ from torchrepro_lint.syntax.visitor import (
     statements,
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
+from torchrepro_lint.trace.contexts import runs_often
 from torchrepro_lint.trace.library_models import receiver_of
-from torchrepro_lint.trace.repetition import runs_often
 
 # Prefilter: a file that starts tasks imports one of these.
 _PACKAGES = lazy_pattern(r"(^|[ .])(threading|concurrent|(torch\.)?multiprocess(ing)?)\b")

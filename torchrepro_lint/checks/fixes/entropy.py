@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     subexpressions,
 )
-from torchrepro_lint.trace.repetition import runs_often
+from torchrepro_lint.trace.contexts import runs_often
 
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_SEEDED_FORMS)

@@ -62,7 +62,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     subexpressions,
 )
-from torchrepro_lint.trace.repetition import function_runs_often
+from torchrepro_lint.trace.contexts import function_runs_often
 
 KEYWORD = "generator"
 _GENERATOR_OBJECT = "torch.Generator()"

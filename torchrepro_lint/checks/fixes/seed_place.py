@@ -32,8 +32,8 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
 from torchrepro_lint.syntax.use_def import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
+from torchrepro_lint.trace.contexts import function_runs_often
 from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
-from torchrepro_lint.trace.repetition import function_runs_often
 
 # Callees that start a function in another process, which has its own generators.
 _SPAWNERS = lazy_pattern(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
