@@ -249,9 +249,11 @@ class VerifiedTable(MemoTable[Any, Any]):
         try:
             answer, is_final = compute()
             if is_final:
-                self.put_all((key,), answer, since, (lambda _: compute()[0]) if self._compare else None)
+                asked = tuple(dict.fromkeys(reads.asked[since:]))
+                again = partial(self.unless_provisional, key, compute) if self._compare else None
+                stored = self._answers.store(key, answer, reads.dependencies, asked, again)
                 reads.dependencies = 0
-                reads.asked[since:] = (self._answers.of(key),)
+                reads.asked[since:] = (stored,)
             return answer
         finally:
             reads.dependencies |= outer
