@@ -24,7 +24,7 @@ from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import LruTable
-from torchrepro_lint.resolve import symbols
+from torchrepro_lint.resolve import definitions
 from torchrepro_lint.resolve import symbols as class_hierarchy
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.syntax import serialization
@@ -36,7 +36,7 @@ _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
 # What holds no more than so much: by module and name.
 BOUNDS = {
-    (symbols, "_CACHED_BODIES"): 1,
+    (definitions, "_CACHED_BODIES"): 1,
     (class_hierarchy, "_CACHED_CLASSES"): 1,
     (inference, "_CACHED_FILES"): 0,
     (memo_tables, "_MAX_INTERNED"): 1,

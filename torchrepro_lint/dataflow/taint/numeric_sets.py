@@ -125,9 +125,11 @@ class _ElementSearch:
         if not all(map(is_local, roots)) or len(self._seen) > limits.MAX_NUMERIC_VARIABLES:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
-        kept = (root for root in roots if root not in known or root not in self._assignments)
-        if any(is_given_unseen(self._project, self._path + root) for root in kept):
-            return False  # its first value is read, which is unknown
+        unassigned = (root for root in known if root not in self._assignments)
+        if any(is_given_unseen(self._project, self._path + root) for root in unassigned):
+            return False
+        if any(self._project.resolver.parameter(self._path + root) for root in roots if root not in known):
+            return False  # its first value is read, too, which is not searched
         self._seen.update((root, places) for root in known)
         parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
         parts += [(value, rest) for root in known for value, rest in self._put_into(root, places)]
@@ -149,8 +151,10 @@ class _ElementSearch:
                     adding = ("setdefault",) if keys else _ADDING
                     rest = {**dict.fromkeys(adding, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(word)
                     yield from ((arg.value, rest) for arg in (args[:1] if keys else args) if rest is not None)
-                case Subscript(value=value, indices=indices), () if keys and value is read:
-                    yield from ((each, places[1:]) for each in indices)
+                case Subscript(value=value, indices=indices) as item, () if keys and value is read:
+                    # A read of a ``defaultdict`` adds its key, too.
+                    if spots.of(item).written or self._is_made_table(read):  # type: ignore[union-attr]
+                        yield from ((each, places[1:]) for each in indices)
         written = {} if keys else element_writes(self._project, self._path)
         yield from ((value, places[1:]) for value in written.get(root, ()))
 
