@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import Database, query
+from torchrepro_lint.query.early_cutoff import AnswerTable
 from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker
 
@@ -128,6 +129,23 @@ def test_an_answer_that_is_not_asked_for_long_is_dropped() -> None:
     assert table.entries() == []
     assert program.ask(0) == program.fresh(0)
     assert len(table.entries()) == 1
+
+
+def test_what_changed_while_an_answer_held_is_not_looked_at_again() -> None:
+    """Or an edit would cost more with each that came before."""
+    reads = DependencyTracker(FILES, incremental=True, early_cutoff=True)
+    table = AnswerTable(reads)
+    answer = table.store("question", 1, reads.bits["f0"], (), None)
+
+    def edit(path: str) -> list[Hashable]:
+        reads.begin_revision(reads.bits[path])
+        return list(table.invalidate(reads.bits[path]))
+
+    assert not any(edit("f1") for _ in range(3 * limits.MAX_STALE_REVISIONS))
+    assert edit("f0") == ["question"]
+    assert edit("f1") == []
+    assert reads.changed_since(answer.verified) == [reads.bits["f0"], reads.bits["f1"]]
+    assert len(reads.changed_since(0)) == limits.MAX_STALE_REVISIONS
 
 
 def test_an_answer_by_a_place_is_not_computed_again_after_an_edit_of_its_file() -> None:

@@ -116,8 +116,8 @@ class ValueSourceAnalysis:
         """Whether a place of a function can be reached in an environment."""
         if not environment.arguments or runs_always(self, path, function, offset):
             return True
-        decide = lambda test: self.truth(Closure(path, test, environment))  # noqa: E731  # passed on
-        return not any(True for _ in ruling_tests(function.body, offset, decide))
+        ruling = ruling_tests(function.body, offset, lambda test: self.truth(Closure(path, test, environment)))
+        return next(ruling, None) is None
 
     def truth(self, test: Closure) -> bool | None:
         """The truth value of a test of a function; None if it is unknown, or if nothing is known of the arguments."""

@@ -156,7 +156,8 @@ class AnswerTable:
         revision = self._reads.revision
         for answer in self._index.take(changed):
             if not answer.is_stale:
-                answer.is_stale = True
+                # No change before this one concerned it.
+                answer.is_stale, answer.verified = True, revision - 1
                 self._stale[answer] = revision
                 yield self._keys[answer]
         while self._stale:

@@ -18,6 +18,8 @@ from sys import maxsize
 from typing import Any, Generic, TypeVar
 from zlib import crc32
 
+from torchrepro_lint.query import limits
+
 # The most tuples that are interned at a time: about as many as half a million lines have.
 _MAX_INTERNED = 1 << 18
 
@@ -56,7 +58,7 @@ class DependencyTracker:
     were asked for, whose bits are not in ``dependencies``; ``total`` has both.
     """
 
-    __slots__ = ("_changes", "asked", "bits", "dependencies", "early_cutoff", "incremental", "recall")
+    __slots__ = ("_changes", "asked", "bits", "dependencies", "early_cutoff", "incremental", "recall", "revision")
 
     def __init__(self, paths: Collection[str], *, incremental: bool, early_cutoff: bool = False) -> None:
         self.incremental = incremental
@@ -64,7 +66,8 @@ class DependencyTracker:
         self.bits = {path: 1 << number if incremental else 0 for number, path in enumerate(sorted(paths), _WORD_BITS)}
         self.dependencies = 0
         self.asked: list[Any] = []
-        # What has changed in each revision.
+        # The number of changes so far, and what has changed in the last ones.
+        self.revision = 0
         self._changes: list[int] = []
         # Called with the name of a table that the cache stores, before the first of its answers is computed.
         self.recall: Callable[[str], None] = _nothing
@@ -112,19 +115,17 @@ class DependencyTracker:
             self.dependencies = outer
             del self.asked[mark:]
 
-    @property
-    def revision(self) -> int:
-        """The number of changes so far."""
-        return len(self._changes)
-
     def begin_revision(self, changed: int) -> None:
         """Something has changed; to be called between queries."""
+        self.revision += 1
         self._changes.append(changed)
+        # No answer is stale for longer.
+        del self._changes[: -limits.MAX_STALE_REVISIONS]
         self.asked.clear()
 
     def changed_since(self, revision: int) -> Sequence[int]:
-        """What has changed in each revision since one."""
-        return self._changes[revision:]
+        """What has changed in each revision since one of the last ``MAX_STALE_REVISIONS``."""
+        return self._changes[max(0, len(self._changes) - (self.revision - revision)) :]
 
 
 class AccumulatedReads:
