@@ -9,12 +9,12 @@ outlive a change of files.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar, cast
 
 from torchrepro_lint.catalogue.loaders import LibraryVersions
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import SingleEntryMemo, union, with_tuples
+from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo, union, with_tuples
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
     CallPlace,
@@ -215,6 +215,7 @@ class ProgramIndex:
         self.position = position
         self.text = text
         self._parts: dict[Callable[[Self], Any], Any] = {}
+        self._tables_by_kind: dict[str, MemoTable[Hashable, Any]] = {}
         self.resolver = names
         self.database = names.database
         if self.database.reads.early_cutoff:
@@ -229,6 +230,14 @@ class ProgramIndex:
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         return cast("_Part", self._parts[kind])
+
+    def remembered(self, kind: str, key: Hashable, compute: Callable[[], _Part]) -> _Part:
+        """The answer for a key of a kind, remembered with what it reads as long as this project. It is no query where the key is not all
+        that the answer is about: the first statement stands for a block.
+        """
+        if kind not in self._tables_by_kind:
+            self._tables_by_kind[kind] = MemoTable(self.database.reads)
+        return cast("_Part", self._tables_by_kind[kind].of(key, compute))
 
     def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for; see ``Names``."""

@@ -24,7 +24,7 @@ from torchrepro_lint.domain.loaders.splits import (
 )
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo
+from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
@@ -131,14 +131,9 @@ def _is_passed(project: Project, path: str, variable: str) -> bool:
 
 def _generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
     """The statements of a block that set a variable to a generator, with the variable."""
-    return project.part(_known_assigned).of(
-        (path, block[:1]), lambda: tuple(_find_generators_assigned(project, path, block))
-    )
-
-
-def _known_assigned(project: Project) -> MemoTable[tuple[str, tuple[Statement, ...]], tuple[tuple[int, str], ...]]:
-    """The same by the first statement of the block, which identifies it."""
-    return MemoTable(project.database.reads)
+    # The first statement identifies a block.
+    key = path, block[:1]
+    return project.remembered("generators", key, lambda: tuple(_find_generators_assigned(project, path, block)))
 
 
 def _find_generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:

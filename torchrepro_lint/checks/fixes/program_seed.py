@@ -14,7 +14,6 @@ from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import Option
 from torchrepro_lint.syntax.definitions import bound_references, targets
@@ -64,11 +63,7 @@ class SeedUses:
 def seed_uses(project: Project, path: str, body: _Body) -> SeedUses:
     """The uses of seeds in a body of a file of the project."""
     # The first statement identifies a body.
-    return project.part(_known_uses).of((path, body[:1]), lambda: SeedUses(body))
-
-
-def _known_uses(project: Project) -> MemoTable[tuple[str, _Body], SeedUses]:
-    return MemoTable(project.database.reads)
+    return project.remembered("seed uses", (path, body[:1]), lambda: SeedUses(body))
 
 
 def is_seed_attribute(expression: Expression) -> bool:
@@ -98,13 +93,8 @@ def seed_fields(project: Project, path: str, position: ControlFlowPosition, root
     if root in uses.writes:
         return tuple(_find_seed_fields(project, path, position, root, word))
     # The result does not depend on the position in the body.
-    return project.part(_known_fields).of(
-        (path, position.body[:1], root, word), lambda: tuple(_find_seed_fields(project, path, position, root, word))
-    )
-
-
-def _known_fields(project: Project) -> MemoTable[tuple[str, _Body, str, str], tuple[str, ...]]:
-    return MemoTable(project.database.reads)
+    key = path, position.body[:1], root, word
+    return project.remembered("seed fields", key, lambda: tuple(_find_seed_fields(project, path, position, root, word)))
 
 
 def _find_seed_fields(
@@ -227,13 +217,11 @@ class BlockSeeds(NamedTuple):
 
 def block_seeds(project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
     """The bindings and seeds of a block that leads to a position."""
-    return project.part(_known_blocks).of(
-        (path, block[:1]), lambda: BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
-    )
 
+    def compute() -> BlockSeeds:
+        return BlockSeeds(_bindings(block), tuple(_seed_variables(project, path, position, block)))
 
-def _known_blocks(project: Project) -> MemoTable[tuple[str, _Body], BlockSeeds]:
-    return MemoTable(project.database.reads)
+    return project.remembered("block seeds", (path, block[:1]), compute)
 
 
 def last_binding(project: Project, path: str, position: ControlFlowPosition, root: str) -> int:

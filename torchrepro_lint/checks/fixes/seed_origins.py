@@ -17,7 +17,6 @@ from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place,
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.query import limits
-from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import (
     Call,
     Constant,
@@ -69,12 +68,8 @@ def seed_origins(
 ) -> list[SeedOrigin]:
     """The origins of a program's seeds, family by family and each family's in their order."""
     key = effects, tuple(families)
-    return project.part(_known_origins).of(key, lambda: list(_find_origins(project, effects, families)))
-
-
-def _known_origins(project: Project) -> MemoTable[tuple[RngEffects, tuple[str, ...]], list[SeedOrigin]]:
-    """The origins by the effects of programs: every fix asks."""
-    return MemoTable(project.database.reads)
+    # Every fix asks.
+    return project.remembered("seed origins", key, lambda: list(_find_origins(project, effects, families)))
 
 
 def _find_origins(project: Project, effects: RngEffects, families: Sequence[str]) -> Iterator[SeedOrigin]:

@@ -296,7 +296,7 @@ class PathFeasibility:
         workers, and the draw is sought in the main process, or the reverse.
         """
         function, caller, event = edge.function, edge.caller, edge.event
-        if edge.mode == "loaded" != self._mode:
+        if edge.mode == "loaded" and self._mode != "loaded":
             return True
         if event.value is None or self._mode not in ("", "worker") or self._is_called(function, caller, event.value):
             return False
