@@ -15,7 +15,7 @@ class Line(NamedTuple):
 
     ``seeds`` calls it after each generator was drawn from: TRL101 to TRL103 for what it leaves out, TRL104 for what it
     seeds. ``draws`` calls it and saves the result. ``device`` calls it beside an operation that CUDA alone makes
-    nondeterministic, ``matters`` after a draw that comes to nothing, ``restores`` in a program
+    nondeterministic, ``matters`` after a draw into a variable that nothing reads, ``restores`` in a program
     that restores an optimizer and trains. ``alone`` only calls it.
     """
 
@@ -51,7 +51,7 @@ def _body(line: Line) -> list[str]:
     if line.of == "seeds":
         drawn = [f"torch.save({TORCH}, 'a')", f"torch.save({NUMPY}, 'b')", f"torch.save({PYTHON}, 'c')"]
         return ["def main(x=None):", *(f"    {each}" for each in (*drawn, line.call)), "", "", "main()"]
-    beside = {"device": "torch.nn.AdaptiveAvgPool2d(7)", "matters": TORCH, "alone": ""}
+    beside = {"device": "torch.nn.AdaptiveAvgPool2d(7)", "matters": f"noise = {TORCH}", "alone": ""}
     if line.of in beside:
         return [
             "def main(x, y):",

@@ -10,12 +10,23 @@ import pytest
 
 from tools.catalogue.render import compile_tables
 from torchrepro_lint.catalogue.catalogue import canonical, error_names, load, signatures
-from torchrepro_lint.catalogue.rows import BEHAVIOURS, FLAGS, GENERATORS, OperationRow, Seeder
+from torchrepro_lint.catalogue.rows import OperationRow, Seeder
 from torchrepro_lint.source import files
 from torchrepro_lint.source.files import documented_versions, read_table, release
 
 TOP = Path(__file__).parents[2]
 VERSIONS = documented_versions()
+
+# The flags that third-party calls set, besides environment variables.
+FLAGS = (
+    *("deterministic-algorithms", "cudnn-deterministic", "cudnn-benchmark", "cudnn-enabled", "allow-tf32"),
+    *("fill-uninitialized-memory", "worker-seeds"),
+)
+# The generators: torch's, that of its devices alone, NumPy's, Python's; an RL environment's and an object's own.
+GENERATORS = ("torch", "torch-cuda", "numpy", "python", "environment", "own")
+
+# The behaviour of an operation with the flag on.
+BEHAVIOURS = ("raises", "deterministic", "silent", "warns", "ties", "fills", "none")
 
 
 def behaviours(version: str, name: str) -> set[str]:

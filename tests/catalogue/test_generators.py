@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from torchrepro_lint.catalogue.loaders import library_generators
+from torchrepro_lint.catalogue.libraries import library_generators
 from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.source.files import read_table
 

@@ -13,7 +13,7 @@ import pytest
 from one_file import project_of
 from page_examples import Example, examples
 from table_lines import LINES
-from torchrepro_lint.catalogue import catalogue, loaders
+from torchrepro_lint.catalogue import catalogue, libraries
 from torchrepro_lint.catalogue import catalogue as tables
 from torchrepro_lint.catalogue import catalogue as third_party
 from torchrepro_lint.checks import RULES
@@ -40,7 +40,7 @@ ROWS = [
 CACHES = (
     *(tables.seeders, tables.seeder_of, tables.consumers, tables.frameworks),
     *(third_party.third_party_operations, library_models.rows_named),
-    *(loaders.generators, loaders._roots),
+    *(libraries.generators, libraries._roots),
 )
 
 
@@ -82,7 +82,7 @@ def without(monkeypatch: pytest.MonkeyPatch, table: str, number: int) -> None:
     rows = {name: read_table(name) for name in (f"{each}.toml" for each in TABLES)}
     kept = rows[f"{table}.toml"][TABLES[table]]
     rows[f"{table}.toml"] = {TABLES[table]: [*kept[:number], *kept[number + 1 :]]}
-    for module in (tables, third_party, loaders):
+    for module in (tables, third_party, libraries):
         monkeypatch.setattr(module, "read_table", lambda name: rows[name] if name in rows else read_table(name))
     forget()
 

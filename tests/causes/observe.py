@@ -59,7 +59,8 @@ def _become(folder: str, number: int, output: int) -> None:
     _accidents(random.Random(number))
     status = 0
     try:
-        runpy.run_path("main.py", run_name="__main__")
+        # By its whole path: a spawned process starts elsewhere and reads it again.
+        runpy.run_path(str(Path(folder, "main.py")), run_name="__main__")
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else bool(stop.code)
     except BaseException:  # noqa: BLE001  whatever it is, it is the program's end

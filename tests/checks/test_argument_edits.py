@@ -20,7 +20,7 @@ from torchrepro_lint.checks.fixes.insertions import (
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.source.text import Edit, Span, apply_edits
 from torchrepro_lint.syntax.nodes import Call, ExpressionStatement
-from torchrepro_lint.syntax.use_def import control_flow_position
+from torchrepro_lint.syntax.scopes import control_flow_position
 
 
 def call_of(text: str) -> Call:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrepro_lint.catalogue.loaders import admits_release_from, transform_models
+from torchrepro_lint.catalogue.libraries import admits_release_from, transform_models
 from torchrepro_lint.config.target import VERSIONED_LIBRARIES, required_libraries
 from torchrepro_lint.source.files import read_table
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
+from fuzz.decoding import fully_decoded
 from torchrepro_lint.engine.store.cache import Cache, open_cache, project_cache, project_caches, remove, trim
 from torchrepro_lint.engine.store.file_store import FileStore, pack_facts
 from torchrepro_lint.source.files import FileSignature, digest
-from torchrepro_lint.syntax.file_encoding import fully_decoded
 from torchrepro_lint.syntax.parse import parse_module
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]

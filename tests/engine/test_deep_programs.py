@@ -19,7 +19,7 @@ Lint = Callable[..., Ran]
 
 # Twice as many as Python's own stack holds queries of.
 COUNT = 600
-_HEAD = "import os, random\nimport torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\nrandom.random()\n"
+_HEAD = "import os, random\nimport torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\nnoise = random.random()\n"
 _TAIL = """
 if __name__ == "__main__":
     torch.backends.cudnn.benchmark = True

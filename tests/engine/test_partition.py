@@ -22,9 +22,10 @@ from torchrepro_lint.config.roots import ConfigOptions, likely_has_components
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition, read_project
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
+from torchrepro_lint.engine.import_closure import connected_components
 from torchrepro_lint.engine.parsed_file import ParsedFile, page_in, page_out, parse_bytes
-from torchrepro_lint.engine.partition import Partition, Schedule, connected_components, make_schedule
-from torchrepro_lint.engine.process_pool import FORKS, run_tasks
+from torchrepro_lint.engine.partition import Partition
+from torchrepro_lint.engine.process_pool import FORKS, Schedule, make_schedule, run_tasks
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
 from torchrepro_lint.resolve.search_path import ModuleTree

@@ -26,12 +26,13 @@ from torchrepro_lint.engine.run import report_on
 from torchrepro_lint.interfaces.report.formats import renderer
 from torchrepro_lint.interfaces.report.view import View
 from torchrepro_lint.source.decoding import Source, encode
-from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree, fully_decoded
+from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree
 from torchrepro_lint.syntax.nodes import SyntaxTree
 from torchrepro_lint.syntax.parse import ParseError, parse_with_ast, parse_with_libcst
 
 from .caches import try_cache
 from .changing import wrong_changes
+from .decoding import fully_decoded
 from .failure import Failure, controls_in
 from .kills import try_kill
 from .projects import try_project

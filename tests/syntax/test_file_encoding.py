@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.decoding import fully_decoded
 from torchrepro_lint.query.memo_tables import DependencyTracker
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
-from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree, fully_decoded
+from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree
 from torchrepro_lint.syntax.nodes import Assign, Call, DefinitionStatement, SyntaxTree
 from torchrepro_lint.syntax.parse import parse_module
 from torchrepro_lint.syntax.visitor import callee_identifier

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchrepro_lint.catalogue.rows import (
     Condition,
@@ -30,6 +30,7 @@ from torchrepro_lint.catalogue.rows import (
 )
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import top_package
 
 # The number of callables whose seeder is cached: it is asked for at every call.
@@ -128,7 +129,7 @@ def error_names() -> tuple[ErrorName, ...]:
     return tuple(read_row(ErrorName, table, devices=tuple(table["device"])) for table in tables)
 
 
-class Alternative(NamedTuple):
+class Alternative(Record, frozen=True):
     """A deterministic replacement: ``write`` is the advice, valid from torch ``since`` on, for the case ``when`` of the operations."""
 
     operations: tuple[str, ...]
@@ -154,7 +155,7 @@ def alternatives() -> tuple[Alternative, ...]:
     return tuple(read_row(Alternative, table) for table in read_table("alternatives.toml")["alternative"])
 
 
-class ThirdPartyOperation(NamedTuple):
+class ThirdPartyOperation(Record, frozen=True):
     """A nondeterministic operation of another library, which torch's flag neither changes nor reports.
 
     ``argument`` makes it deterministic where it is true, from release ``since`` of the library (empty: not known);

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
-from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import split_last
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, bound_argument, is_starred, known_argument
+from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, bound_argument, is_none, is_starred, known_argument
 
 ArgumentReader: TypeAlias = Callable[[str], Expression | None]
 
@@ -81,7 +81,7 @@ def _has_no_star(value: Collection) -> bool:
     return not any(map(is_starred, value.items))
 
 
-class Interval(NamedTuple):
+class Interval(Record, frozen=True):
     """An integer known by its bounds, inclusive; ``high`` is None if there is none."""
 
     low: int
@@ -229,7 +229,7 @@ _DTYPES: Mapping[str, LiteralValue] = {
 
 
 def _is_passed(expression: Expression | None) -> Truth:
-    if expression is None or (isinstance(expression, Constant) and expression.value is None):
+    if expression is None or is_none(expression):
         return Truth.FAILS
     return Truth.HOLDS if isinstance(expression, Constant | Call | Collection) else Truth.UNKNOWN
 

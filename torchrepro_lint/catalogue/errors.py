@@ -15,6 +15,7 @@ from torchrepro_lint.catalogue.catalogue import alternatives_for, error_names, l
 from torchrepro_lint.catalogue.rows import Condition, ErrorName, OperationRow, Signature, compatible
 from torchrepro_lint.source.files import documented_versions, release
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
+from torchrepro_lint.syntax.nodes import Record
 
 _NOT_DETERMINISTIC = lazy_pattern(r"(?<!\s)\s+does\s+not\s+have\s+a\s+deterministic\s+implementation")
 _TYPE = lazy_pattern(r"^.*\b\w*(?:Error|Warning):\s*")
@@ -29,7 +30,7 @@ _OTHER_MESSAGES = (
 )
 
 
-class Frame(NamedTuple):
+class Frame(Record, frozen=True):
     """A line of a traceback: the file as it was printed, and the row from 1."""
 
     file: str
@@ -123,7 +124,7 @@ _UNNAMED_ERRORS = (
 )
 
 
-class Explanation(NamedTuple):
+class Explanation(Record, frozen=True):
     """The explanation of an error name.
 
     ``releases`` have it. ``read_as`` is the target, or the nearest release in which public calls raise it, and the rest is of

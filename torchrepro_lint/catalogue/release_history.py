@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import alternatives_for, canonical, error_names, load, signatures
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.files import documented_versions
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import last_word
 
 _SHORT = (
@@ -78,7 +78,7 @@ def _operations() -> dict[str, set[str]]:
     return dict(found)
 
 
-class Status(NamedTuple):
+class Status(Record, frozen=True):
     """A behaviour in words: a label, a mark and one sentence."""
 
     label: str
@@ -181,7 +181,7 @@ _DETERMINISTIC_BEHAVIOURS = ("deterministic", "fills", "none")
 _DASH = "\u2013"
 
 
-class HistoryCase(NamedTuple):
+class HistoryCase(Record, frozen=True):
     """One case of an operation in the ``releases`` of a period that have it.
 
     ``errors`` are the names in torch's error, with the releases that have them, ``documented`` the releases whose
@@ -199,7 +199,7 @@ class HistoryCase(NamedTuple):
     instead: tuple[str, ...]
 
 
-class Period(NamedTuple):
+class Period(Record, frozen=True):
     """Neighbouring releases in which an operation behaves alike; without cases if the catalogue has no rows.
 
     ``shown`` are the behaviours with their devices, worst first.
@@ -210,7 +210,7 @@ class Period(NamedTuple):
     cases: tuple[HistoryCase, ...]
 
 
-class History(NamedTuple):
+class History(Record, frozen=True):
     """The history of an operation, from the oldest release to the newest."""
 
     operation: str

@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import count
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from torchrepro_lint.source.patterns import wildcard_expression
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import last_word, top_package
 
 
-class Family(NamedTuple):
+class Family(Record, frozen=True):
     """An RNG family: its key in the catalogue, its generator, what messages call it, and the call that seeds it."""
 
     key: str
@@ -42,19 +43,8 @@ Scalar: TypeAlias = str | int | float | bool
 Table: TypeAlias = dict[str, Any]
 _Entry = TypeVar("_Entry")
 
-# The flags that third-party calls set, besides environment variables.
-FLAGS = (
-    *("deterministic-algorithms", "cudnn-deterministic", "cudnn-benchmark", "cudnn-enabled", "allow-tf32"),
-    *("fill-uninitialized-memory", "worker-seeds"),
-)
-# The generators: torch's, that of its devices alone, NumPy's, Python's; an RL environment's and an object's own.
-GENERATORS = ("torch", "torch-cuda", "numpy", "python", "environment", "own")
 
-# The behaviour of an operation with the flag on.
-BEHAVIOURS = ("raises", "deterministic", "silent", "warns", "ties", "fills", "none")
-
-
-class Condition(NamedTuple):
+class Condition(Record, frozen=True):
     """One condition on a call; all conditions of a row must hold.
 
     ``of`` is the subject: a parameter, or what only inference knows: ``input.*`` of the tensor (``ndim``, ``dtype``,
@@ -69,7 +59,7 @@ class Condition(NamedTuple):
     values: tuple[Scalar, ...]
 
 
-class Signature(NamedTuple):
+class Signature(Record, frozen=True):
     """The signature of a public call: ``parameters`` by position (a method's without the tensor), ``keywords`` by name only,
     and ``defaults`` of parameters that a call leaves out or the signature lacks.
     """
@@ -81,7 +71,7 @@ class Signature(NamedTuple):
     when: tuple[Condition, ...] = ()
 
 
-class OperationRow(NamedTuple):
+class OperationRow(Record, frozen=True):
     """A row: the behaviour of an operation with deterministic algorithms on, in one torch release.
 
     ``devices`` are of cuda, cpu, mps, or ``("any",)``; ``phase`` is forward or backward. ``listed`` says whether torch's
@@ -99,7 +89,7 @@ class OperationRow(NamedTuple):
     evidence: str = ""
 
 
-class Consumer(NamedTuple):
+class Consumer(Record, frozen=True):
     """A callable that draws from a global generator of ``family`` (torch, numpy, python).
 
     ``phase`` says when: ``construct``, ``call`` (of the instance, for a class), ``iterate``, ``later`` (in methods of the
@@ -116,10 +106,10 @@ class Consumer(NamedTuple):
     when: tuple[Condition, ...] = ()
 
 
-class FlagSetting(NamedTuple):
+class FlagSetting(Record, frozen=True):
     """A flag, or an environment variable in capitals, that a call sets to ``value`` where ``when`` holds.
 
-    The flags are those of ``FLAGS``; ``deterministic-algorithms`` takes True, False and ``warn``.
+    ``deterministic-algorithms`` takes True, False and ``warn``.
     """
 
     flag: str
@@ -127,7 +117,7 @@ class FlagSetting(NamedTuple):
     when: tuple[Condition, ...]
 
 
-class Seeder(NamedTuple):
+class Seeder(Record, frozen=True):
     """A callable that seeds ``families`` (torch: CPU and devices, torch-cuda: devices only, numpy, python) or sets flags.
 
     ``seed`` is the parameter of the seed, empty if there is none. ``default`` says what leaving it out means, ``none`` what
@@ -148,7 +138,7 @@ class Seeder(NamedTuple):
     within: bool = False
 
 
-class FrameworkModel(NamedTuple):
+class FrameworkModel(Record, frozen=True):
     """The model of a library call that takes control of the program: its effects, in this order.
 
     It sets flags (``settings``), seeds (``seeder``), runs the functions passed for the parameters ``runs``, calls methods of
@@ -178,7 +168,7 @@ class FrameworkModel(NamedTuple):
     gives: str = ""
 
 
-class ErrorName(NamedTuple):
+class ErrorName(Record, frozen=True):
     """A name in torch's run-time errors, ``index_add_cuda_``; it exists from ``since`` to ``until`` (None: still there)."""
 
     name: str
@@ -209,11 +199,11 @@ def read_signature(table: Table, name: str) -> Signature:
 
 
 def read_row(record: Callable[..., _Entry], table: Table, **given: Any) -> _Entry:
-    """The record (a named tuple) of a row: its fields by their names, and those that are ``given``.
+    """The record of a row: its fields by their names, and those that are ``given``.
 
     A list becomes a tuple, and ``when`` conditions; a field that the row lacks has its default.
     """
-    known: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
+    known: tuple[str, ...] = record.__struct_fields__  # type: ignore[attr-defined]
     found = ((name, table[name]) for name in known if name in table and name not in given)
     values = {name: tuple(value) if type(value) is list else value for name, value in found}
     if "when" in values:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchrepro_lint.source.files import read_table
+from torchrepro_lint.syntax.nodes import Record
 
 # The columns with the names of operations: functions that are methods, too; methods; functions of ``torch.nn.functional``;
 # functions by their full names; layers without and with parameters.
 _COLUMNS = ("names", "methods", "functional", "functions", "layers", "learned")
 
 
-class TensorOperation(NamedTuple):
+class TensorOperation(Record, frozen=True):
     """What an operation returns; see the table for the columns. ``parameters`` are those of the rule for the shape."""
 
     operands: tuple[tuple[str, int], ...] = (("input", 0),)
@@ -35,7 +36,7 @@ class TensorOperation(NamedTuple):
     function: str = ""
 
 
-class TensorOperations(NamedTuple):
+class TensorOperations(Record, frozen=True):
     """The rows by the names of operations, for each way to name them. ``tensor_only`` are methods that no array, data frame,
     container or module has.
     """
@@ -93,8 +94,8 @@ def _expanded(name: str, row: TensorOperation) -> Iterator[tuple[str, TensorOper
 
 def _row(table: Mapping[str, Any]) -> TensorOperation:
     """The record of a row; further keys are the parameters of its shape."""
-    known = {key: value for key, value in table.items() if key in TensorOperation._fields}
+    known = {key: value for key, value in table.items() if key in TensorOperation.__struct_fields__}
     if "operands" in known:
         known["operands"] = tuple(known["operands"].items())
-    parameters = {key: value for key, value in table.items() if key not in TensorOperation._fields}
+    parameters = {key: value for key, value in table.items() if key not in TensorOperation.__struct_fields__}
     return TensorOperation(**known, parameters=parameters)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, Family
+from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.effects import Draw
@@ -23,12 +23,13 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     ExpressionStatement,
     Loop,
+    Record,
     Ref,
     Statement,
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance, is_self, qualifier_of
-from torchrepro_lint.syntax.use_def import control_flow_position
+from torchrepro_lint.syntax.scopes import control_flow_position
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
     bound_argument,
@@ -39,7 +40,6 @@ from torchrepro_lint.syntax.visitor import (
     statements,
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
-from torchrepro_lint.trace.contexts import runs_often
 from torchrepro_lint.trace.library_models import receiver_of
 
 # Prefilter: a file that starts tasks imports one of these.
@@ -63,7 +63,7 @@ _METHOD_SETTERS = frozenset({"get_context", "set_start_method"})
 _FRESH = frozenset({"spawn", "forkserver"})
 
 
-class TaskStart(NamedTuple):
+class TaskStart(Record, frozen=True):
     """A call that starts tasks: whether they are processes, whether one call starts several, what they run, and the call
     that makes their pool.
     """

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.queries import Loader, group_by_call
-from torchrepro_lint.domain.loaders.splits import unseeded_worker_draws
+from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Fix, NoFix
@@ -25,7 +24,7 @@ def worker_init(context: Context) -> Iterator[Finding]:
             (
                 (loader, draws)
                 for loader in each
-                if (draws := unseeded_worker_draws(context.project, loader, before=before))
+                if (draws := context.project.unseeded_worker_draws(loader, before=before))
             ),
             None,
         )

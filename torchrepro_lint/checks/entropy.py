@@ -9,7 +9,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.project import Context, Project
-from torchrepro_lint.domain.rng.identifiers import only_makes_identifiers
+from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use, only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall, unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
     SEEDABLE_GENERATORS,
@@ -19,7 +19,6 @@ from torchrepro_lint.domain.rng.seeders import (
     passed_seed,
     seeds_from_entropy,
 )
-from torchrepro_lint.domain.rng.system_draws import SYSTEM_DRAWS, data_use
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Ref, span

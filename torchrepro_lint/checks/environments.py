@@ -11,7 +11,7 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, ModuleSummary, Ref, Subscript, span
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, ModuleSummary, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -23,7 +23,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_last,
     split_method,
 )
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import receiver_of, rows_of
@@ -185,11 +185,7 @@ def _is_seeded_by_class(context: Context, trace_event: TraceEvent, call: Call) -
 
 def _is_given_seed(call: Call) -> bool:
     is_method = isinstance(call.func, Ref) and call.func.path[-1] == "seed"
-    return any(
-        (is_method or arg.keyword == "seed" or arg.star)
-        and not (isinstance(arg.value, Constant) and arg.value.value is None)
-        for arg in call.args
-    )
+    return any((is_method or arg.keyword == "seed" or arg.star) and not is_none(arg.value) for arg in call.args)
 
 
 def _is_inspected(context: Context, path: str, value: Expression) -> bool:
@@ -211,7 +207,7 @@ def _is_seeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> b
     """Whether a reset has a seed, or may have one; or the environment's construction has."""
     for arg in call.args:
         if arg.star or arg.keyword == "seed":
-            return not (isinstance(arg.value, Constant) and arg.value.value is None)
+            return not is_none(arg.value)
     receiver = receiver_of(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
     return _is_made_with_seed(context, made)

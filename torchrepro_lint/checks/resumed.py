@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
@@ -12,10 +11,10 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.seeders import RESTORING
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Subscript, span
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, without_subscripts
 from torchrepro_lint.trace.library_models import receiver_of, restores_generators
 
 _LOADS = "load_state_dict"
@@ -51,7 +50,7 @@ def check(context: Context) -> Iterator[Finding]:
             yield Finding("TRL112", span(call), _MESSAGE)
 
 
-class _Loads(NamedTuple):
+class _Loads(Record, frozen=True):
     """The calls of a file that restore an optimizer's state from a file, and whether another restores a generator's."""
 
     calls: tuple[Call, ...]
@@ -136,9 +135,7 @@ def _is_optimizer(names: tuple[str, ...], call: Call) -> bool:
 def _receiver_word(call: Call) -> str:
     """The last word of a method's receiver: ``optimizers`` of ``self.optimizers["d"].load_state_dict``."""
     receiver = receiver_of(call.func)
-    while isinstance(receiver, Subscript):
-        receiver = receiver.value
-    return last_identifier(receiver) if receiver is not None else ""
+    return "" if receiver is None else last_identifier(without_subscripts(receiver))
 
 
 def _is_from_file(context: Context, path: str, call: Call) -> bool:

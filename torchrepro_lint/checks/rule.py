@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Fix, NoFix, Span
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.trace.call_paths import CallPathStep
 
 SEVERITIES = ("note", "warning", "error")
 
 
-class Finding(NamedTuple):
+class Finding(Record, frozen=True):
     """One cause at one place of the module under check; ``severity`` where it is not that of its rule.
 
     ``remedy`` is the fix, or why there is none; None where the rule as a whole has none (``Rule.unfixed``).
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
         return self.remedy if isinstance(self.remedy, Fix) else None
 
 
-class Rule(NamedTuple):
+class Rule(Record, frozen=True):
     """A rule of the table in ``checks``; its page is ``rules/<code>-<name>.md``.
 
     ``default`` says whether it belongs to the default selection. ``severity`` is one of ``SEVERITIES``. ``unfixed`` says

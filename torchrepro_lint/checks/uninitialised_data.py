@@ -15,9 +15,9 @@ from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.definitions import attribute_stores
-from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier, without_subscripts
 from torchrepro_lint.trace.library_models import receiver_of
 
 # Calls by which a model gets weights from elsewhere, or that make it without memory of its own.
@@ -91,9 +91,7 @@ def _loads_first(program: Program) -> bool:
 def _is_of_optimizer(call: Call) -> bool:
     """Whether a call loads the state of an optimizer, a schedule or a scaler."""
     receiver = receiver_of(call.func)
-    while isinstance(receiver, Subscript):
-        receiver = receiver.value
-    word = last_identifier(receiver) if receiver is not None else ""
+    word = "" if receiver is None else last_identifier(without_subscripts(receiver))
     return names_optimizer(word) or _NO_MODEL.search(word) is not None
 
 

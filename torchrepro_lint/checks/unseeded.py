@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.checks.rule import Finding
@@ -10,9 +10,17 @@ from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewh
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
-from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
-from torchrepro_lint.source.text import Message, NoFix
-from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, reached_at
+from torchrepro_lint.domain.rng.optional_seeds import draws_without_inherited_seeds, without_seed_draws
+from torchrepro_lint.source.text import Fix, Message, NoFix
+from torchrepro_lint.trace.call_paths import (
+    call_path,
+    entry_statement,
+    first_line,
+    fresh_start,
+    place_of_call,
+    process_starts,
+    reached_at,
+)
 
 
 def _check_for(code: str, family: Family) -> Callable[[Context], Iterator[Finding]]:
@@ -32,20 +40,28 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     draw = _unseeded_draw(context, program, family)
     if draw is None:
         return
-    from torchrepro_lint.checks.fixes.seed_place import process_starts
     from torchrepro_lint.checks.fixes.seeding import fix_program
 
     effects = program.effects
     statement = entry_statement(program.entry, draw.trace_event)
     source = f"from {family.owner}" if draw.family == family.key else f"in workers, which {family.what} seeds"
     where = reached_at(context.project, program.entry, draw.trace_event)
-    if family.key == "torch" and "torch-cuda" in effects.seeds:
+    start = fresh_start(context.project, draw.trace_event) if family.key in effects.seeds else None
+    missing: str
+    if start is not None:
+        place = place_of_call(context.project, start)
+        missing = Message(
+            "the process that draws (started at ",
+            place,
+            f") has none of its parent's seeds; call {family.seeder} in it",
+        )
+    elif family.key == "torch" and "torch-cuda" in effects.seeds:
         missing = (
             "torch.cuda.manual_seed seeds CUDA only, so the CPU generator is unseeded; call torch.manual_seed(...)"
         )
     else:
         missing = f"nothing in this run seeds {family.what}; call {family.seeder} first"
-    message = Message(draw.label, where, f" draws {source}, and {missing}")
+    message = Message(draw.label, where, f" draws {source}, and ", missing)
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws {source}")
     families = [
         (each.key, found)
@@ -53,26 +69,42 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
         if (found := _unseeded_draw(context, program, each))
         and process_starts(context.project, found.trace_event) == process_starts(context.project, draw.trace_event)
     ]
-    fix = (
-        NoFix(f"the fix of the TRL105 finding at the call that seeds {family.what} from entropy settles this, too")
-        if family.key in effects.entropic
-        else fix_program(context.project, program, families)
-    )
+    fix: Fix | NoFix | None
+    if family.key in effects.entropic:
+        fix = NoFix(
+            f"the fix of the TRL105 finding at the call that seeds {family.what} from entropy settles this, too"
+        )
+    elif start is not None and any(
+        edge.event is not start.event for edge in program.run.call_edges.get(start.into, ())
+    ):
+        # There the parameter for the rank may be None.
+        fix = NoFix("the function that the process runs is also called directly, where its arguments may differ")
+    else:
+        fix = fix_program(context.project, program, families)
     yield Finding(code, first_line(context.lines, statement), message, fix, steps=steps)
 
 
 def _unseeded_draw(context: Context, program: Program, family: Family) -> Draw | None:
     """The first draw of a family that a relevant run never seeds, and that belongs to this entry point; else None."""
-    draw = None if family.key in program.effects.seeds else first_own_draw(context, program, family)
+    effects = program.effects
+    draws: Iterable[Draw] = effects.draws.get(family.key, ())
+    if family.key in effects.seeds:
+        draws = draws_without_inherited_seeds(context.project, program.run, draws, effects.seeds[family.key])
+    draw = first_own_draw(context, program, family, draws)
     return None if draw is not None and context.project.may_seed_unseen(program.run) else draw
 
 
-def first_own_draw(context: Context, program: Program, family: Family) -> Draw | None:
-    """The first draw of a family in a relevant run, if this entry point is the one to report it; else None."""
+def first_own_draw(
+    context: Context, program: Program, family: Family, among: Iterable[Draw] | None = None
+) -> Draw | None:
+    """The first draw of a family in a relevant run, if this entry point is the one to report it; else None.
+
+    ``among``: only these draws are considered.
+    """
     effects = program.effects
     if not effects.matters or not effects.acts or effects.unknown_seeder:
         return None
-    draws = without_seed_draws(effects.draws.get(family.key, ()), effects.optional)
+    draws = without_seed_draws(effects.draws.get(family.key, ()) if among is None else among, effects.optional)
     own = (
         each
         for each in draws

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.forward_uses import OptionReads, option_reads
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
-from torchrepro_lint.syntax.nodes import Assign, Call, Class, Collection, Constant, Expression, Function, Ref, span
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Class,
+    Collection,
+    Constant,
+    Expression,
+    Function,
+    Record,
+    Ref,
+    span,
+)
 from torchrepro_lint.syntax.qualified_names import instance_value, module_symbol, simple_name
 
 _SEED = lazy_pattern(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
@@ -20,7 +30,7 @@ _DATACLASS_DECORATORS = frozenset(
 )
 
 
-class _SeedOption(NamedTuple):
+class _SeedOption(Record, frozen=True):
     """A seed option: its place, its flag as typed, the word by which it is read, its declaration, and the object that
     holds it.
 

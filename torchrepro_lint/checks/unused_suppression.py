@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.config.settings import did_you_mean
@@ -17,6 +16,7 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.suppressions import Suppression
 from torchrepro_lint.source.text import Lines, Span
+from torchrepro_lint.syntax.nodes import Record
 
 UNUSED_SUPPRESSION = "TRL002"
 # Whether a file can be checked in time depends on the machine; a comment that names TRL002 hides what is said of it.
@@ -33,7 +33,7 @@ def check(_: Context) -> Iterator[Finding]:
     return iter(())
 
 
-class RulesRun(NamedTuple):
+class RulesRun(Record, frozen=True):
     """What ran on a file: all rules of the table, the codes of those that ran, and what they found, suppressed or not."""
 
     table: Sequence[Rule]
@@ -57,7 +57,7 @@ def unused_suppressions(lines: Lines, comments: Iterable[Suppression], run: Rule
             yield Finding(UNUSED_SUPPRESSION, place, message, remedy)
 
 
-class _Verdict(NamedTuple):
+class _Verdict(Record, frozen=True):
     """What is wrong with a suppression, if anything: the numbers of the items of its list that go (None: all of it)."""
 
     suppression: Suppression

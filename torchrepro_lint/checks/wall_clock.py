@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
@@ -22,6 +21,7 @@ from torchrepro_lint.syntax.nodes import (
     If,
     Loop,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
     Statement,
@@ -74,7 +74,7 @@ _COUNTS = frozenset(
 )
 
 
-class Work(NamedTuple):
+class Work(Record, frozen=True):
     """What statements do that changes the numbers of a run, and in words."""
 
     words: str

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.domain.loaders.queries import Loader, group_by_call
+from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.text import Fix, NoFix

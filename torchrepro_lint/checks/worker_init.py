@@ -11,8 +11,7 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Function, Ref, span
 from torchrepro_lint.syntax.visitor import (
-    all_statements,
-    expressions_within,
+    all_expressions,
 )
 
 CODE = "TRL307"
@@ -52,7 +51,7 @@ def _helpers_called(context: Context, seed: WorkerSeed) -> list[Function]:
 
 def _is_unbound_name(context: Context, word: str) -> bool:
     """Whether the file reads a name that it does not bind, and that an import would bind."""
-    read = (each for statement in all_statements(context.tree) for each in expressions_within(statement))
+    read = all_expressions(context.tree)
     return any(isinstance(each, Ref) and f"?{word}" in each.roots for each in read)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
-    from torchrepro_lint.catalogue.loaders import LibraryVersions
+    from torchrepro_lint.catalogue.libraries import LibraryVersions
 
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")

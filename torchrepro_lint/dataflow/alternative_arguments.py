@@ -16,7 +16,11 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
-from torchrepro_lint.syntax.visitor import expressions, receiving_parameters, statements, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    receiving_parameters,
+    takes_receiver,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature
@@ -99,7 +103,7 @@ def _as_seen_from(arg: Arg, call: Call) -> Arg:
 
 def _other_uses(function: Function, variable: str) -> Iterator[Ref]:
     """The references to a variable, except those that a call receives through ``**``."""
-    inside = [each for one in statements(function.body) for value in expressions(one) for each in subexpressions(value)]
+    inside = list(body_expressions(function.body))
     forwarded = {arg.value for each in inside if isinstance(each, Call) for arg in each.args if arg.star == "**"}
     yield from (each for each in inside if isinstance(each, Ref) and variable in each.roots and each not in forwarded)
 

@@ -1,7 +1,7 @@
 """Argument binding: call and signature give the environment in which the callee's body is read.
 
 Arguments are bound through ``*``, ``**`` and ``functools.partial``, through dictionaries that are filled before
-they are passed, and through the constructors of a class and its bases.
+they are passed, and through the constructors of a class and its bases. The items of a list are what it passes by a star.
 """
 
 from __future__ import annotations
@@ -15,15 +15,27 @@ from torchrepro_lint.dataflow.environment import (
     Closure,
     ConstructedObject,
     Environment,
-    distinct,
+    ReachingDefinition,
     join_arguments,
     override,
 )
+from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
 from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.registries import dataclass_fields
 from torchrepro_lint.syntax.definitions import ContainerUpdate
-from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Ref
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Function,
+    Operation,
+    Ref,
+)
 from torchrepro_lint.syntax.qualified_names import constructed_class, in_project, local_symbol, path_of, simple_name
+from torchrepro_lint.syntax.visitor import is_starred
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -149,10 +161,6 @@ def _after_update(
     return state
 
 
-# Passing torch's global generator is the same as passing none.
-_GLOBAL_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
-
-
 def read_arguments(sources: ValueSources, call: Closure, parameters: Sequence[str]) -> BoundArguments:
     """The arguments of a call: ``parameters`` by position or keyword, others by keyword."""
     found = BoundArguments()
@@ -231,30 +239,6 @@ def bind_arguments(
     return Environment(given, star_arguments, outer.receiver_class)
 
 
-def argument_values(sources: ValueSources, passed: BoundArguments, word: str) -> tuple[Closure, ...]:
-    """The value sources of the argument for a parameter."""
-    return distinct(each for given in passed.named.get(word, ()) for each in sources.of(given))
-
-
-def passes_value(sources: ValueSources, passed: BoundArguments, word: str) -> bool:
-    """Whether the argument may be something other than None; torch's global generator counts as None."""
-    return any(
-        not (isinstance(each.value, Constant) and each.value.value is None)
-        and not (
-            isinstance(each.value, Ref)
-            and _GLOBAL_GENERATORS.intersection(sources.project.names(each.path, each.value))
-        )
-        for each in argument_values(sources, passed, word)
-    )
-
-
-def argument_constants(sources: ValueSources, passed: BoundArguments, word: str) -> list[object] | None:
-    """The constants that the argument may be; None if one of its sources is no constant."""
-    found = [each.value for each in argument_values(sources, passed, word)]
-    known: list[object] = [each.value for each in found if isinstance(each, Constant)]
-    return known if len(known) == len(found) else None
-
-
 def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedObject:
     """The object of class ``owner`` that a call constructs, bound through the constructors of the class and its bases."""
     environment = Environment({}, {}, owner)
@@ -308,3 +292,88 @@ def _of_dataclass(sources: ValueSources, call: Closure, environment: Environment
     passed = read_arguments(sources, call, words)
     given = {name: passed.named[word] for name in names if (word := simple_name(name)) in passed.named}
     return environment._replace(arguments=given)
+
+
+# --- items of a list -------------------------------------------------------------------------------------------------
+
+_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
+
+
+def list_items(sources: ValueSources, closure: Closure, depth: int = 0) -> BoundArguments:
+    """The items of a list or tuple, appended ones included, as excess arguments."""
+    if depth > limits.MAX_LIST_DEPTH:
+        return UNKNOWN_ARGUMENTS
+    match closure.value:
+        case Ref():
+            return _items_of_reference(sources, closure, depth)
+        case Collection(kind="list" | "tuple" | "set" | "added", items=items):
+            return _items_of_display(sources, closure, items, depth)
+        case Comprehension(kind="list" | "generator" | "set", elements=(element,)):
+            return _one_item(closure._replace(value=element))
+        case Operation(op="+" | "or", operands=operands) | Operation(op="if", operands=(_, *operands)):
+            return _concatenated(list_items(sources, closure._replace(value=each), depth + 1) for each in operands)
+        case Call(func=func, args=(arg,)) if _LISTS.intersection(sources.project.names(closure.path, func)):
+            return list_items(sources, closure._replace(value=arg.value), depth + 1)
+    found = [each for each in sources.of(closure) if each.value is not closure.value]
+    return _concatenated(list_items(sources, each, depth + 1) for each in found) if found else UNKNOWN_ARGUMENTS
+
+
+def is_list(sources: ValueSources, closure: Closure) -> bool:
+    """Whether a value is a list, so that what is appended to it becomes one of its items."""
+    match closure.value:
+        case Collection(kind="list") | Comprehension(kind="list"):
+            return True
+        case Operation(op="+", operands=operands):
+            return any(is_list(sources, closure._replace(value=each)) for each in operands)
+        case Call(func=Ref(roots=("builtins.list",), path=())):
+            return True
+        case Call() | Ref():
+            behind = (each.value for each in sources.of(closure))
+            return any(isinstance(each, Collection) and each.kind == "list" for each in behind)
+    return False
+
+
+def appended_items(step: ReachingDefinition, closure: Closure) -> Iterator[Closure]:
+    """The item that an update appends to a list, as a display of its own."""
+    change = step.change
+    if change is not None and change.kind in ("add", "join") and change.value is not None:
+        value = change.value
+        item = value if change.kind == "add" else Operation(value.start, value.end, "*", (value,))
+        yield Closure(step.path, Collection(value.start, value.end, "added", (item,)), closure.environment)
+
+
+def _items_of_reference(sources: ValueSources, closure: Closure, depth: int) -> BoundArguments:
+    parts: list[BoundArguments] = []
+    known = False
+    for step in reaching_definitions(sources, closure):
+        if step.value is not None:
+            known = True
+            way = step.value if isinstance(step.value, BoundArguments) else list_items(sources, step.value, depth + 1)
+            parts.append(way)
+        elif step.change is not None and step.change.kind in ("add", "join") and step.change.value is not None:
+            item = Closure(step.path, step.change.value, closure.environment)
+            parts.append(_one_item(item) if step.change.kind == "add" else list_items(sources, item, depth + 1))
+    return _concatenated(parts) if known else UNKNOWN_ARGUMENTS
+
+
+def _one_item(item: Closure) -> BoundArguments:
+    return BoundArguments({}, (item,))
+
+
+def _items_of_display(
+    sources: ValueSources, closure: Closure, items: tuple[Expression | None, ...], depth: int
+) -> BoundArguments:
+    parts = []
+    for item in items:
+        if isinstance(item, Operation) and is_starred(item):
+            parts.append(list_items(sources, closure._replace(value=item.operands[0]), depth + 1))
+        elif item is not None:
+            parts.append(BoundArguments({}, (closure._replace(value=item),)))
+    return _concatenated(parts)
+
+
+def _concatenated(parts: Iterable[BoundArguments]) -> BoundArguments:
+    found = list(parts)
+    return BoundArguments(
+        {}, tuple(item for each in found for item in each.excess), all(each.complete for each in found)
+    )

@@ -6,12 +6,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
-from torchrepro_lint.resolve.names import UNKNOWN_ATTRIBUTE
-from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Operation,
+    Record,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name, without_parentheses
 
 if TYPE_CHECKING:
@@ -97,7 +107,7 @@ class _Entropy:
 ENTROPY = _Entropy()
 
 
-class Declaration(NamedTuple):
+class Declaration(Record, frozen=True):
     """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default."""
 
     path: str
@@ -107,7 +117,7 @@ class Declaration(NamedTuple):
     default: object
 
 
-class DefaultValue(NamedTuple):
+class DefaultValue(Record, frozen=True):
     """A value without options: a constant or ``ENTROPY``; and the default that it came from (None for a plain literal)."""
 
     value: object
@@ -120,6 +130,21 @@ def compared(op: str, left: object, right: object) -> bool | None:
         return bool(COMPARISONS[op](left, right))
     except TypeError:
         return None
+
+
+class Ruling(Record, frozen=True):
+    """A test of a file that rules a place out, and its value."""
+
+    path: str
+    test: Expression
+    value: DefaultValue
+
+
+def comparison(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
+    truth = compared(op, left.value, right.value) if left is not None and right is not None else None
+    return (
+        None if left is None or right is None or truth is None else DefaultValue(truth, left.declared or right.declared)
+    )
 
 
 def agreed(found: list[DefaultValue | None]) -> DefaultValue | None:

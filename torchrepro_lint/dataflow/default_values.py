@@ -7,15 +7,16 @@ through assignments, tests and calls. Each value remembers the declaration of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.constants import (
     COMPARISONS,
     ENTROPY,
     Declaration,
     DefaultValue,
+    Ruling,
     agreed,
-    compared,
+    comparison,
     describe,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
@@ -30,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     Operation,
+    Record,
     Ref,
     Statement,
     Subscript,
@@ -42,12 +44,9 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.use_def import branching_around, contains, functions_around
-from torchrepro_lint.syntax.visitor import (
-    known_argument,
-    statements,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.scopes import branching_around, function_around
+from torchrepro_lint.syntax.use_def import contains
+from torchrepro_lint.syntax.visitor import known_argument, statements, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -135,7 +134,7 @@ class DefaultValues:
             case Operation(op=":=", operands=(_, value)):
                 return self._inner(closure, value)
             case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
-                return _comparison(op, self._inner(closure, left), self._inner(closure, right))
+                return comparison(op, self._inner(closure, left), self._inner(closure, right))
             case Operation(op=op, operands=operands) if op in _ARITHMETIC:
                 parts = [self._inner(closure, each) for each in operands]
                 return next((each for each in parts if each is not None and each.value is ENTROPY), None)
@@ -192,7 +191,7 @@ class DefaultValues:
                 path = path_of(name)
                 outer = _NO_ARGUMENTS if takes_receiver(function) else closure.environment
                 scope = self._project.environment_of(closure.path, call, name, function)
-                scope = scope._replace(arguments={**outer.arguments, **_located(scope, closure)})
+                scope = scope._replace(arguments={**outer.arguments, **scope.located(closure)})
                 rulings = {
                     each: self.ruled_out(path, function.body, each.start, scope)
                     for each in self._project.resolver.return_expressions(name)
@@ -259,10 +258,10 @@ class DefaultValues:
         if body is None or len(assigned) > limits.MAX_DEFAULT_DEPTH:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
-        offset = ref.start if inside and self._function_around(path, ref) is home else None
+        offset = ref.start if inside and function_around(self._project.files[path], ref) is home else None
         if offset is None and home is not None:
             return None
-        if any(self._function_around(path, each) is not home for each in assigned):
+        if any(function_around(self._project.files[path], each) is not home for each in assigned):
             return None
         text = qualname_of(root) if home is None else ""
         flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), text)
@@ -304,12 +303,7 @@ class DefaultValues:
             command = f"{path}{found.function.name}" in self._commands
             options = self._project.resolver.options.of(path, ref) if command else ()
             if options:
-                option = options[0]
-                known = option.default if len(options) == 1 else None
-                place = Declaration(
-                    option.path, option.call.start, option.call.end, describe(ref), known and known.value
-                )
-                return None if known is None else DefaultValue(known.value, place)
+                return self._of_option(path, ref)
             return self._declared(Closure(path, default), describe(ref)) if command and default is not None else None
         values = [self._declared(each, describe(ref)) if each.value is default else self.of(each) for each in given]
         return agreed(values)
@@ -330,7 +324,7 @@ class DefaultValues:
         if own:
             values = [each.value for each in own if isinstance(each.value, Closure)]
             return agreed([self._of_stored(each, ref) for each in values]) if len(values) == len(own) else None
-        start = self._of_option(closure, ref) or self._of_field(closure, ref)
+        start = self._of_option(closure.path, ref) or self._of_field(closure, ref)
         if start is None:
             return None
         for path in self._paths:
@@ -338,23 +332,23 @@ class DefaultValues:
             for body in self._bodies_with(path, [each.value for each in stores]):
                 if start is not None and not (path == closure.path and contains(body, ref.start)):
                     start = self._stored_in(path, body, ref, start)
-        home = self._function_around(closure.path, ref)
+        home = function_around(self._project.files[closure.path], ref)
         body = self._project.files[closure.path].body if home is None else home.body
         flow = _PlaceFlow(closure.path, closure.environment, (ref.roots, ref.path))
         return start and self._at(flow, body, ref.start, start)
 
     def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         """A value that an object's class assigns: a literal in the class body is the default of a field."""
-        inside = self._function_around(closure.path, closure.value) is not None
+        inside = function_around(self._project.files[closure.path], closure.value) is not None
         is_field = not inside and any(
             each.start <= closure.value.start < each.end for each in self._project.files[closure.path].classes
         )
         module = not inside and not is_field and isinstance(closure.value, Constant)
         return self._declared(closure, describe(ref)) if is_field or module else self.of(closure)
 
-    def _of_option(self, closure: Closure, ref: Ref) -> DefaultValue | None:
+    def _of_option(self, path: str, ref: Ref) -> DefaultValue | None:
         """The default of the one option that ``args.seed`` reads."""
-        options = self._project.resolver.options.of(closure.path, ref)
+        options = self._project.resolver.options.of(path, ref)
         if len(options) != 1 or options[0].default is None:
             return None
         option = options[0]
@@ -378,12 +372,9 @@ class DefaultValues:
     def _bodies_with(self, path: str, places: list[Expression]) -> Iterator[tuple[Statement, ...]]:
         """The bodies of a file that hold any of these expressions themselves, not in a function inside."""
         facts = self._project.files[path]
-        owners = {self._function_around(path, each) for each in places}
+        owners = {function_around(self._project.files[path], each) for each in places}
         yield from (facts.body,) if None in owners else ()
         yield from (each.body for each in facts.functions if each in owners)
-
-    def _function_around(self, path: str, place: Expression | Statement) -> Function | None:
-        return next(iter(functions_around(self._project.files[path], place.start)), None)
 
     def _stored_in(self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue) -> DefaultValue | None:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""
@@ -400,35 +391,10 @@ class DefaultValues:
         return found
 
 
-class _PlaceFlow(NamedTuple):
+class _PlaceFlow(Record, frozen=True):
     """A place, a variable or an attribute of one, in a body of a file; a literal there is a default if ``text`` names the place."""
 
     path: str
     environment: Environment
     place: Place
     text: str = ""
-
-
-class Ruling(NamedTuple):
-    """A test of a file that rules a place out, and its value."""
-
-    path: str
-    test: Expression
-    value: DefaultValue
-
-
-def _comparison(op: str, left: DefaultValue | None, right: DefaultValue | None) -> DefaultValue | None:
-    truth = compared(op, left.value, right.value) if left is not None and right is not None else None
-    return (
-        None if left is None or right is None or truth is None else DefaultValue(truth, left.declared or right.declared)
-    )
-
-
-def _located(scope: Environment, closure: Closure) -> dict[str, tuple[Closure, ...]]:
-    """The arguments of a call, evaluated where the call stands; defaults keep their own place."""
-    return {
-        name: tuple(
-            each._replace(environment=closure.environment) if each.path == closure.path else each for each in values
-        )
-        for name, values in scope.arguments.items()
-    }

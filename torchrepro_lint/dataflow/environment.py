@@ -8,12 +8,12 @@ Code that reads neither its arguments nor its receiver is context-insensitive: i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from torchrepro_lint.syntax.nodes import Expression, FrozenRecord, Function, Ref
+from torchrepro_lint.syntax.nodes import Constant, Expression, FrozenRecord, Function, Record, Ref
 from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, locals_prefix
-from torchrepro_lint.syntax.use_def import functions_around
-from torchrepro_lint.syntax.visitor import expressions, statements, subexpressions
+from torchrepro_lint.syntax.scopes import functions_around
+from torchrepro_lint.syntax.visitor import body_expressions, is_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.definitions import Assignments, ContainerUpdate, MutationSites
 
 
-class ConstructedObject(NamedTuple):
+class ConstructedObject(Record, frozen=True):
     """An abstract object: the environment of its methods, and the calls of library constructors that its own constructor
     reaches, each with the name of the class.
     """
@@ -32,7 +32,7 @@ class ConstructedObject(NamedTuple):
     library_calls: tuple[tuple[str, Closure], ...]
 
 
-class ReachingDefinition(NamedTuple):
+class ReachingDefinition(Record, frozen=True):
     """A definition of a variable or attribute, or an in-place update of it, which is ``certain`` if it is executed on every path."""
 
     path: str
@@ -89,7 +89,7 @@ class ValueSources(Protocol):
         ...
 
 
-class Environment(FrozenRecord, frozen=True, eq=False):
+class Environment(FrozenRecord, frozen=True, eq=False, order=False):
     """An argument environment: the values of parameters (``path:f.<locals>.x``), what ``*`` and ``**`` parameters collect,
     and the class of ``self`` (empty if unknown). It is equal only to itself, so that closures are keys at little cost.
     """
@@ -98,8 +98,17 @@ class Environment(FrozenRecord, frozen=True, eq=False):
     star_arguments: Mapping[str, BoundArguments] = {}
     receiver_class: str = ""
 
+    def located(self, call: Closure) -> dict[str, tuple[Closure, ...]]:
+        """The arguments of a call, evaluated where the call stands; defaults keep their own place."""
+        return {
+            name: tuple(
+                each._replace(environment=call.environment) if each.path == call.path else each for each in values
+            )
+            for name, values in self.arguments.items()
+        }
 
-class Closure(NamedTuple):
+
+class Closure(Record, frozen=True):
     """A closure: an expression of a file and the environment in which it is evaluated."""
 
     path: str
@@ -107,7 +116,7 @@ class Closure(NamedTuple):
     environment: Environment = Environment()
 
 
-class BoundArguments(NamedTuple):
+class BoundArguments(Record, frozen=True):
     """The arguments of a call, or the entries of a dictionary: by name, and positional ones in excess of the parameters.
 
     A name has all values that are possible. ``complete`` is false if there may be arguments that are not known.
@@ -136,6 +145,34 @@ def join_arguments(one: BoundArguments, other: BoundArguments) -> BoundArguments
 def distinct(values: Iterable[Closure]) -> tuple[Closure, ...]:
     """The values without repetitions."""
     return tuple(dict.fromkeys(values))
+
+
+# Passing torch's global generator is the same as passing none.
+_GLOBAL_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
+
+
+def argument_values(sources: ValueSources, passed: BoundArguments, word: str) -> tuple[Closure, ...]:
+    """The value sources of the argument for a parameter."""
+    return distinct(each for given in passed.named.get(word, ()) for each in sources.of(given))
+
+
+def passes_value(sources: ValueSources, passed: BoundArguments, word: str) -> bool:
+    """Whether the argument may be something other than None; torch's global generator counts as None."""
+    return any(
+        not is_none(each.value)
+        and not (
+            isinstance(each.value, Ref)
+            and _GLOBAL_GENERATORS.intersection(sources.project.names(each.path, each.value))
+        )
+        for each in argument_values(sources, passed, word)
+    )
+
+
+def argument_constants(sources: ValueSources, passed: BoundArguments, word: str) -> list[object] | None:
+    """The constants that the argument may be; None if one of its sources is no constant."""
+    found = [each.value for each in argument_values(sources, passed, word)]
+    known: list[object] = [each.value for each in found if isinstance(each, Constant)]
+    return known if len(known) == len(found) else None
 
 
 _Numbers: TypeAlias = dict[Environment, int]
@@ -215,7 +252,5 @@ def _reads_receiver(function: Function) -> bool:
     first = local_symbol(function.name, function.params[0].name)
     return any(
         isinstance(each, Ref) and any(root == first or is_super(root) for root in each.roots)
-        for statement in statements(function.body)
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
+        for each in body_expressions(function.body)
     )

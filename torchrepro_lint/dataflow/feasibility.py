@@ -13,9 +13,11 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Call,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     ExpressionStatement,
@@ -28,7 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex, contains
-from torchrepro_lint.syntax.visitor import blocks, expressions_within, is_none, statements
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, is_none, is_same_reference, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -102,9 +104,56 @@ def evaluate_test(
                 for one in _values(sources, path, left, environment, depth)
                 for other in _values(sources, path, right, environment, depth)
             ]
+        case Call(func=Ref(roots=("builtins.isinstance",), path=()), args=(Arg(value=tested), Arg(value=types))):
+            answers = list(_type_tests(sources, Closure(path, tested, environment), types))
         case _:
             answers = [bool(value) for value in _values(sources, path, test, environment, depth)]
     return answers[0] if answers and len(set(answers)) == 1 else None
+
+
+# The types of literals and displays, with the classes of Python's own that they are instances of.
+_BUILTIN_TYPES = frozenset({"str", "int", "float", "bool", "bytes", "complex", "list", "tuple", "set", "dict", "slice"})
+_BUILTIN_TYPES |= {"frozenset", "type"}
+# Packages with classes of which no literal is an instance.
+_OTHER_TYPES = ("torch.", "numpy.", "pathlib.", "pandas.")
+
+
+def _type_tests(sources: ValueSources, tested: Closure, types: Expression) -> Iterator[bool | None]:
+    """The truth values of a test of the type of a parameter, for all that it may be; nothing where it may be something unknown."""
+    match tested.value:
+        case Ref(roots=roots, path=()) if all(tested.environment.arguments.get(tested.path + root) for root in roots):
+            for each in sources.of(tested):
+                yield _is_instance(each.value, types)
+
+
+def _is_instance(value: Expression, types: Expression) -> bool | None:
+    """Whether a literal or a display is an instance of some types, by their names; None if that is not known."""
+    match types:
+        case Collection(kind="tuple", items=items):
+            answers = [_is_instance(value, each) for each in items if each is not None]
+            return True if True in answers else None if None in answers else False
+        case Operation(op="|", operands=operands):
+            answers = [_is_instance(value, each) for each in operands]
+            return True if True in answers else None if None in answers else False
+    own = _literal_type(value)
+    name = ".".join((*types.roots, *types.path)) if isinstance(types, Ref) and len(types.roots) == 1 else ""
+    if not own or not name:
+        return None
+    if name.startswith("builtins.") and (word := name.removeprefix("builtins.")) in _BUILTIN_TYPES:
+        return own == word or (own, word) == ("bool", "int")
+    return False if name.startswith(_OTHER_TYPES) else None
+
+
+def _literal_type(value: Expression) -> str:
+    """The name of the type of a literal or of a display; empty for other expressions."""
+    match value:
+        case Constant(value=known):
+            return type(known).__name__
+        case Collection(kind=kind):
+            return kind
+        case Comprehension(kind="list" | "set" | "dict" as kind):
+            return kind
+    return ""
 
 
 def runs_always(sources: ValueSources, path: str, function: Function, offset: int) -> bool:
@@ -236,11 +285,11 @@ def implies_not_none(guard: Guard, value: Expression | None) -> bool:
             "else",
             Operation(op="is" | "==", operands=(tested, other)),
         ):
-            return is_none(other) and _is_same(tested, value)
+            return is_none(other) and is_same_reference(tested, value)
         case "else", Operation(op="not", operands=(tested,)):
-            return _is_same(tested, value)
+            return is_same_reference(tested, value)
         case "if", tested:
-            return _is_same(tested, value)
+            return is_same_reference(tested, value)
     return False
 
 
@@ -250,9 +299,9 @@ def implies_none(test: Expression, value: Expression) -> bool:
         case Operation(op="if", operands=(condition, Constant(value=True), Constant(value=False))):
             return implies_none(condition, value)
         case Operation(op="not", operands=(tested,)):
-            return _is_same(tested, value)
+            return is_same_reference(tested, value)
         case Operation(op="is" | "==", operands=(tested, other)):
-            return is_none(other) and _is_same(tested, value)
+            return is_none(other) and is_same_reference(tested, value)
     return False
 
 
@@ -260,13 +309,9 @@ def implies_falsy(guard: Guard, value: Expression | None) -> bool:
     """Whether a path condition implies that a value is falsy: ``if not shuffle``, and the ``else`` of ``if shuffle``."""
     match guard.kind, guard.value:
         case "if", Operation(op="not", operands=(tested,)):
-            return _is_same(tested, value)
+            return is_same_reference(tested, value)
         case "if", Operation(op="and", operands=operands):
             return any(implies_falsy(guard._replace(value=each), value) for each in operands)
         case "else", tested:
-            return _is_same(tested, value)
+            return is_same_reference(tested, value)
     return False
-
-
-def _is_same(one: Expression, other: Expression | None) -> bool:
-    return isinstance(one, Ref) and isinstance(other, Ref) and (one.roots, one.path) == (other.roots, other.path)

@@ -1,37 +1,31 @@
 """Reaching definitions: which values a variable or an attribute may have at a place, and which in-place updates it has
 seen.
 
-Attributes of objects of the project are field-sensitive and flow-insensitive. Lists and tuples are read through to
-their items, those that are appended later included.
+Attributes of objects of the project are field-sensitive and flow-insensitive.
 """
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint.dataflow.environment import (
     UNKNOWN_ARGUMENTS,
-    BoundArguments,
     Closure,
     Environment,
     ReachingDefinition,
 )
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
-    Collection,
-    Comprehension,
     Expression,
     Function,
     If,
     Loop,
-    Operation,
     Ref,
     Statement,
     SyntaxTree,
@@ -49,8 +43,9 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.use_def import contains, functions_around
-from torchrepro_lint.syntax.visitor import blocks, is_starred, statements, takes_receiver
+from torchrepro_lint.syntax.scopes import functions_around
+from torchrepro_lint.syntax.use_def import contains
+from torchrepro_lint.syntax.visitor import blocks, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -286,7 +281,11 @@ def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tup
     resolver = sources.project.resolver
     found = sorted(set(project_classes(resolver.receiver(closure.path, ref))))
     known = closure.environment.receiver_class
-    if known and any(name in resolver.ancestry(known) for name in found) and _is_self(sources, closure.path, ref):
+    if (
+        known
+        and any(name in resolver.ancestry(known) for name in found)
+        and resolver.starts_at_receiver(closure.path, ref)
+    ):
         yield known, closure.environment
         return
     made = False
@@ -298,12 +297,6 @@ def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tup
                     yield name, sources.construct(each, name).environment
     if not made:
         yield from ((name, Environment()) for name in found)
-
-
-def _is_self(sources: ValueSources, path: str, ref: Ref) -> bool:
-    """Whether a reference starts at the first parameter of a method."""
-    parameters = (sources.project.resolver.parameter(path + root) for root in ref.roots)
-    return any(found is not None and found.position == 0 and takes_receiver(found.function) for found in parameters)
 
 
 def _receiver_names(sources: ValueSources, path: str, owner: str) -> Iterator[str]:
@@ -324,86 +317,3 @@ def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | Syntax
         return facts if inner is None and is_top_level(name) else None
     function, word = split_local(name)
     return inner if inner is not None and inner.name == function and is_top_level(word) else None
-
-
-_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "torch.nn.ModuleList"})
-
-
-def list_items(sources: ValueSources, closure: Closure, depth: int = 0) -> BoundArguments:
-    """The items of a list or tuple, appended ones included, as excess arguments."""
-    if depth > limits.MAX_LIST_DEPTH:
-        return UNKNOWN_ARGUMENTS
-    match closure.value:
-        case Ref():
-            return _of_reference(sources, closure, depth)
-        case Collection(kind="list" | "tuple" | "set" | "added", items=items):
-            return _of_display(sources, closure, items, depth)
-        case Comprehension(kind="list" | "generator" | "set", elements=(element,)):
-            return _one_item(closure._replace(value=element))
-        case Operation(op="+" | "or", operands=operands) | Operation(op="if", operands=(_, *operands)):
-            return _concatenated(list_items(sources, closure._replace(value=each), depth + 1) for each in operands)
-        case Call(func=func, args=(arg,)) if _LISTS.intersection(sources.project.names(closure.path, func)):
-            return list_items(sources, closure._replace(value=arg.value), depth + 1)
-    found = [each for each in sources.of(closure) if each.value is not closure.value]
-    return _concatenated(list_items(sources, each, depth + 1) for each in found) if found else UNKNOWN_ARGUMENTS
-
-
-def is_list(sources: ValueSources, closure: Closure) -> bool:
-    """Whether a value is a list, so that what is appended to it becomes one of its items."""
-    match closure.value:
-        case Collection(kind="list") | Comprehension(kind="list"):
-            return True
-        case Operation(op="+", operands=operands):
-            return any(is_list(sources, closure._replace(value=each)) for each in operands)
-        case Call(func=Ref(roots=("builtins.list",), path=())):
-            return True
-        case Call() | Ref():
-            behind = (each.value for each in sources.of(closure))
-            return any(isinstance(each, Collection) and each.kind == "list" for each in behind)
-    return False
-
-
-def appended_items(step: ReachingDefinition, closure: Closure) -> Iterator[Closure]:
-    """The item that an update appends to a list, as a display of its own."""
-    change = step.change
-    if change is not None and change.kind in ("add", "join") and change.value is not None:
-        value = change.value
-        item = value if change.kind == "add" else Operation(value.start, value.end, "*", (value,))
-        yield Closure(step.path, Collection(value.start, value.end, "added", (item,)), closure.environment)
-
-
-def _of_reference(sources: ValueSources, closure: Closure, depth: int) -> BoundArguments:
-    parts: list[BoundArguments] = []
-    known = False
-    for step in reaching_definitions(sources, closure):
-        if step.value is not None:
-            known = True
-            way = step.value if isinstance(step.value, BoundArguments) else list_items(sources, step.value, depth + 1)
-            parts.append(way)
-        elif step.change is not None and step.change.kind in ("add", "join") and step.change.value is not None:
-            item = Closure(step.path, step.change.value, closure.environment)
-            parts.append(_one_item(item) if step.change.kind == "add" else list_items(sources, item, depth + 1))
-    return _concatenated(parts) if known else UNKNOWN_ARGUMENTS
-
-
-def _one_item(item: Closure) -> BoundArguments:
-    return BoundArguments({}, (item,))
-
-
-def _of_display(
-    sources: ValueSources, closure: Closure, items: tuple[Expression | None, ...], depth: int
-) -> BoundArguments:
-    parts = []
-    for item in items:
-        if isinstance(item, Operation) and is_starred(item):
-            parts.append(list_items(sources, closure._replace(value=item.operands[0]), depth + 1))
-        elif item is not None:
-            parts.append(BoundArguments({}, (closure._replace(value=item),)))
-    return _concatenated(parts)
-
-
-def _concatenated(parts: Iterable[BoundArguments]) -> BoundArguments:
-    found = list(parts)
-    return BoundArguments(
-        {}, tuple(item for each in found for item in each.excess), all(each.complete for each in found)
-    )

@@ -8,6 +8,7 @@ makes the optimizer for itself trains for itself: its rounds have only the draws
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
@@ -15,7 +16,7 @@ from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluat
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Function, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, Ref
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     locals_prefix,
@@ -24,7 +25,11 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    is_none,
+    last_identifier,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,6 +55,11 @@ def is_backward(call: Call, names: tuple[str, ...]) -> bool:
     match call.func:
         case Ref(path=(*_, "backward")) | Attribute(name="backward"):
             return True
+    return _has_backward(names)
+
+
+@lru_cache(maxsize=1 << 12)
+def _has_backward(names: tuple[str, ...]) -> bool:
     return any(_BACKWARD.fullmatch(name) for name in names if not in_project(name))
 
 
@@ -132,11 +142,7 @@ class _OutsideFunction:
 
 
 def _calls(function: Function) -> Iterator[Call]:
-    for statement in statements(function.body):
-        for expression in expressions(statement):
-            for each in subexpressions(expression):
-                if isinstance(each, Call):
-                    yield each
+    return (each for each in body_expressions(function.body) if isinstance(each, Call))
 
 
 def _own_effects(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]) -> Iterator[str]:
@@ -226,6 +232,6 @@ def _draws_by(row: Consumer, call: Call, is_outside: Callable[[Ref], bool]) -> b
         return False
     argument = argument_reader(row.signature, call)
     for value in (argument(word) for word in row.generators):
-        if value is not None and not (isinstance(value, Constant) and value.value is None):
+        if value is not None and not is_none(value):
             return isinstance(value, Ref) and is_outside(value)
     return evaluate(row.when, row.signature, argument) is Truth.HOLDS

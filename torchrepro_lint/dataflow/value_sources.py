@@ -11,7 +11,14 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
-from torchrepro_lint.dataflow.arguments import bind_arguments, construct, dictionary_entries
+from torchrepro_lint.dataflow.arguments import (
+    appended_items,
+    bind_arguments,
+    construct,
+    dictionary_entries,
+    is_list,
+    list_items,
+)
 from torchrepro_lint.dataflow.environment import (
     BoundArguments,
     Closure,
@@ -21,7 +28,7 @@ from torchrepro_lint.dataflow.environment import (
     distinct,
 )
 from torchrepro_lint.dataflow.feasibility import evaluate_test, ruling_tests, runs_always
-from torchrepro_lint.dataflow.reaching_definitions import appended_items, is_list, list_items, reaching_definitions
+from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
 from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import Budget
@@ -370,7 +377,7 @@ class ValueFlow(ProgramIndex):
 
     def environment_of(self, path: str, call: Call, function: str, definition: Function) -> Environment:
         """The argument environment that a call of a file gives a function."""
-        skip = self.resolver.call_graph.is_bound(path, call.func, definition)
+        skip = self.resolver.is_bound(path, call.func, definition)
         return bind_arguments(
             self.value_sources, Closure(path, call), function, definition, skip=skip, outer=Environment()
         )

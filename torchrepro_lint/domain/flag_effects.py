@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import LiteralValue
@@ -20,7 +20,18 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, If, Operation, Ref, Statement, Subscript
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    If,
+    Operation,
+    Record,
+    Ref,
+    Statement,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, simple_name, without_calls
 from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.builder import Trace
@@ -37,7 +48,7 @@ _EFFECT_PREFIXES = ("torch.", "os.", "builtins.setattr", "accelerate.", "ultraly
 _Callee: TypeAlias = tuple[tuple[str, ...], str]
 
 
-class StateEffect(NamedTuple):
+class StateEffect(Record, frozen=True):
     """One effect of a trace event on state: a generator (``draw``, ``seed``), a ``flag``, an environment ``variable``,
     or the device (``accelerator``: something is put there; ``backward``: a backward pass).
 
@@ -71,11 +82,12 @@ def _state_effects_of(
     names: Names, catalogue: Catalogue, still: dict[_Callee, bool], start: int, trace_events: Sequence[TraceEvent]
 ) -> Iterator[StateEffect]:
     for order, trace_event in enumerate(trace_events, start):
-        kind, value = trace_event.event.kind, trace_event.event.value
+        resolved = trace_event.resolved
+        kind, value = resolved.event.kind, resolved.event.value
         if kind not in ("call", "set", "index"):
             continue
         if kind == "call" and isinstance(value, Call):
-            said = trace_event.names, last_identifier(value.func)
+            said = resolved.names, last_identifier(value.func)
             if said not in still:
                 still[said] = _has_no_effect(catalogue, value, *said)
             if still[said]:
@@ -119,7 +131,7 @@ _INDIRECT_SETTERS = frozenset({"setattr", "flags", "set_flags", "compile", "patc
 _DICTIONARY_WRITERS = frozenset({"putenv", "update", "setdefault", "__setitem__"})
 
 
-class FlagWrite(NamedTuple):
+class FlagWrite(Record, frozen=True):
     """A write of a flag or variable in a module: the setting, the event and its function (``path:`` for the top level)."""
 
     setting: FlagSetting

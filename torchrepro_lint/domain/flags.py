@@ -6,7 +6,6 @@ A write that depends on an argument whose value is not known counts as a write o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import (
@@ -32,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
     Subscript,
@@ -94,7 +94,7 @@ _CUDNN_FLAGS: dict[str, LiteralValue] = {
 _CUDNN_SIGNATURE = Signature("", ("enabled", "benchmark"), ("deterministic",))
 
 
-class FlagSetting(NamedTuple):
+class FlagSetting(Record, frozen=True):
     """A flag, or an environment variable (in capitals), and the value that it is set to: a constant, else ``UNKNOWN_VALUE``;
     ``expression`` is what gives it, if there is one.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
@@ -24,7 +24,7 @@ from torchrepro_lint.resolve.program_index import link
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import event_key
-from torchrepro_lint.syntax.nodes import Call, Import, Statement
+from torchrepro_lint.syntax.nodes import Call, Import, Record, Statement
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_module,
@@ -35,19 +35,19 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry, EntryPoints
-from torchrepro_lint.trace.events import TraceMemoTables, prefix_and_rest
+from torchrepro_lint.trace.events import TraceMemoTables, calls_in, prefix_and_rest
 from torchrepro_lint.trace.library_models import accelerates
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
-    from torchrepro_lint.catalogue.loaders import LibraryVersions
+    from torchrepro_lint.catalogue.libraries import LibraryVersions
     from torchrepro_lint.config.settings import Settings
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.nodes import SyntaxTree
     from torchrepro_lint.trace.events import TraceEvent
 
 
-class Program(NamedTuple):
+class Program(Record, frozen=True):
     """An entry point with its trace and effect summary."""
 
     entry: Entry
@@ -55,7 +55,7 @@ class Program(NamedTuple):
     effects: RngEffects
 
 
-class ProgramSummary(NamedTuple):
+class ProgramSummary(Record, frozen=True):
     """What stays of a program without its trace: the functions that it reaches, their files, and whether it may run on
     an accelerator.
     """
@@ -65,7 +65,7 @@ class ProgramSummary(NamedTuple):
     accelerated: bool
 
 
-class WorkerTrace(NamedTuple):
+class WorkerTrace(Record, frozen=True):
     """The trace of functions that a loader's workers run, and its effect summary."""
 
     run: Trace
@@ -83,19 +83,11 @@ def has_backward(program: Program) -> bool:
 
 
 def _contains_backward(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
-    return any(
-        is_backward(trace_event.event.value, trace_event.names)
-        for trace_event in trace_events
-        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
-    )
+    return any(is_backward(call, resolved.names) for resolved, call in calls_in(trace_events))
 
 
 def _contains_accelerator_call(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
-    return any(
-        accelerates(trace_event.names, trace_event.event.value)
-        for trace_event in trace_events
-        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
-    )
+    return any(accelerates(resolved.names, call) for resolved, call in calls_in(trace_events))
 
 
 # The effects of so many single functions are held: each may be as long as a program.
@@ -104,7 +96,7 @@ _CACHED_OWN_EFFECTS = 32
 _IN = "in "
 
 
-class ProgramReference(NamedTuple):
+class ProgramReference(Record, frozen=True):
     """A program by its file and its index there, and whether it may run on an accelerator."""
 
     path: str

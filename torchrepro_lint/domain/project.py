@@ -8,19 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.dataflow.value_sources import has_device_context
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
-from torchrepro_lint.domain.loaders.queries import LoaderQueries
+from torchrepro_lint.domain.loaders.constructions import Loader
+from torchrepro_lint.domain.loaders.queries import LoaderQueries, WorkerDraw, numpy_worker_draws
 from torchrepro_lint.domain.loaders.workers import (
-    WorkerDraw,
     WorkerSeed,
     WorkerSeedSpan,
-    numpy_worker_draws,
     worker_function_words,
     worker_functions,
     worker_seeds,
@@ -29,14 +28,15 @@ from torchrepro_lint.domain.rng.feasibility import is_feasible, is_tested
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
-from torchrepro_lint.domain.uninitialised import initialised_attributes
 from torchrepro_lint.query.database import Database, query
-from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.resolve.call_sites import call_candidates
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.resolve.program_index import ProgramIndex
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, ModuleSummary, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     local_symbol,
+    outermost_function,
     path_of,
     simple_name,
     unbound_method,
@@ -56,6 +56,10 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import TraceEvent
+
+
+# The generators that a loader with a generator does not fix, since workers seed NumPy and before that release.
+_NOT_FIXED = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
 
 
 class Project(LoaderQueries):
@@ -88,6 +92,22 @@ class Project(LoaderQueries):
             any(each.what == WORKER_SEEDS and each.value is not False for each in self.state_effects(program))
             for program in self.reaching(function)
         )
+
+    def unseeded_worker_draws(self, loader: Loader, *, before: bool) -> frozenset[str]:
+        """The generators that workers may draw from and that the loader does not fix; ``before``: before workers seed
+        NumPy.
+
+        MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders of its program.
+        """
+        seeded = (
+            loader.passes("worker_init_fn")
+            or loader.kind.seeds_workers
+            or (self.seeds_workers() and self.seeds_workers_of(loader.site.function))
+        )
+        if not loader.has_workers or seeded:
+            return frozenset()
+        draws = self.fetch_effects.of_loader(loader)
+        return draws & _NOT_FIXED[before] if loader.passes("generator") else draws
 
     @query()
     def seeds_workers(self) -> bool:
@@ -214,7 +234,7 @@ def _seeding_solver(database: Database) -> TablingSolver:
     return solver
 
 
-class Context(NamedTuple):
+class Context(Record, frozen=True):
     """The module under check and its project; ``path`` has slashes and is relative to the project's root."""
 
     path: str
@@ -252,3 +272,61 @@ _SWITCHES = frozenset({DETERMINISTIC, CUDNN_DETERMINISTIC, CUDNN_BENCHMARK, WORK
 def _is_set(effect: StateEffect) -> bool:
     """Whether an effect sets a flag that a rule asks about."""
     return effect.what in _SWITCHES
+
+
+# --- initialisation ---------------------------------------------------------------------------------------------------
+
+# Functions of torch.nn.init that also exist under their old names, without the underscore.
+_OLD = (
+    *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal"),
+    *("orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform"),
+)
+_INIT_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
+
+
+@query()
+def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
+    """The attributes of modules that functions of ``torch.nn.init`` initialise; empty for a variable of a loop over parameters."""
+    found: set[str] = set()
+    filling = call_candidates(project.resolver, _INIT_WORDS)
+    for path in filling.paths:
+        if not _may_call_init(project.resolver.modules.summary(path), filling.words):
+            continue
+        for site in project.calls_by(path, filling.words):
+            if any(name.startswith("torch.nn.init.") for name in site.names):
+                for arg in site.call.args[:1]:
+                    if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
+                        found.add(_initialised_attribute(project, path, arg.value))
+    return frozenset(found)
+
+
+def _may_call_init(summary: ModuleSummary, words: frozenset[str]) -> bool:
+    """Whether a file may call functions of ``torch.nn.init``: it reads from ``init``, or imports it or one of its functions."""
+    imported = {part for name in summary.imports for part in name.split(".")}
+    return bool(summary.stars) or "init" in summary.inner or "init" in imported or not words.isdisjoint(imported)
+
+
+def _initialised_attribute(project: ProgramIndex, path: str, value: Ref) -> str:
+    """The attribute of a module that is initialised; empty for a variable of a loop over ``parameters()``: any."""
+    if value.path:
+        return "" if value.path[-1] == "data" else value.path[-1] if _is_any_module(project, path, value) else "?"
+    for root in value.roots:
+        for how, source in project.resolver.assigned(f"{path}{root}"):
+            match source:
+                case Call(func=Ref(path=(*_, "parameters" | "named_parameters"))) if how == "[]":
+                    return ""
+    return "?"
+
+
+def _is_any_module(project: ProgramIndex, path: str, value: Ref) -> bool:
+    """Whether ``module.weight`` is of a module in a traversal, as by ``apply`` and ``modules()``: a parameter of a
+    function outside classes, or a loop variable.
+    """
+    for root in value.roots:
+        name = f"{path}{root}"
+        if any(how == "[]" for how, _ in project.resolver.assigned(name)):
+            return True
+        function = outermost_function(name)
+        if any(not each.owner and each.params for each in project.resolver.functions(function)):
+            return True
+    return False

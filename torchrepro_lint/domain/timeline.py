@@ -6,7 +6,6 @@ Diagnostics repeat in a few words what the rules report; a lane may also lack so
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VALUES, CUBLAS_VARIABLE, FAMILIES
@@ -35,7 +34,7 @@ from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import is_main_test
-from torchrepro_lint.syntax.nodes import Call, Expression, Statement
+from torchrepro_lint.syntax.nodes import Call, Expression, Record, Statement
 from torchrepro_lint.trace.call_paths import CallPathStep, call_path, entry_statement
 from torchrepro_lint.trace.events import TraceEvent, guards
 
@@ -54,7 +53,7 @@ LANES = (
 KINDS = ("seed", "entropy", "draw", "set", "remove", "operation", "accelerator", "work", "backward")
 
 
-class TimelineDiagnostic(NamedTuple):
+class TimelineDiagnostic(Record, frozen=True):
     """What is wrong with an event, or missing from a lane, in a few words; ``code`` is the rule that reports it."""
 
     lane: str
@@ -62,7 +61,7 @@ class TimelineDiagnostic(NamedTuple):
     text: str
 
 
-class TimelineEvent(NamedTuple):
+class TimelineEvent(Record, frozen=True):
     """One labelled event of a program.
 
     ``kind`` is one of ``KINDS``; ``what`` names the family, flag, variable or operation. ``value`` is the text of what
@@ -84,7 +83,7 @@ class TimelineEvent(NamedTuple):
     trouble: TimelineDiagnostic | None
 
 
-class Lane(NamedTuple):
+class Lane(Record, frozen=True):
     """A lane and its state: ``untouched``, ``seeded``, ``late`` (drawn from first), ``unseeded``, ``entropy``,
     ``unknown`` (an unresolved call may seed it); ``touched`` for a lane that is no generator.
     """
@@ -94,7 +93,7 @@ class Lane(NamedTuple):
     state: str
 
 
-class TimelineGap(NamedTuple):
+class TimelineGap(Record, frozen=True):
     """A call that leads a program into code that is not followed: the kind of the reason (see ``callee_origins``), both as a
     sentence, the place, and the call path from the entry point, without the place itself.
     """
@@ -106,7 +105,7 @@ class TimelineGap(NamedTuple):
     way: tuple[CallPathStep, ...]
 
 
-class Timeline(NamedTuple):
+class Timeline(Record, frozen=True):
     """The timeline of one entry point (``function`` for a command, None for the module), for one torch and device, and its gaps:
     what lies behind them is not in the timeline.
     """
@@ -247,7 +246,7 @@ _LANE_OF = {"torch-cuda": "torch", "environment": "own"}
 _KIND_ORDER = ("set", "remove", "seed", "entropy", "accelerator", "operation", "draw", "work", "backward")
 
 
-class _UnplacedEvent(NamedTuple):
+class _UnplacedEvent(Record, frozen=True):
     """A timeline event before its position, conditions and diagnostic are known."""
 
     order: int

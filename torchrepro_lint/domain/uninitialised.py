@@ -1,4 +1,4 @@
-"""Uninitialised memory: the calls that return it, whether the first use of such a value reads it, and what initialises attributes.
+"""Uninitialised memory: the calls that return it, and whether the first use of such a value reads it.
 
 A use fills the value, reads it, or looks only at its shape. What is not known counts as filling: a call that is not followed,
 a value that is stored, returned or captured.
@@ -6,15 +6,12 @@ a value that is stored, returned or captured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import Enum
 
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
-from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.call_sites import call_candidates
-from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -28,15 +25,14 @@ from torchrepro_lint.syntax.nodes import (
     If,
     Loop,
     Match,
-    ModuleSummary,
     Operation,
     Ref,
     Subscript,
     Try,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, outermost_function, path_of, split_last
+from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, split_last
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier
 
 
 class Use(Enum):
@@ -58,7 +54,6 @@ _FACTORIES = lazy_pattern(
 # Constructors that take sizes, but also data.
 _CONSTRUCTORS = lazy_pattern(r"torch\.(cuda\.)?(\w+Tensor|Tensor)")
 _LIKE = frozenset({"empty_like"})
-_STARTS_WITH_DATA = frozenset({"ndarray"})
 _OBJECTS = frozenset({"builtins.object", "numpy.object_", "numpy.object", "numpy.dtype"})
 
 
@@ -90,16 +85,7 @@ def _is_sized(project: ValueFlow, path: str, site: CallSite) -> bool:
     if not any(map(_CONSTRUCTORS.fullmatch, site.names)) or any(arg.keyword or arg.star for arg in site.call.args):
         return False
     values = [arg.value for arg in site.call.args]
-    return len(values) > 1 or _is_number(project, path, values[0])
-
-
-def _is_number(project: ValueFlow, path: str, value: Expression) -> bool:
-    match value:
-        case Constant(value=number):
-            return type(number) is int
-        case Call(func=Ref(roots=("builtins.len",), path=())):
-            return True
-    return type_inference(project).of(path, value).kind == "int"
+    return len(values) > 1 or type_inference(project).of(path, values[0]).kind == "int"
 
 
 def _is_zero(size: Expression) -> bool:
@@ -221,8 +207,7 @@ class FirstUses:
             if word not in _PASSING:
                 return Use.FILLS, ref
         if spot.written:
-            accumulates = isinstance(spot.statement, Assign) and spot.statement.op not in ("=", ":")
-            return (Use.READS if accumulates and spot.parent is None else Use.FILLS), ref
+            return _assigned(spot), ref
         return self.of(ref)
 
     def _of_method(self, word: str, call: Call) -> tuple[Use, Expression]:
@@ -279,16 +264,14 @@ class FirstUses:
         spot = self._spots.of(parent)
         if parent.value is not value:
             return Use.READS, value  # it is an index
-        if spot is not None and spot.written:
-            accumulates = isinstance(spot.statement, Assign) and spot.statement.op not in ("=", ":")
-            return (Use.READS if accumulates and spot.parent is None else Use.FILLS), parent
-        if spot is not None and spot.parent is None and isinstance(spot.statement, Assign):
-            return (Use.READS if spot.statement.op not in ("=", ":") else Use.FILLS), parent
+        if spot is not None and (spot.written or (spot.parent is None and isinstance(spot.statement, Assign))):
+            return _assigned(spot), parent
         return self.of(parent)
 
     def _of_argument(self, value: Expression, call: Call) -> tuple[Use, Expression]:
         if call.func is value or any(
-            (arg.value is value and arg.star) or (arg.keyword == "out" and _is_same(arg.value, value))
+            (arg.value is value and arg.star)
+            or (arg.keyword == "out" and (arg.value is value or is_same_reference(arg.value, value)))
             for arg in call.args
         ):
             return Use.FILLS, call
@@ -401,78 +384,12 @@ class FirstUses:
         return spot is None or self.of_reference(ref, ref.path)[0] is Use.FILLS
 
 
-def _is_same(one: Expression, other: Expression) -> bool:
-    """Whether two expressions are the same object, or name the same variable."""
-    if isinstance(one, Ref) and isinstance(other, Ref):
-        return (one.roots, one.path) == (other.roots, other.path)
-    return one is other
+def _assigned(spot: ExpressionPosition) -> Use:
+    """What an assignment of an element does: ``out[i] += x`` reads it."""
+    accumulates = isinstance(spot.statement, Assign) and spot.statement.op not in ("=", ":")
+    return Use.READS if accumulates and spot.parent is None else Use.FILLS
 
 
 def _is_branch(spots: UseDefIndex, ref: Ref) -> bool:
     """Whether a reference is in a conditional expression or behind an ``and``."""
-    return any(isinstance(each, Operation) and each.op in ("if", "and", "or") for each in _around(spots, ref))
-
-
-def _around(spots: UseDefIndex, expression: Expression) -> Iterator[Expression]:
-    spot = spots.of(expression)
-    while spot is not None and spot.parent is not None:
-        yield spot.parent
-        spot = spots.of(spot.parent)
-
-
-# --- initialisation ---------------------------------------------------------------------------------------------------
-
-# Functions of torch.nn.init that also exist under their old names, without the underscore.
-_OLD = (
-    *("constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal"),
-    *("orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform"),
-)
-_INIT_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
-
-
-@query()
-def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
-    """The attributes of modules that functions of ``torch.nn.init`` initialise; empty for a variable of a loop over parameters."""
-    found: set[str] = set()
-    filling = call_candidates(project.resolver, _INIT_WORDS)
-    for path in filling.paths:
-        if not _may_call_init(project.resolver.modules.summary(path), filling.words):
-            continue
-        for site in project.calls_by(path, filling.words):
-            if any(name.startswith("torch.nn.init.") for name in site.names):
-                for arg in site.call.args[:1]:
-                    if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
-                        found.add(_initialised_attribute(project, path, arg.value))
-    return frozenset(found)
-
-
-def _may_call_init(summary: ModuleSummary, words: frozenset[str]) -> bool:
-    """Whether a file may call functions of ``torch.nn.init``: it reads from ``init``, or imports it or one of its functions."""
-    imported = {part for name in summary.imports for part in name.split(".")}
-    return bool(summary.stars) or "init" in summary.inner or "init" in imported or not words.isdisjoint(imported)
-
-
-def _initialised_attribute(project: ProgramIndex, path: str, value: Ref) -> str:
-    """The attribute of a module that is initialised; empty for a variable of a loop over ``parameters()``: any."""
-    if value.path:
-        return "" if value.path[-1] == "data" else value.path[-1] if _is_any_module(project, path, value) else "?"
-    for root in value.roots:
-        for how, source in project.resolver.assigned(f"{path}{root}"):
-            match source:
-                case Call(func=Ref(path=(*_, "parameters" | "named_parameters"))) if how == "[]":
-                    return ""
-    return "?"
-
-
-def _is_any_module(project: ProgramIndex, path: str, value: Ref) -> bool:
-    """Whether ``module.weight`` is of a module in a traversal, as by ``apply`` and ``modules()``: a parameter of a
-    function outside classes, or a loop variable.
-    """
-    for root in value.roots:
-        name = f"{path}{root}"
-        if any(how == "[]" for how, _ in project.resolver.assigned(name)):
-            return True
-        function = outermost_function(name)
-        if any(not each.owner and each.params for each in project.resolver.functions(function)):
-            return True
-    return False
+    return any(isinstance(each, Operation) and each.op in ("if", "and", "or") for _, each in spots.enclosing(ref))

@@ -7,13 +7,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.engine.writing import write_atomically
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError
 from torchrepro_lint.source.files import read_named_file
 from torchrepro_lint.source.text import Lines, Span
+from torchrepro_lint.syntax.nodes import Record
 
 if TYPE_CHECKING:
     from torchrepro_lint.checks.rule import Finding
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _VERSION = 1
 
 
-class BaselineEntry(NamedTuple):
+class BaselineEntry(Record, frozen=True):
     """What identifies a known finding: its file (with slashes, from the baseline's folder), its rule, and its line, stripped."""
 
     path: str
@@ -29,14 +30,14 @@ class BaselineEntry(NamedTuple):
     line: str
 
 
-class BaselineComparison(NamedTuple):
+class BaselineComparison(Record, frozen=True):
     """The new findings, and stale entries: those that no finding matches any more, with how often."""
 
     new: tuple[Diagnostic, ...]
     stale: dict[BaselineEntry, int]
 
 
-class Baseline(NamedTuple):
+class Baseline(Record, frozen=True):
     """The entries of a baseline file, each with how often."""
 
     file: Path

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.loaders import LibraryVersions
+from torchrepro_lint.catalogue.libraries import LibraryVersions
 from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import ProjectTree, glob_matcher
 from torchrepro_lint.config.settings import Selection, is_at_least, matching_codes, require_known, selected_codes
@@ -18,6 +18,7 @@ from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.rule_groups import GroupResult, ProgramState, run_groups
 from torchrepro_lint.source.suppressions import Suppression, suppressions
 from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
+from torchrepro_lint.syntax.nodes import Record
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -33,7 +34,7 @@ NOT_FOLLOWED = "TRL003"
 TOO_DEEP = "the analysis of this file ends at a limit: too many names, calls or expressions depend on one another"
 
 
-class ProjectManifest(NamedTuple):
+class ProjectManifest(Record, frozen=True):
     """The project manifest: console scripts and library requirements from pyproject.toml and requirement files, and what
     its configuration files name.
     """
@@ -43,7 +44,7 @@ class ProjectManifest(NamedTuple):
     configurations: tuple[Configuration, ...] = ()
 
 
-class Checker(NamedTuple):
+class Checker(Record, frozen=True):
     """The configuration of the rules for one project.
 
     ``rules`` are the selected ones, ``fixable`` the codes whose fixes are offered, ``ignores`` the codes that are
@@ -62,7 +63,7 @@ class Checker(NamedTuple):
     finds_gaps: bool = True
 
 
-class CheckResult(NamedTuple):
+class CheckResult(Record, frozen=True):
     """The findings in one file, by position and code; ``errors`` are faults of the tool, ``hidden`` counts the findings that
     comments suppress, ``programs`` are those that start in the file. A result that is not ``is_final`` may come out otherwise in
     another run: a rule failed, or the check took too long.

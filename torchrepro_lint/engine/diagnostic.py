@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from torchrepro_lint.engine.writing import FileChange
 from torchrepro_lint.source.text import Edit, Fix, Lines, Position, Span
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.trace.call_paths import CallPathStep
 
 
-class FileEdits(NamedTuple):
+class FileEdits(Record, frozen=True):
     """The edits of a fix in one file: its path in the fix (empty: the file of the finding), its absolute path, and its lines."""
 
     path: str
@@ -21,7 +22,7 @@ class FileEdits(NamedTuple):
     edits: tuple[Edit, ...]
 
 
-class Diagnostic(NamedTuple):
+class Diagnostic(Record, frozen=True):
     """A reported finding. ``display`` is the path as it is printed, ``filename`` the absolute one.
 
     The offsets of ``span`` and ``fix`` count in ``lines``; ``written`` are the same lines as the file has them, which differ

@@ -18,7 +18,7 @@ from torchrepro_lint.engine.checker import Checker, read_manifest
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ParsedProject, read_tree
 from torchrepro_lint.source.text import Position
-from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.syntax.nodes import Call, Record
 
 # Tests of a size or a number of dimensions that any fitting value satisfies.
 _NUMBERS = ("at_least", "at_most")
@@ -39,7 +39,7 @@ class ErrorSite(NamedTuple):
     traced: bool
 
 
-class ErrorSites(NamedTuple):
+class ErrorSites(Record, frozen=True):
     """The sites of each explanation, in order, and an error for each file that could not be read."""
 
     places: tuple[tuple[ErrorSite, ...], ...]

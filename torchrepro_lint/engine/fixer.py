@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.engine.checker import Checker
@@ -23,13 +23,14 @@ from torchrepro_lint.engine.writing import FileAliases, FileChange
 from torchrepro_lint.source.decoding import fit_to_cells, with_edits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, changed_files, map_offset, merge
+from torchrepro_lint.syntax.nodes import Record
 
 # Rows and columns in messages change with edits above them, so numbers are not compared.
 _NUMBER = lazy_pattern(r"\d+")
 _ENDLESS = "would go on without end"
 
 
-class AppliedFixes(NamedTuple):
+class AppliedFixes(Record, frozen=True):
     """The fixes of one round: the findings before it by path, those whose fixes were applied, and all edits by path."""
 
     before: Mapping[str, tuple[Finding, ...]]
@@ -37,7 +38,7 @@ class AppliedFixes(NamedTuple):
     edits: Mapping[str, tuple[Edit, ...]]
 
 
-class FixFailure(NamedTuple):
+class FixFailure(Record, frozen=True):
     """Failed verification of fixes of a file: what they would do, and the titles of the fixes. ``codes`` are those whose fixes are
     dropped; empty if all are.
     """
@@ -89,7 +90,7 @@ def parse_failures(
     return _failures("would break the file", failing)
 
 
-class FixRound(NamedTuple):
+class FixRound(Record, frozen=True):
     """One round: the findings whose fixes were applied, and hashes of the texts before and after, by path."""
 
     taken: tuple[tuple[str, Finding], ...]
@@ -181,7 +182,7 @@ MAX_ROUNDS = 10
 ReportFilter: TypeAlias = Callable[[str, Lines, tuple[Finding, ...]], tuple[Finding, ...]]
 
 
-class FixResult(NamedTuple):
+class FixResult(Record, frozen=True):
     """The fixed files, the changes by path, the codes of the fixed findings, and errors.
 
     ``rounds`` are the edits of each round by path, in the text that the round before has left; ``partition`` is that of the
@@ -196,7 +197,7 @@ class FixResult(NamedTuple):
     partition: Partition | None = None
 
 
-class _FixState(NamedTuple):
+class _FixState(Record, frozen=True):
     """The state after some rounds: the files, the findings fixed so far (paths and codes), the groups of files that one fix
     changed, the last round, the edits and history of all rounds, and at the end the partition of the files.
     """
@@ -210,7 +211,7 @@ class _FixState(NamedTuple):
     partition: Partition | None = None
 
 
-class _FixOptions(NamedTuple):
+class _FixOptions(Record, frozen=True):
     """Which fixes to apply (unsafe ones too, not those with failures, only of reported findings), the aliases of files, how
     many processes check them, and the parser of the settings.
     """

@@ -5,6 +5,8 @@ file system, so that nothing is searched. What is imported by a computed name is
 
 Of a directory that is taken whole, though nothing marks it and most of it was not given, only what imports may connect with the
 given files is parsed: what is said of these is the same, and hundreds of unrelated scripts cost no time.
+
+Also here: the connected components of the import graph of files that are parsed.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.config import discovery
 from torchrepro_lint.config.discovery import MAX_UNMARKED_FILES, Exclusion, GivenFile, Plan, ProjectTree, source_roots
 from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot
-from torchrepro_lint.source.files import is_notebook, join_path, parent_folders, read_program
+from torchrepro_lint.source.files import is_notebook, join_path, parent_folders, read_program, top_folders
 from torchrepro_lint.source.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.search_path import ModuleTree
-    from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
 # A folder without __init__.py is a package if it has a Python file among so many entries, at most so many levels down.
 _MAX_ENTRIES = 1000
@@ -202,3 +204,92 @@ def _imported(statement: bytes, local: frozenset[bytes]) -> Iterator[bytes]:
         relative = part.lstrip(b" \t\r\n\\").startswith(b".")
         if relative or keyword is None or (words[:1] and words[0] in local):
             yield from words
+
+
+# --- connected components ---------------------------------------------------------------------------------------------
+
+_FIRST_WORD = lazy_pattern(r"[^\W\d]\w*")
+_DOTTED = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+
+
+def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> tuple[tuple[str, ...], ...]:
+    """The connected components of the import graph: the sorted paths of each; ``tree`` is the module tree of the files.
+
+    Two files are connected if one imports the other, or if they lie in one of ``top_folders``; a file that reads a configuration, or has
+    one, is connected with the modules that configurations name. A file that calls
+    ``import_module`` may import any module that a string in it begins with; a script at the root may import any file.
+    """
+    by_words = [path for path, each in files.items() if "import_module" in each.summary.calls]
+    if any("/" not in path for path in by_words):
+        return (tuple(sorted(files)),)
+    from torchrepro_lint.query.graphs import UnionFind
+
+    groups = UnionFind(files)
+    folders, first = top_folders(files), dict[str, str]()
+    for path, facts in files.items():
+        groups.join(path, first.setdefault(folders[path], path))
+        for name in facts.summary.imports:
+            other = tree.module(path, name)
+            if other is not None:
+                groups.join(path, other)
+    for path, name in _named_by_configurations(files, tree):
+        if (other := tree.module(path, name)) is not None:
+            groups.join(path, other)
+    for path in by_words:
+        homes = ((tree.home_for(path, [word]), word) for word in _first_identifiers(files[path]))
+        for place in {join_path(home, word) for home, word in homes if home is not None}:
+            for other in files:
+                if other == f"{place}.py" or other.startswith(f"{place}/"):
+                    groups.join(path, other)
+    return groups.sorted()
+
+
+# What a file calls to read a configuration; the keys under which a configuration names classes.
+_LOADS = frozenset({"safe_load", "load", "loads", "full_load", "fromfile", "compose"})
+_STARTING = frozenset({"Thread", "Process", "Timer"})
+_CLASS_KEYS = frozenset({"_target_", "class_path", "target"})
+
+
+def _named_by_configurations(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> Iterator[tuple[str, str]]:
+    """The files that may build what a configuration names, each with the dotted name of a module, or of what is in it."""
+    told = sorted({text for each in tree.configurations for _, text in each.texts if "." in text})
+    for path, facts in files.items():
+        loads = not _LOADS.isdisjoint(facts.summary.calls) or "hydra" in facts.summary.imports
+        yield from ((path, text) for text in told if loads)
+        if _may_configure(facts.summary):
+            yield from ((path, text) for text in _texts_in(facts) if _DOTTED.fullmatch(text))
+
+
+def _may_configure(summary: ModuleSummary) -> bool:
+    """Whether a file may have a configuration: a ``target`` may also be that of a thread."""
+    return not _CLASS_KEYS.isdisjoint(summary.keywords) and _STARTING.isdisjoint(summary.calls)
+
+
+def _first_identifiers(facts: SyntaxTree) -> set[str]:
+    """The identifiers with which strings in a file begin: each may name a module."""
+    return {found[0] for text in _texts_in(facts) if (found := _FIRST_WORD.match(text))}
+
+
+def _texts_in(facts: SyntaxTree) -> set[str]:
+    """The strings in a file."""
+    from torchrepro_lint.syntax.nodes import Constant
+    from torchrepro_lint.syntax.visitor import all_expressions
+
+    return {each.value for each in all_expressions(facts) if isinstance(each, Constant) and isinstance(each.value, str)}
+
+
+def same_import_graph(before: Mapping[str, SyntaxTree], after: Mapping[str, SyntaxTree]) -> bool:
+    """Whether the files and their imports are the same, and so the components."""
+    return before.keys() == after.keys() and all(
+        was is after[path] or _import_signature(path, was) == _import_signature(path, after[path])
+        for path, was in before.items()
+    )
+
+
+def _import_signature(path: str, facts: SyntaxTree) -> tuple[object, ...]:
+    from torchrepro_lint.resolve.search_path import places_of
+
+    summary = facts.summary
+    texts = "import_module" in summary.calls and _first_identifiers(facts)
+    named = _may_configure(summary) and _texts_in(facts)
+    return summary.imports, texts, named, not _LOADS.isdisjoint(summary.calls), *places_of(path, facts)

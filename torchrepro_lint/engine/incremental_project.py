@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
@@ -22,6 +22,7 @@ from torchrepro_lint.resolve.program_index import link, revise
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, TooLarge, file_signature, is_notebook, read_program
+from torchrepro_lint.syntax.nodes import Record
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -163,7 +164,7 @@ def _resolves_alike(tree: ModuleTree, parts: Partition, paths: Sequence[str]) ->
     return tree.key_of(facts) == parts.tree.key_of(facts)
 
 
-class FileReport(NamedTuple):
+class FileReport(Record, frozen=True):
     """The check result of an open file, and the parsed file that its offsets count in."""
 
     checked: CheckResult

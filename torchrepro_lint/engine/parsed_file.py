@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 from zlib import compress, decompress
 
 from torchrepro_lint.engine.limits import guarded_analysis
@@ -17,6 +17,7 @@ from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.files import TooLarge, digest, is_notebook, read_program
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.serialization import pickled, unpickled
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 
 
-class _CompressedSource(NamedTuple):
+class _CompressedSource(Record, frozen=True):
     """A source that is no notebook, with its text compressed."""
 
     text: bytes

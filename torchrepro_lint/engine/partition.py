@@ -1,5 +1,4 @@
-"""The partition of a project into connected components of its import graph, and the scheduler that checks them in
-several processes.
+"""The partition of a project into connected components of its import graph, and how they are checked in several processes.
 
 Nothing that is said of a file in one component depends on a file of another. Components are distributed over processes
 by weight; all processes may share one that is too large for one of them.
@@ -12,22 +11,19 @@ import gc
 import signal
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from torchrepro_lint.config.discovery import source_roots
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine.checker import SYNTAX_ERROR, Checker, CheckResult, check, link_project
+from torchrepro_lint.engine.import_closure import connected_components, same_import_graph
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, time_limit
 from torchrepro_lint.engine.parsed_file import ParsedFile, page_in
-from torchrepro_lint.engine.process_pool import FORKS, WorkerFailure, run_tasks
-from torchrepro_lint.query.graphs import UnionFind
-from torchrepro_lint.resolve.search_path import ModuleTree, places_of
+from torchrepro_lint.engine.process_pool import FORKS, WorkerFailure, make_schedule, run_tasks
+from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
-from torchrepro_lint.source.files import join_path, top_folders
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
-from torchrepro_lint.syntax.nodes import Constant, FrozenRecord, ModuleSummary, SyntaxTree
-from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
+from torchrepro_lint.syntax.nodes import Record, SyntaxTree
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -37,8 +33,6 @@ if TYPE_CHECKING:
 _GARBAGE_FILES = 300
 # The packages whose objects answer queries about a component.
 _OURS = tuple(f"torchrepro_lint.{name}." for name in ("query", "resolve", "dataflow", "trace", "domain"))
-_WORD = lazy_pattern(r"[^\W\d]\w*")
-_DOTTED = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 
 class LinkStore(Protocol):
@@ -49,89 +43,6 @@ class LinkStore(Protocol):
 
     def leave(self, paths: Sequence[str]) -> None:
         """Nothing more is asked of a component for now."""
-
-
-def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> tuple[tuple[str, ...], ...]:
-    """The connected components of the import graph: the sorted paths of each; ``tree`` is the module tree of the files.
-
-    Two files are connected if one imports the other, or if they lie in one of ``top_folders``; a file that reads a configuration, or has
-    one, is connected with the modules that configurations name. A file that calls
-    ``import_module`` may import any module that a string in it begins with; a script at the root may import any file.
-    """
-    by_words = [path for path, each in files.items() if "import_module" in each.summary.calls]
-    if any("/" not in path for path in by_words):
-        return (tuple(sorted(files)),)
-    groups = UnionFind(files)
-    folders, first = top_folders(files), dict[str, str]()
-    for path, facts in files.items():
-        groups.join(path, first.setdefault(folders[path], path))
-        for name in facts.summary.imports:
-            other = tree.module(path, name)
-            if other is not None:
-                groups.join(path, other)
-    for path, name in _named_by_configurations(files, tree):
-        if (other := tree.module(path, name)) is not None:
-            groups.join(path, other)
-    for path in by_words:
-        homes = ((tree.home_for(path, [word]), word) for word in _first_identifiers(files[path]))
-        for place in {join_path(home, word) for home, word in homes if home is not None}:
-            for other in files:
-                if other == f"{place}.py" or other.startswith(f"{place}/"):
-                    groups.join(path, other)
-    return groups.sorted()
-
-
-# What a file calls to read a configuration; the keys under which a configuration names classes.
-_LOADS = frozenset({"safe_load", "load", "loads", "full_load", "fromfile", "compose"})
-_STARTING = frozenset({"Thread", "Process", "Timer"})
-_CLASS_KEYS = frozenset({"_target_", "class_path", "target"})
-
-
-def _named_by_configurations(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> Iterator[tuple[str, str]]:
-    """The files that may build what a configuration names, each with the dotted name of a module, or of what is in it."""
-    told = sorted({text for each in tree.configurations for _, text in each.texts if "." in text})
-    for path, facts in files.items():
-        loads = not _LOADS.isdisjoint(facts.summary.calls) or "hydra" in facts.summary.imports
-        yield from ((path, text) for text in told if loads)
-        if _may_configure(facts.summary):
-            yield from ((path, text) for text in _texts_in(facts) if _DOTTED.fullmatch(text))
-
-
-def _may_configure(summary: ModuleSummary) -> bool:
-    """Whether a file may have a configuration: a ``target`` may also be that of a thread."""
-    return not _CLASS_KEYS.isdisjoint(summary.keywords) and _STARTING.isdisjoint(summary.calls)
-
-
-def _first_identifiers(facts: SyntaxTree) -> set[str]:
-    """The identifiers with which strings in a file begin: each may name a module."""
-    return {found[0] for text in _texts_in(facts) if (found := _WORD.match(text))}
-
-
-def _texts_in(facts: SyntaxTree) -> set[str]:
-    """The strings in a file."""
-    every = (
-        each
-        for body in bodies(facts)
-        for statement in statements(body)
-        for expression in expressions(statement)
-        for each in subexpressions(expression)
-    )
-    return {each.value for each in every if isinstance(each, Constant) and isinstance(each.value, str)}
-
-
-def _same_import_graph(before: Mapping[str, SyntaxTree], after: Mapping[str, SyntaxTree]) -> bool:
-    """Whether the files and their imports are the same, and so the components."""
-    return before.keys() == after.keys() and all(
-        was is after[path] or _import_signature(path, was) == _import_signature(path, after[path])
-        for path, was in before.items()
-    )
-
-
-def _import_signature(path: str, facts: SyntaxTree) -> tuple[object, ...]:
-    summary = facts.summary
-    texts = "import_module" in summary.calls and _first_identifiers(facts)
-    named = _may_configure(summary) and _texts_in(facts)
-    return summary.imports, texts, named, not _LOADS.isdisjoint(summary.calls), *places_of(path, facts)
 
 
 class Partition:
@@ -158,7 +69,7 @@ class Partition:
         if (
             before is not None
             and before.tree.configurations == configurations
-            and _same_import_graph(before.facts, facts)
+            and same_import_graph(before.facts, facts)
         ):
             self.tree: ModuleTree = before.tree
             self.paths: tuple[tuple[str, ...], ...] = before.paths
@@ -262,11 +173,7 @@ def _services(start: Iterable[object]) -> list[object]:
     while left:
         one = left.pop()
         one = getattr(one, "__self__", one)  # of a method
-        if (
-            id(one) not in found
-            and type(one).__module__.startswith(_OURS)
-            and not isinstance(one, (tuple, FrozenRecord))
-        ):
+        if id(one) not in found and type(one).__module__.startswith(_OURS) and not isinstance(one, (tuple, Record)):
             found[id(one)] = one
             left += _attributes(one).values()
     return list(found.values())
@@ -275,52 +182,6 @@ def _services(start: Iterable[object]) -> list[object]:
 def _attributes(of: object) -> dict[str, object]:
     slots = (name for kind in type(of).__mro__ for name in getattr(kind, "__slots__", ()))
     return {**getattr(of, "__dict__", {}), **{name: getattr(of, name) for name in slots if hasattr(of, name)}}
-
-
-# The fraction of the work on a component that is serial: queries about all its files, answered by one process.
-_SERIAL_FRACTION = 0.3
-
-
-class Schedule(NamedTuple):
-    """A schedule: the components that each process checks by itself, one bundle per process, and those that all share."""
-
-    bundles: tuple[tuple[int, ...], ...]
-    shared: tuple[int, ...]
-
-
-def make_schedule(weights: Sequence[int], jobs: int) -> Schedule:
-    """The schedule with the least makespan among the candidates, for components of these weights and ``jobs`` processes.
-
-    The serial work on the first shared component overlaps with the bundles; that on further ones does not.
-    """
-    return min(_candidates(weights, jobs), key=lambda way: _makespan(weights, way, jobs))
-
-
-def _candidates(weights: Sequence[int], jobs: int) -> Iterator[Schedule]:
-    """Candidate schedules: no component is shared, one is, or the heaviest ones are."""
-    order = sorted(range(len(weights)), key=lambda each: (-weights[each], each))
-    shared = [(), *((each,) for each in order), *(tuple(order[:count]) for count in range(2, len(order) + 1))]
-    for some in shared[: 4 * jobs + 1]:
-        yield Schedule(_bin_packing([each for each in order if each not in some], weights, jobs), some)
-
-
-def _bin_packing(order: Sequence[int], weights: Sequence[int], jobs: int) -> tuple[tuple[int, ...], ...]:
-    """Greedy bin packing: the heaviest first, each to the process with the least load."""
-    found: list[list[int]] = [[] for _ in range(min(jobs, len(order)))]
-    loads = [0] * len(found)
-    for each in order:
-        least = loads.index(min(loads))
-        found[least].append(each)
-        loads[least] += weights[each]
-    return tuple(map(tuple, found))
-
-
-def _makespan(weights: Sequence[int], way: Schedule, jobs: int) -> float:
-    """The estimated makespan of a schedule."""
-    bundles = [sum(weights[each] for each in bundle) for bundle in way.bundles]
-    asked = [weights[each] * _SERIAL_FRACTION for each in way.shared]
-    first = max((*bundles, *asked[:1], (sum(bundles) + sum(asked[:1])) / jobs), default=0)
-    return first + sum(asked[1:]) + sum(weights[each] for each in way.shared) * (1 - _SERIAL_FRACTION) / jobs
 
 
 # Fewer files are checked faster than processes start.

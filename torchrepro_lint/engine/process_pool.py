@@ -1,4 +1,4 @@
-"""A fault-isolated process pool: neither a crash nor an endless task in a worker ends the run."""
+"""A fault-isolated process pool, whose tasks no crash ends, and the scheduler that distributes work over its processes by weight."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.serialization import pickled, unpickled
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ _Result = TypeVar("_Result")
 TASK_SECONDS = 120.0
 
 
-class WorkerFailure(NamedTuple):
+class WorkerFailure(Record, frozen=True):
     """Why a worker ended before it finished a task."""
 
     reason: str
 
 
-class _Unsendable(NamedTuple):
+class _Unsendable(Record, frozen=True):
     """Stands for a result that is nested too deeply to be pickled."""
 
 
@@ -44,6 +45,52 @@ def cores() -> int:
 
 # Whether processes are forked, and so share the memory of this one.
 FORKS = sys.platform == "linux"
+
+
+# The fraction of the work on a component that is serial: queries about all its files, answered by one process.
+_SERIAL_FRACTION = 0.3
+
+
+class Schedule(Record, frozen=True):
+    """A schedule: the components that each process checks by itself, one bundle per process, and those that all share."""
+
+    bundles: tuple[tuple[int, ...], ...]
+    shared: tuple[int, ...]
+
+
+def make_schedule(weights: Sequence[int], jobs: int) -> Schedule:
+    """The schedule with the least makespan among the candidates, for components of these weights and ``jobs`` processes.
+
+    The serial work on the first shared component overlaps with the bundles; that on further ones does not.
+    """
+    return min(_candidates(weights, jobs), key=lambda way: _makespan(weights, way, jobs))
+
+
+def _candidates(weights: Sequence[int], jobs: int) -> Iterator[Schedule]:
+    """Candidate schedules: no component is shared, one is, or the heaviest ones are."""
+    order = sorted(range(len(weights)), key=lambda each: (-weights[each], each))
+    shared = [(), *((each,) for each in order), *(tuple(order[:count]) for count in range(2, len(order) + 1))]
+    for some in shared[: 4 * jobs + 1]:
+        yield Schedule(_bin_packing([each for each in order if each not in some], weights, jobs), some)
+
+
+def _bin_packing(order: Sequence[int], weights: Sequence[int], jobs: int) -> tuple[tuple[int, ...], ...]:
+    """Greedy bin packing: the heaviest first, each to the process with the least load."""
+    found: list[list[int]] = [[] for _ in range(min(jobs, len(order)))]
+    loads = [0] * len(found)
+    for each in order:
+        least = loads.index(min(loads))
+        found[least].append(each)
+        loads[least] += weights[each]
+    return tuple(map(tuple, found))
+
+
+def _makespan(weights: Sequence[int], way: Schedule, jobs: int) -> float:
+    """The estimated makespan of a schedule."""
+    bundles = [sum(weights[each] for each in bundle) for bundle in way.bundles]
+    asked = [weights[each] * _SERIAL_FRACTION for each in way.shared]
+    first = max((*bundles, *asked[:1], (sum(bundles) + sum(asked[:1])) / jobs), default=0)
+    return first + sum(asked[1:]) + sum(weights[each] for each in way.shared) * (1 - _SERIAL_FRACTION) / jobs
 
 
 def run_tasks(
@@ -105,7 +152,7 @@ class _WorkQueues:
         return part.pop() if part and part[-1] >= least else None
 
 
-class _Worker(NamedTuple):
+class _Worker(Record, frozen=True):
     process: BaseProcess
     pipe: Connection
     number: int

@@ -7,7 +7,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import ProjectTree
 from torchrepro_lint.config.roots import likely_has_components
@@ -19,6 +19,7 @@ from torchrepro_lint.query.memo_tables import clear_interned
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.files import FileSignature, TooLarge, digest, file_signature, is_notebook, read_program
+from torchrepro_lint.syntax.nodes import Record
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.store.cache import Cache
@@ -38,7 +39,7 @@ _LONG_FILE = 100_000
 _LARGE_FILE = 1_000_000
 
 
-class ReadOptions(NamedTuple):
+class ReadOptions(Record, frozen=True):
     """How files are read: the number of processes, whether with a cache, and its directory (None: the default).
 
     With ``jobs=1`` a large file still has a process of its own. With ``jobs=0`` none has: a process with threads must not be
@@ -61,7 +62,7 @@ class ReadOptions(NamedTuple):
 ONE_PROCESS = ReadOptions()
 
 
-class ParsedProject(NamedTuple):
+class ParsedProject(Record, frozen=True):
     """The files of a project that could be read, by path from the root, and an error for each file to lint that could not.
 
     ``seen`` has the state and digest of each file when it was read, by absolute path; ``digests`` those of all files with
@@ -78,7 +79,7 @@ class ParsedProject(NamedTuple):
     store: Callable[[], None]
 
 
-class _ReadTask(NamedTuple):
+class _ReadTask(Record, frozen=True):
     """A file to read: its absolute path, its bytes where they come from elsewhere, and whether to page out its facts."""
 
     path: str
@@ -86,7 +87,7 @@ class _ReadTask(NamedTuple):
     page_out: bool
 
 
-class _ReadResult(NamedTuple):
+class _ReadResult(Record, frozen=True):
     """The result of a task: the parsed file, or None where the digest is stored; ``error`` says why it cannot be read."""
 
     seen: FileSignature | None

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.source.errors import Fault
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import split_name
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _ORDER = (_USUAL, "loaders", "types", "order", "functions", "programs")
 _STATES = "states"
 
 
-class ProgramState(NamedTuple):
+class ProgramState(Record, frozen=True):
     """An entry point of a file (``function``, empty for the module), and its first gap: where the file leads there, and what it is."""
 
     function: str
@@ -56,7 +57,7 @@ class ProgramState(NamedTuple):
     gap: str = ""
 
 
-class GroupResult(NamedTuple):
+class GroupResult(Record, frozen=True):
     """What a group of rules found in a file, or which programs start there; faults of the tool, and whether a rule came to the limit
     of the call stack. A result that is not ``is_final`` may come out otherwise in another run.
     """

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
@@ -21,6 +21,7 @@ from torchrepro_lint.engine.partition import Partition, check_tree
 from torchrepro_lint.engine.read_project import ONE_PROCESS, ParsedProject, ReadOptions, read_tree
 from torchrepro_lint.source.files import FileSignature
 from torchrepro_lint.source.text import Lines, Position
+from torchrepro_lint.syntax.nodes import Record
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.baseline import Baseline
@@ -143,7 +144,7 @@ def _not_in_baseline(checker: Checker, baseline: Baseline) -> ReportFilter:
     return lambda path, lines, findings: baseline.new(places[path], lines, findings)
 
 
-class TreeReport(NamedTuple):
+class TreeReport(Record, frozen=True):
     """The diagnostics of a project, faults of the tool, the number of findings that comments suppress, by path, the number of
     programs, and those that lead into code that is not followed.
     """

@@ -9,7 +9,6 @@ import gc
 import os
 from collections import OrderedDict
 from pathlib import Path
-from typing import NamedTuple
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree, plan, relative_path
@@ -27,6 +26,7 @@ from torchrepro_lint.source.decoding import Source, decode
 from torchrepro_lint.source.files import is_notebook, read_program
 from torchrepro_lint.source.suppressions import suppressions
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.syntax_errors import has_unnormalised_names
 
 # Replaced files that may take up memory before cycles are collected in all of it.
@@ -94,7 +94,7 @@ RELEVANT_WORDS = tuple(
 )
 
 
-class FileFindings(NamedTuple):
+class FileFindings(Record, frozen=True):
     """The findings of a file, faults of the tool, the lines that offsets count in, and the root of the project."""
 
     findings: tuple[Finding, ...]
@@ -103,7 +103,7 @@ class FileFindings(NamedTuple):
     root: str
 
 
-class _LinkedProject(NamedTuple):
+class _LinkedProject(Record, frozen=True):
     """A project; if no file has any of ``RELEVANT_WORDS``, nothing is parsed or linked, and ``partition`` is None."""
 
     tree: ProjectTree

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from torchrepro_lint.config.discovery import GivenFile
 from torchrepro_lint.source.decoding import Source, decode, encode
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix
+from torchrepro_lint.syntax.nodes import Record
 
 # The attribute in which Linux keeps a file's access control list.
 _ACL_ATTRIBUTE = "system.posix_acl_access"
@@ -158,7 +159,7 @@ def signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class FileChange(NamedTuple):
+class FileChange(Record, frozen=True):
     """A file that fixes changed: its source before and after.
 
     ``partners`` are the files (absolute) that a fix changed together with it, ``settled`` the codes of the findings that
@@ -176,14 +177,14 @@ class FileChange(NamedTuple):
         return encode(self.after, data)
 
 
-class WriteResult(NamedTuple):
+class WriteResult(Record, frozen=True):
     """The result of a write: errors, and the changes that were not made."""
 
     errors: tuple[str, ...]
     left: tuple[FileChange, ...]
 
 
-class _Staged(NamedTuple):
+class _Staged(Record, frozen=True):
     """A change whose new bytes lie in a temporary file, and the identity of the target when it was read."""
 
     change: FileChange

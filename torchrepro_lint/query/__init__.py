@@ -8,9 +8,9 @@
   the same
 - ``LruTable``, ``SingleEntryMemo`` of ``memo_tables``: bounded tables without dependencies
 - ``InvertedIndex`` of ``memo_tables``: what all files say about a name, updated file by file
-- ``ProvisionalTrail`` of ``memo_tables``: answers that last while the query is open at which a cycle was broken
+- ``ProvisionalTrail`` of ``fixpoint``: answers that last while the query is open at which a cycle was broken
 - ``interned_names``, ``known_names``, ``clear_interned``, ``with_tuples`` of ``memo_tables``: compact memory
-- ``TablingSolver`` of ``fixpoint``: recursive set equations, with cycles
+- ``TablingSolver`` of ``tabling``: recursive set equations, with cycles
 - ``FixpointSolver`` of ``fixpoint``: recursive equations over a lattice
 - ``UnionFind``, ``strongly_connected_components`` of ``graphs``: graph algorithms
 - ``MAX_ASSIGNMENTS`` of ``limits``, and all other limits of the analysis of a program

@@ -11,7 +11,7 @@ from __future__ import annotations
 # --- Queries that depend on themselves -------------------------------------------------------------------------------
 
 # A cycle of more queries is solved for all of them at once, since one by one takes quadratic time. No answer changes.
-MAX_QUERIES_SOLVED_APART = 200
+MAX_QUERIES_SOLVED_APART = 30
 # The answers of a cycle that still grow after so many rounds would grow for ever; its queries are then solved one by one.
 MAX_FIXPOINT_ROUNDS = 10
 # After so many changes a type is widened: the value is unknown, and rules about it stay silent.
@@ -20,6 +20,10 @@ MAX_CHANGES_BEFORE_WIDENING = 2
 MAX_STALE_REVISIONS = 64
 
 # --- Names, classes and configurations of a project ------------------------------------------------------------------
+
+# The depth to which elements of elements are told apart (k-limiting). Where a value may be an element of itself, as in a loop that
+# unpacks what it keeps, there would be no end of them. Deeper ones count as elements of this depth; no rule asks for them.
+MAX_ELEMENT_DEPTH = 3
 
 # A variable with more assignments is a table, and may be anything: what is called through it is a gap that TRL003 reports.
 MAX_ASSIGNMENTS = 100
@@ -100,6 +104,8 @@ MAX_REPEATED_ITEMS = 100
 MAX_TAINTED_VALUES = 600
 # Containers within one another that hold the order; a sink of deeper ones is not reported, silently.
 MAX_TAINT_NESTING = 4
+# Variables through which an index is followed back to a sort; one behind more is taken for any index, and may be reported.
+MAX_INDEX_ORIGINS = 5
 # The last calls that a tainted value remembers; with fewer, its path is less exact, and the finding has fewer steps.
 MAX_TAINT_CALLS = 3
 # Calls from a worker, and through which a launch is passed; what is behind more is not reported, silently.
@@ -108,8 +114,6 @@ MAX_WORKER_CALLS = 2
 MAX_NUMERIC_VARIABLES = 60
 # Calls that are searched for the same; beyond, the set may have strings, and is reported.
 MAX_NUMERIC_CALLS = 3
-# Values, and variables of loops, that are searched for a set; beyond, nothing is taken for a set, silently.
-MAX_SET_VALUES = 80
 # Values of one variable that are searched to rule out a set; beyond, it may be one. The user only waits longer.
 MAX_NON_SET_VALUES = 1000
 # Steps of one such search, and of all that end in a set; beyond, anything may be a set. The user only waits longer.

@@ -11,7 +11,6 @@ thousands of records share them.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from sys import maxsize
@@ -355,49 +354,6 @@ def union(bits: Iterable[int]) -> int:
     for each in bits:
         found |= each
     return found
-
-
-class ProvisionalTrail:
-    """Provisional answers in the order of answering, each with the least depth of an open query that it depends on.
-
-    What was answered provisionally since a query was opened, that query asked for, directly or not. So if its own answer is
-    provisional, all of them depend on its least depth, too: they form one segment, which is cut off as a whole.
-    """
-
-    __slots__ = ("_depths", "_places", "_starts", "keys")
-
-    def __init__(self) -> None:
-        self.keys: list[Hashable] = []
-        self._places: dict[Hashable, int] = {}
-        # For each segment, where it starts and its least depth.
-        self._starts: list[int] = []
-        self._depths: list[int] = []
-
-    def depth(self, key: Hashable) -> int:
-        """The least depth that an answer depends on."""
-        return self._depths[bisect_right(self._starts, self._places[key]) - 1]
-
-    def append(self, key: Hashable, start: int, depth: int) -> None:
-        """Add a query; it and all since ``start`` depend on an open query at ``depth``."""
-        self._cut_segments(start)
-        self._starts.append(start)
-        self._depths.append(depth)
-        self._places[key] = len(self.keys)
-        self.keys.append(key)
-
-    def cut(self, start: int) -> list[Hashable]:
-        """Take back the queries since ``start``."""
-        self._cut_segments(start)
-        taken = self.keys[start:]
-        del self.keys[start:]
-        for each in taken:
-            del self._places[each]
-        return taken
-
-    def _cut_segments(self, start: int) -> None:
-        while self._starts and self._starts[-1] >= start:
-            self._starts.pop()
-            self._depths.pop()
 
 
 class InvertedIndex(Generic[_Value]):

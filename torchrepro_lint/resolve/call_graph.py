@@ -1,17 +1,19 @@
 """The call graph: which calls run a function of the project, and the arguments that they pass for a parameter.
 
 It is demand driven: calls are found by the word that they call, and a file is looked into when one of its words is asked for.
+Methods that are called by a computed name, ``getattr(self, f"get_{word}_names")()``, are matched by pattern.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count
 
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.fixpoint import TablingSolver
+from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.higher_order import (
     QUESTION,
@@ -20,62 +22,40 @@ from torchrepro_lint.resolve.higher_order import (
     HigherOrderCalls,
     encode_target,
 )
+from torchrepro_lint.resolve.symbols import ClassHierarchy
+from torchrepro_lint.source.patterns import sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
+    Constant,
+    DefinitionStatement,
     Expression,
-    FrozenRecord,
     Function,
     ModuleSummary,
+    Operation,
     Param,
+    Record,
     Ref,
     Statement,
+    SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, Symbol, in_project, path_of, simple_name, super_call
+from torchrepro_lint.syntax.qualified_names import Symbol, in_project, path_of, simple_name, super_call
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
-    callee_identifier,
-    is_classmethod,
+    expressions,
     launched_call,
+    operands_of,
     parameter_argument,
     receiving_parameters,
+    statements,
     takes_receiver,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.protocols import NameResolution
-
-
-# A call's number has three parts: its file, its word, and its place among the calls by that word in the file. So other calls that
-# come or go leave it unchanged.
-_PER_WORD = 10_000_000
-_PER_FILE = 10_000_000 * _PER_WORD
-# A call's place in its file is the number of its body and its place in that body.
-_PER_BODY = 1_000_000
-
 
 # The calls that start a function in a process or thread, with its arguments in a tuple.
 _LAUNCHERS = ("Process", "Thread", "spawn", "start_processes")
 
 
-class _NumberedCall(FrozenRecord, frozen=True):
-    """A call, and its place among those of its file."""
-
-    place: int
-    call: Call
-
-
-class _BodyCalls(NamedTuple):
-    """The calls of a body, or of a whole file, in order, each with the word that it calls; ``counts`` has the number of calls in
-    each body, the top level first.
-    """
-
-    calls: tuple[Call, ...]
-    words: tuple[str, ...]
-    counts: tuple[int, ...]
-
-
-class _PartialIndex(NamedTuple):
+class _PartialIndex(Record, frozen=True):
     """The files that pass a function to ``partial``, by function, and those that pass a variable or an attribute, which may hold
     any address-taken function.
     """
@@ -84,159 +64,30 @@ class _PartialIndex(NamedTuple):
     unknown: list[int]
 
 
-class CallGraph:
+class CallGraph(NumberedCalls):
     """The call graph of a project; results are memoised for its life."""
 
-    def __init__(self, names: NameResolution, events: EventCache, memo: TablingSolver) -> None:
+    def __init__(self, names: ClassHierarchy, events: EventCache, memo: TablingSolver) -> None:
+        super().__init__(names.modules, events)
         self._names = names
-        self._events = events
         self._memo = memo
-        self._paths = sorted(names.modules.files)
-        self._files_of: dict[str, list[int]] = {}
-        for number, path in enumerate(self._paths):
-            for word in names.modules.summary(path).calls:
-                self._files_of.setdefault(word, []).append(number)
-        self._walked: dict[int, dict[str, list[int]]] = {}
-        # By the numbers of files and bodies; under no number the calls of a whole file.
-        self._bodies: dict[int, dict[int | None, _BodyCalls]] = {}
-        self._calls: dict[int, _NumberedCall] = {}
-        self._numbers_of: dict[str, int] = {}
-        self._numbered: list[str] = []
-        self.database = names.modules.database
         self._address_taken = AddressTaken(names)
-        self._higher_order = HigherOrderCalls(names, self, memo)
+        self._higher_order = HigherOrderCalls(names, self, memo, self.passed_by_name)
 
     def replace(self, path: str, old: ModuleSummary, new: ModuleSummary) -> None:
         """A file has changed."""
-        before, after = old.calls, new.calls
-        number = bisect_left(self._paths, path)
-        self._bodies.pop(number, None)
-        for each in (call for calls in self._walked.pop(number, {}).values() for call in calls):
-            del self._calls[each]
-        for word in set(before) - set(after):
-            self._files_of[word].remove(number)
-        for word in set(after) - set(before):
-            insort(self._files_of.setdefault(word, []), number)
+        super().replace(path, old, new)
         self._address_taken.replace(path, old.values, new.values)
-
-    def calls(self, word: str) -> bool:
-        """Whether any call in the project calls something by this word."""
-        return bool(self._files_with(word) or self._files_with(super_call(word)))
-
-    def paths(self, words: Iterable[str]) -> set[str]:
-        """The files that call something by one of these words."""
-        return {self._paths[number] for word in words for number in self._files_with(word)}
 
     def naming(self, words: Iterable[str]) -> set[str]:
         """The files that call something by one of these words, or name it as a value."""
         named = list(words)
         return self.paths(named).union(*map(self._address_taken.paths, named))
 
-    def _by_word(self, word: str) -> Iterator[int]:
-        """The numbers of all calls by a word (see ``callee_identifier``), in the order of files and text."""
-        for number in self._files_with(word):
-            yield from self._in(number, word)
-
-    def _files_with(self, word: str) -> Sequence[int]:
-        """The numbers of the files that call something by a word."""
-        self._names.modules.reads.record_word("calls", word)
-        return self._files_of.get(word, ())
-
-    def _in(self, number: int, word: str) -> Sequence[int]:
-        """The calls of a file by a word."""
-        self._names.modules.reads.record_read(self._paths[number])
-        known = self._walked.setdefault(number, {})
-        if word not in known:
-            first = self.first(number, word)
-            found = list(self._look_for(number, word))
-            known[word] = list(range(first, first + len(found)))
-            self._calls.update(zip(known[word], found, strict=True))
-        return known[word]
-
-    def first(self, number: int, word: str) -> int:
-        """The number of the first call of a file by a word."""
-        if word not in self._numbers_of:
-            self._numbers_of[word] = len(self._numbered)
-            self._numbered.append(word)
-        return number * _PER_FILE + self._numbers_of[word] * _PER_WORD
-
-    def path(self, number: int) -> str:
-        """The file of a number."""
-        return self._paths[number]
-
-    def number(self, path: str) -> int:
-        """The number of a file."""
-        return bisect_left(self._paths, path)
-
     @property
     def answers(self) -> CallTargetTable:
         """The call targets that are known, as a durable table."""
         return CallTargetTable(self, self._memo)
-
-    def _look_for(self, number: int, word: str) -> Iterator[_NumberedCall]:
-        """The calls of a file by a word, of the bodies that may hold any."""
-        facts = self._names.modules.files[self._paths[number]]
-        bodies = self._bodies.setdefault(number, {})
-        for each in facts.bodies_calling(word):
-            if each not in bodies:
-                bodies[each] = self._walk(self._paths[number], each)
-            calls, words, _ = bodies[each]
-            if word in words:
-                first = (each or 0) * _PER_BODY
-                yield from (_NumberedCall(first + at, calls[at]) for at, called in enumerate(words) if called == word)
-
-    def _walk(self, path: str, number: int | None) -> _BodyCalls:
-        facts = self._names.modules.files[path]
-        several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
-        found = [list(self._called(path, facts.functions[each - 1].body if each else facts.body)) for each in several]
-        calls = tuple(chain.from_iterable(found))
-        return _BodyCalls(calls, tuple([callee_identifier(each.func) for each in calls]), tuple(map(len, found)))
-
-    def in_file(self, path: str) -> Iterator[tuple[str, Call]]:
-        """All calls of a file, each with its function: ``path:`` for the top level."""
-        facts = self._names.modules.files[path]
-        bodies = self._bodies.setdefault(self.number(path), {})
-        if None not in bodies:
-            bodies[None] = self._walk(path, None)
-        left = iter(bodies[None].calls)
-        for function, count in zip(
-            (MODULE_ROOT, *(each.name for each in facts.functions)), bodies[None].counts, strict=True
-        ):
-            name = f"{path}{function}"
-            yield from ((name, call) for call in islice(left, count))
-
-    def numbered_calls(self, number: int, word: str) -> Iterator[tuple[int, Call]]:
-        """The calls of a file by a word, with their numbers."""
-        return ((each, self._at(each).call) for each in self._in(number, word))
-
-    def _at(self, number: int) -> _NumberedCall:
-        """A call by its number; its file is looked into."""
-        if self._names.modules.reads.early_cutoff:
-            return self._by_number(number)
-        return self._look_up(number)
-
-    @query(cutoff=True)
-    def _by_number(self, number: int) -> _NumberedCall:
-        return self._look_up(number)
-
-    def _look_up(self, number: int) -> _NumberedCall:
-        if number in self._calls:
-            self._names.modules.reads.record_read(self._paths[number // _PER_FILE])
-        else:
-            self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
-        return self._calls[number]
-
-    def _call(self, number: int) -> tuple[str, Call]:
-        return self._paths[number // _PER_FILE], self._at(number).call
-
-    def _in_order(self, numbers: Iterable[int]) -> list[int]:
-        """By file and text."""
-        return sorted(numbers, key=lambda number: (number // _PER_FILE, self._at(number).place))
-
-    def _called(self, path: str, body: tuple[Statement, ...]) -> Iterator[Call]:
-        for event in self._events.of_body(path, body):
-            if event.kind == "call":
-                yield event.value  # type: ignore[misc]  # a call happens to a Call
 
     def passed(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The arguments for the parameter at a position: the calling file and the expression, None where a call leaves it out.
@@ -266,25 +117,15 @@ class CallGraph:
 
     def argument(self, path: str, call: Call, function: Function, position: int) -> Arg | None:
         """The argument that a call of a function passes for the parameter at a position; see ``parameter_argument``."""
-        return parameter_argument(call, function, position, bound=self.is_bound(path, call.func, function))
+        return parameter_argument(call, function, position, bound=self._names.is_bound(path, call.func, function))
 
     def receiving(self, path: str, call: Call, function: Function) -> Iterator[tuple[Arg, Param]]:
         """The arguments of a call of a function, each with the parameter that receives it; see ``receiving_parameters``."""
-        return receiving_parameters(function, call, bound=self.is_bound(path, call.func, function))
+        return receiving_parameters(function, call, bound=self._names.is_bound(path, call.func, function))
 
     def constructor_calls(self, owner: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that construct an object of a class."""
         return map(self._call, self._in_order(self._numbers(simple_name(owner), owner)))
-
-    def is_bound(self, path: str, func: Expression, function: Function) -> bool:
-        """Whether a call of ``func`` passes the receiver implicitly, so that its arguments start at the second parameter."""
-        if not takes_receiver(function):
-            return False
-        match func:
-            case Ref(path=(*words, _)):
-                holders = self._names.names(path, func._replace(path=tuple(words)))
-                return is_classmethod(function) or not holders or not all(map(self._names.classes, holders))
-        return True
 
     def _by_parameters(self, name: Symbol, function: Function) -> Iterator[tuple[str, Call]]:
         """The higher-order calls of a function: calls of parameters that it, or its class, is passed for."""
@@ -302,44 +143,37 @@ class CallGraph:
             number
             for word in _LAUNCHERS
             for file in self._files_with(word)
-            for number in _calls_running(self._launch_targets(file, word), name)
+            for number in _calls_running(self._given_targets(file, word), name)
         }
         return map(self._call, self._in_order(found))
-
-    def _launch_targets(self, file: int, word: str) -> tuple[str, ...]:
-        return self._memo.solve(("launches", file, word), lambda: self._find_launch_targets(file, word))
-
-    def _find_launch_targets(self, file: int, word: str) -> Iterator[str]:
-        for number in self._in(file, word):
-            started = launched_call(self._at(number).call)
-            for target in self._names.names(self._paths[file], started.func) if started is not None else ():
-                if in_project(target):
-                    yield encode_target(target, number)
 
     def _partials(self, name: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that bind some arguments of a function."""
         self._names.modules.reads.record_word("partials", "")
         index = self._partial_index()
         found = {
-            number for file in index.known.get(name, ()) for number in _calls_running(self._partial_targets(file), name)
+            number
+            for file in index.known.get(name, ())
+            for number in _calls_running(self._given_targets(file, "partial"), name)
         }
         if index.unknown and self._address_taken.names(name):
             unknown = self._memo.solve(
-                "partials", lambda: chain.from_iterable(map(self._partial_targets, index.unknown))
+                "partials",
+                lambda: chain.from_iterable(self._given_targets(file, "partial") for file in index.unknown),
             )
             found.update(_calls_running(unknown, name))
         yield from map(self._call, self._in_order(found))
 
-    def _partial_targets(self, file: int) -> tuple[str, ...]:
-        return self._memo.solve(("partials", file), lambda: self._find_partial_targets(file))
+    def _given_targets(self, file: int, word: str) -> tuple[str, ...]:
+        """The functions that the calls by a word in one file get, to start them or to bind their arguments."""
+        return self._memo.solve(("given to", file, word), lambda: self._find_given_targets(file, word))
 
-    def _find_partial_targets(self, file: int) -> Iterator[str]:
-        for number in self._in(file, "partial"):
-            call = self._at(number).call
-            if call.args and not call.args[0].star:
-                for target in self._names.names(self._paths[file], call.args[0].value):
-                    if in_project(target):
-                        yield f"{target} {number:020}"
+    def _find_given_targets(self, file: int, word: str) -> Iterator[str]:
+        for number in self._in(file, word):
+            given = _given_function(self._at(number).call, word)
+            for target in self._names.names(self._paths[file], given) if given is not None else ():
+                if in_project(target):
+                    yield encode_target(target, number)
 
     @query()
     def _partial_index(self) -> _PartialIndex:
@@ -444,6 +278,14 @@ def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expressio
         yield path, None if arg is None else arg.value
 
 
+def _given_function(call: Call, word: str) -> Expression | None:
+    """The function that a call of ``partial`` or of a launcher gets."""
+    if word == "partial":
+        return call.args[0].value if call.args and not call.args[0].star else None
+    started = launched_call(call)
+    return started.func if started is not None else None
+
+
 def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
     """The numbers of the calls that run ``name``; ``runs`` are sorted texts of ``encode_target``."""
     start = f"{name} "
@@ -451,3 +293,82 @@ def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
         if not runs[at].startswith(start):
             break
         yield int(runs[at][len(start) :])
+
+
+# A pattern with fewer literal letters matches too many names.
+_LEAST_LETTERS = 4
+
+
+class DynamicCalls:
+    """Calls of methods by computed name, through ``getattr``."""
+
+    def __init__(self, files: Mapping[str, SyntaxTree], call_graph: CallGraph) -> None:
+        self._files, self._call_graph = files, call_graph
+        self.database = call_graph.database
+
+    def calls(self, word: str) -> list[tuple[str, Call]]:
+        """The calls whose computed name may be this one, each with its file."""
+        return [(path, call) for pattern, path, call in self._patterns() if pattern.fullmatch(word)]
+
+    @query()
+    def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
+        found = []
+        # A callee without a name (the empty word) is the result of another call.
+        for path in sorted(self._call_graph.paths(["getattr"]) & self._call_graph.paths([""])):
+            for call in _called_results(self._files[path]):
+                pattern = _name_pattern(call.func)
+                if pattern is not None:
+                    found.append((pattern, path, call))
+        return found
+
+
+def _called_results(facts: SyntaxTree) -> Iterator[Call]:
+    """The calls of call results, in the bodies that call ``getattr``."""
+    results = set(facts.bodies_calling(""))
+    for number in facts.bodies_calling("getattr"):
+        if number is None:
+            bodies = (facts.body, *(each.body for each in facts.functions))
+        elif number in results:
+            bodies = (facts.functions[number - 1].body if number else facts.body,)
+        else:
+            continue
+        for body in bodies:
+            yield from _in_order(_evaluated(body))
+
+
+def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
+    """The expressions of a body, those of nested class bodies included."""
+    for statement in statements(body):
+        yield from expressions(statement)
+        if isinstance(statement, DefinitionStatement):
+            yield from _evaluated(statement.body)
+
+
+def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
+    """The calls of calls in expressions, outer ones first."""
+    for expression in some:
+        left = [expression]
+        while left:
+            each = left.pop()
+            if type(each) is Call and type(each.func) is Call:
+                yield each
+            left += reversed(operands_of(each))
+
+
+def _name_pattern(call: Expression) -> re.Pattern[str] | None:
+    match call:
+        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
+            texts = _texts(name.value)
+            if sum(map(len, texts)) >= _LEAST_LETTERS:
+                pieces = ["".join(map(re.escape, piece)) for piece in split_at_gaps(texts, "")]
+                return re.compile(sequence_with_gaps(pieces, r"\w*", count()))
+    return None
+
+
+def _texts(name: Expression) -> list[str]:
+    """The literal parts of a computed string, empty for unknown ones; no parts if it is not computed."""
+    if isinstance(name, Operation) and name.op in ("f", "+"):
+        return [
+            each.value if isinstance(each, Constant) and isinstance(each.value, str) else "" for each in name.operands
+        ]
+    return []

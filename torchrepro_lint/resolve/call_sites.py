@@ -1,22 +1,210 @@
-"""Call sites by callee, and the may-call prefilter: the files that may call a function from outside, and by which words.
+"""Call sites by number, word and callee, and the may-call prefilter: the files that may call a function from outside, and by which words.
 
 The prefilter reads summaries and looks into few files.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, islice
+from typing import NamedTuple
 
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import InvertedIndex
-from torchrepro_lint.resolve.imports import MENTION
-from torchrepro_lint.syntax.nodes import Assign, Expression, FrozenRecord, Import, ModuleSummary, Ref, SyntaxTree
-from torchrepro_lint.syntax.qualified_names import last_word, path_of, simple_name, top_package
-from torchrepro_lint.syntax.visitor import bodies, last_identifier, returned_values, statements, value_identifiers
+from torchrepro_lint.resolve.definitions import EventCache
+from torchrepro_lint.resolve.imports import MENTION, ImportResolver
+from torchrepro_lint.resolve.symbols import ClassHierarchy
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Expression,
+    FrozenRecord,
+    Import,
+    ModuleSummary,
+    Record,
+    Ref,
+    Statement,
+    SyntaxTree,
+)
+from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, last_word, path_of, simple_name, super_call, top_package
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    callee_identifier,
+    last_identifier,
+    returned_values,
+    statements,
+    value_identifiers,
+)
 
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.protocols import NameResolution
+# A call's number has three parts: its file, its word, and its place among the calls by that word in the file. So other calls that
+# come or go leave it unchanged.
+_PER_WORD = 10_000_000
+_PER_FILE = 10_000_000 * _PER_WORD
+# A call's place in its file is the number of its body and its place in that body.
+_PER_BODY = 1_000_000
+
+
+class _NumberedCall(FrozenRecord, frozen=True):
+    """A call, and its place among those of its file."""
+
+    place: int
+    call: Call
+
+
+class _BodyCalls(NamedTuple):
+    """The calls of a body, or of a whole file, in order, each with the word that it calls; ``counts`` has the number of calls in
+    each body, the top level first.
+    """
+
+    calls: tuple[Call, ...]
+    words: tuple[str, ...]
+    counts: tuple[int, ...]
+
+
+class NumberedCalls:
+    """The calls of a project by number and by word; a file is looked into when one of its words is asked for."""
+
+    def __init__(self, modules: ImportResolver, events: EventCache) -> None:
+        self._modules = modules
+        self._events = events
+        self.database = modules.database
+        self._paths = sorted(modules.files)
+        self._files_of: dict[str, list[int]] = {}
+        for number, path in enumerate(self._paths):
+            for word in modules.summary(path).calls:
+                self._files_of.setdefault(word, []).append(number)
+        self._walked: dict[int, dict[str, list[int]]] = {}
+        # By the numbers of files and bodies; under no number the calls of a whole file.
+        self._bodies: dict[int, dict[int | None, _BodyCalls]] = {}
+        self._calls: dict[int, _NumberedCall] = {}
+        self._numbers_of: dict[str, int] = {}
+        self._numbered: list[str] = []
+
+    def replace(self, path: str, old: ModuleSummary, new: ModuleSummary) -> None:
+        """A file has changed."""
+        before, after = old.calls, new.calls
+        number = bisect_left(self._paths, path)
+        self._bodies.pop(number, None)
+        for each in (call for calls in self._walked.pop(number, {}).values() for call in calls):
+            del self._calls[each]
+        for word in set(before) - set(after):
+            self._files_of[word].remove(number)
+        for word in set(after) - set(before):
+            insort(self._files_of.setdefault(word, []), number)
+
+    def calls(self, word: str) -> bool:
+        """Whether any call in the project calls something by this word."""
+        return bool(self._files_with(word) or self._files_with(super_call(word)))
+
+    def paths(self, words: Iterable[str]) -> set[str]:
+        """The files that call something by one of these words."""
+        return {self._paths[number] for word in words for number in self._files_with(word)}
+
+    def _files_with(self, word: str) -> Sequence[int]:
+        """The numbers of the files that call something by a word."""
+        self._modules.reads.record_word("calls", word)
+        return self._files_of.get(word, ())
+
+    def _in(self, number: int, word: str) -> Sequence[int]:
+        """The calls of a file by a word."""
+        self._modules.reads.record_read(self._paths[number])
+        known = self._walked.setdefault(number, {})
+        if word not in known:
+            first = self.first(number, word)
+            found = list(self._look_for(number, word))
+            known[word] = list(range(first, first + len(found)))
+            self._calls.update(zip(known[word], found, strict=True))
+        return known[word]
+
+    def first(self, number: int, word: str) -> int:
+        """The number of the first call of a file by a word."""
+        if word not in self._numbers_of:
+            self._numbers_of[word] = len(self._numbered)
+            self._numbered.append(word)
+        return number * _PER_FILE + self._numbers_of[word] * _PER_WORD
+
+    def path(self, number: int) -> str:
+        """The file of a number."""
+        return self._paths[number]
+
+    def number(self, path: str) -> int:
+        """The number of a file."""
+        return bisect_left(self._paths, path)
+
+    def _by_word(self, word: str) -> Iterator[int]:
+        """The numbers of all calls by a word (see ``callee_identifier``), in the order of files and text."""
+        for number in self._files_with(word):
+            yield from self._in(number, word)
+
+    def _look_for(self, number: int, word: str) -> Iterator[_NumberedCall]:
+        """The calls of a file by a word, of the bodies that may hold any."""
+        facts = self._modules.files[self._paths[number]]
+        bodies = self._bodies.setdefault(number, {})
+        for each in facts.bodies_calling(word):
+            if each not in bodies:
+                bodies[each] = self._walk(self._paths[number], each)
+            calls, words, _ = bodies[each]
+            if word in words:
+                first = (each or 0) * _PER_BODY
+                yield from (_NumberedCall(first + at, calls[at]) for at, called in enumerate(words) if called == word)
+
+    def _walk(self, path: str, number: int | None) -> _BodyCalls:
+        facts = self._modules.files[path]
+        several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
+        found = [list(self._called(path, facts.functions[each - 1].body if each else facts.body)) for each in several]
+        calls = tuple(chain.from_iterable(found))
+        return _BodyCalls(calls, tuple([callee_identifier(each.func) for each in calls]), tuple(map(len, found)))
+
+    def in_file(self, path: str) -> Iterator[tuple[str, Call]]:
+        """All calls of a file, each with its function: ``path:`` for the top level."""
+        facts = self._modules.files[path]
+        bodies = self._bodies.setdefault(self.number(path), {})
+        if None not in bodies:
+            bodies[None] = self._walk(path, None)
+        left = iter(bodies[None].calls)
+        for function, count in zip(
+            (MODULE_ROOT, *(each.name for each in facts.functions)), bodies[None].counts, strict=True
+        ):
+            name = f"{path}{function}"
+            yield from ((name, call) for call in islice(left, count))
+
+    def numbered_calls(self, number: int, word: str) -> Iterator[tuple[int, Call]]:
+        """The calls of a file by a word, with their numbers."""
+        return ((each, self._at(each).call) for each in self._in(number, word))
+
+    def _at(self, number: int) -> _NumberedCall:
+        """A call by its number; its file is looked into."""
+        if self._modules.reads.early_cutoff:
+            return self._by_number(number)
+        return self._look_up(number)
+
+    @query(cutoff=True)
+    def _by_number(self, number: int) -> _NumberedCall:
+        return self._look_up(number)
+
+    def _look_up(self, number: int) -> _NumberedCall:
+        if number in self._calls:
+            self._modules.reads.record_read(self._paths[number // _PER_FILE])
+        else:
+            self._in(number // _PER_FILE, self._numbered[number % _PER_FILE // _PER_WORD])
+        return self._calls[number]
+
+    def _call(self, number: int) -> tuple[str, Call]:
+        return self._paths[number // _PER_FILE], self._at(number).call
+
+    def _in_order(self, numbers: Iterable[int]) -> list[int]:
+        """By file and text."""
+        found = list(numbers)
+        if len(found) > 1:
+            found.sort(key=lambda number: (number // _PER_FILE, self._at(number).place))
+        return found
+
+    def _called(self, path: str, body: tuple[Statement, ...]) -> Iterator[Call]:
+        for event in self._events.of_body(path, body):
+            if event.kind == "call":
+                yield event.value  # type: ignore[misc]  # a call happens to a Call
 
 
 class CallPlace(FrozenRecord, frozen=True):
@@ -27,7 +215,7 @@ class CallPlace(FrozenRecord, frozen=True):
     end: int
 
 
-class FileCalls(NamedTuple):
+class FileCalls(Record, frozen=True):
     """The call sites of a file: by the functions of the project that they enter, and unresolved ones by their last words; also the
     words of the file's methods, and the names of the project that it calls.
     """
@@ -65,21 +253,21 @@ class CallSiteIndex:
         return (path for path, _ in self._named.of(name))
 
 
-def paths_constructing(names: NameResolution, classes: Iterable[str]) -> tuple[str, ...]:
+def paths_constructing(names: ClassHierarchy, classes: Iterable[str]) -> tuple[str, ...]:
     """The files, sorted, that may construct one of these classes from outside, or a subclass in the project."""
     subclasses = {each for name in classes for each in names.subclasses(name)}
     words = {*map(simple_name, (*classes, *subclasses))}
     return tuple(sorted({*call_candidates(names, words).paths, *(path_of(name) for name in subclasses)}))
 
 
-class CallCandidates(NamedTuple):
+class CallCandidates(Record, frozen=True):
     """The files, sorted, that may call a function, and the words that may stand for it."""
 
     paths: tuple[str, ...]
     words: frozenset[str]
 
 
-def call_candidates(names: NameResolution, wanted: Iterable[str]) -> CallCandidates:
+def call_candidates(names: ClassHierarchy, wanted: Iterable[str]) -> CallCandidates:
     """The files that may call a function from outside with one of these last words.
 
     They mention such a word, or call a variable or function that may hold or return such a function.
@@ -99,7 +287,7 @@ def call_candidates(names: NameResolution, wanted: Iterable[str]) -> CallCandida
         words |= held
 
 
-def may_hold_identifiers(names: NameResolution, wanted: Iterable[str]) -> frozenset[str]:
+def may_hold_identifiers(names: ClassHierarchy, wanted: Iterable[str]) -> frozenset[str]:
     """These words, and those of the variables and functions that may hold or return such a function, across files."""
     summaries = [summary for _, summary in names.modules.summaries()]
     words = _holding(summaries, set(wanted))
@@ -108,7 +296,7 @@ def may_hold_identifiers(names: NameResolution, wanted: Iterable[str]) -> frozen
     return frozenset(words)
 
 
-def _record_mentions(names: NameResolution, words: Iterable[str]) -> None:
+def _record_mentions(names: ClassHierarchy, words: Iterable[str]) -> None:
     """Record that the running query asks which files mention these words."""
     for word in words:
         names.modules.reads.record_word(MENTION, word)
@@ -181,7 +369,7 @@ def _mentions(summary: ModuleSummary, words: set[str]) -> bool:
     return not words.isdisjoint(summary.calls) or not words.isdisjoint(summary.values)
 
 
-def _calls(names: NameResolution, path: str, summary: ModuleSummary, words: set[str]) -> bool:
+def _calls(names: ClassHierarchy, path: str, summary: ModuleSummary, words: set[str]) -> bool:
     """Whether a file may call such a variable, or an element of one: ``LOADERS["train"](...)``."""
     called = words.intersection(summary.calls)
     if "" in summary.calls:
@@ -189,7 +377,7 @@ def _calls(names: NameResolution, path: str, summary: ModuleSummary, words: set[
     return any(_sees(names, path, word) for word in sorted(called))
 
 
-def _sees(names: NameResolution, path: str, word: str) -> bool:
+def _sees(names: ClassHierarchy, path: str, word: str) -> bool:
     """Whether a top-level variable of that name is visible in a file: its own, or one of a module that it imports."""
     files, summary = names.modules.files, names.modules.files[path].summary
     if summary.stars or any(word == each for each, _ in summary.exports):
@@ -200,7 +388,7 @@ def _sees(names: NameResolution, path: str, word: str) -> bool:
     return any(word == each for file in modules if file for each, _ in files[file].exports)
 
 
-def _aliases(names: NameResolution, words: Iterable[str]) -> set[str]:
+def _aliases(names: ClassHierarchy, words: Iterable[str]) -> set[str]:
     """The words under which modules import a name: ``from torch.utils.data import DataLoader as Batches``."""
     aliases = names.modules.aliases
     return {alias for word in words for alias in aliases.get(word, ())}

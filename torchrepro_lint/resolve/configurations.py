@@ -9,10 +9,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.search_path import path_values
+from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -22,6 +22,7 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Operation,
+    Record,
     Ref,
     Subscript,
 )
@@ -37,9 +38,6 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
 )
 from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
-
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.protocols import ConfiguredNames
 
 # The keys under which a configuration names a class or a function.
 CLASS_KEYS = ("_target_", "class_path", "type", "target", "class")
@@ -88,7 +86,7 @@ _PARTS = frozenset({"get", "pop"})
 _Keys = tuple[str, ...]
 
 
-class Found(NamedTuple):
+class Found(Record, frozen=True):
     """A part of a configuration: an expression of a file, or what a configuration file has below some keys."""
 
     path: str
@@ -99,7 +97,7 @@ class Found(NamedTuple):
 class Configurations:
     """The configurations of a project."""
 
-    def __init__(self, names: ConfiguredNames) -> None:
+    def __init__(self, names: ClassHierarchy) -> None:
         self._names = names
 
     def texts(self, path: str, expression: Expression) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, with_tuples
+from torchrepro_lint.resolve.search_path import places_of
 from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
 from torchrepro_lint.syntax.definitions import MutationSites, mutation_sites
 from torchrepro_lint.syntax.nodes import (
@@ -19,6 +20,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     Param,
+    Record,
     Ref,
     Statement,
     SyntaxTree,
@@ -33,7 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks, bodies
+from torchrepro_lint.syntax.visitor import blocks, bodies, takes_receiver
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
@@ -65,6 +67,36 @@ def _redefined(facts: SyntaxTree, names: set[str]) -> frozenset[int]:
     return frozenset(found)
 
 
+def is_local_change(path: str, before: SyntaxTree, after: SyntaxTree) -> bool:
+    """Whether a change of a file leaves alone what is computed from all files together: the search path, the words of options
+    and properties, and the registries.
+    """
+    fields = ("options", "properties", "tables")
+    same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
+    return same and places_of(path, before) == places_of(path, after)
+
+
+class TrackedFiles(dict[str, SyntaxTree]):
+    """The syntax trees of files by path; each access records a dependency on the file."""
+
+    def __init__(self, files: Mapping[str, SyntaxTree], reads: DependencyTracker) -> None:
+        super().__init__(files)
+        self._reads = reads
+
+    def __getitem__(self, path: str) -> SyntaxTree:
+        self._reads.dependencies |= self._reads.bits.get(path, 0)
+        return super().__getitem__(path)
+
+    def get(self, path: str, default: SyntaxTree | None = None) -> SyntaxTree | None:  # type: ignore[override]
+        """The syntax tree of a file, if it is there."""
+        self._reads.record_read(path)
+        return super().get(path, default)
+
+    def peek(self, path: str) -> SyntaxTree:
+        """The syntax tree of a file, without a dependency: for queries over all files."""
+        return super().__getitem__(path)
+
+
 class Parameter(NamedTuple):
     """A parameter of a function, and its position among all of them."""
 
@@ -72,8 +104,13 @@ class Parameter(NamedTuple):
     param: Param
     position: int
 
+    @property
+    def is_receiver(self) -> bool:
+        """Whether it is the receiver of a method: the object, or the class."""
+        return self.position == 0 and takes_receiver(self.function)
 
-class _Table(NamedTuple):
+
+class _Table(Record, frozen=True):
     """The definitions of a file by their names in it: ``Net.forward``, those of variables with their colon."""
 
     functions: Mapping[str, tuple[Function, ...]]
@@ -84,6 +121,18 @@ class _Table(NamedTuple):
 _NOTHING = _Table({}, {}, {})
 
 
+class _Definition(Record, frozen=True):
+    """What a symbol names in its file, at ``path``."""
+
+    path: str
+    functions: tuple[Function, ...] = ()
+    classes: tuple[Class, ...] = ()
+    assigned: AssignedValues = ()
+
+
+_OUTSIDE = _Definition("")
+
+
 class Definitions:
     """The symbols of a project by ``path:name``; an unknown name gives nothing."""
 
@@ -92,6 +141,8 @@ class Definitions:
         self.reads = reads
         self._keeps = reads.incremental  # asked for at every name
         self._tables: dict[str, _Table] = {}
+        # By symbol: each is asked for again and again.
+        self._found: dict[Symbol, _Definition] = {}
         self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
     def top_level(self, module: Symbol) -> tuple[Statement, ...]:
@@ -105,21 +156,18 @@ class Definitions:
 
     def functions(self, name: Value) -> tuple[Function, ...]:
         """The definitions of a function that are in effect."""
-        path, colon, own = split_name(name)
-        return self._table(path).functions.get(own, ()) if colon else ()
+        return self._of(name).functions
 
     def classes(self, name: Value) -> tuple[Class, ...]:
         """The definitions of a class."""
-        path, colon, own = split_name(name)
-        return self._table(path).classes.get(own, ()) if colon else ()
+        return self._of(name).classes
 
-    def assigned(self, name: Symbol) -> AssignedValues | None:
-        """The assignments of a variable, as ``SyntaxTree.assigned`` has them; None where it is no variable."""
-        path, colon, own = split_name(name)
-        return self._table(path).assigned.get(colon + own) if colon else None
+    def assigned(self, name: Symbol) -> AssignedValues:
+        """The assignments of a variable, as ``SyntaxTree.assigned`` has them; a variable has at least one."""
+        return self._of(name).assigned
 
     def parameter(self, name: Symbol) -> Parameter | None:
-        """The parameter that a variable is, of the last definition that has it."""
+        """The parameter that a variable (``path:f.<locals>.x``) is, of the last definition that has it."""
         function, word = split_local(name)
         for definition in reversed(self.functions(function)) if function else ():
             for position, param in enumerate(definition.params):
@@ -147,6 +195,7 @@ class Definitions:
 
     def forget(self, path: str) -> None:
         """Drop the tables of a changed file."""
+        self._found.clear()
         self._tables.pop(path, None)
         self._outlines.pop(path, None)
 
@@ -165,9 +214,23 @@ class Definitions:
                 outline[own] = outline.get(own, ()) + bases
         return outline
 
-    def _table(self, path: str) -> _Table:
+    def _of(self, name: Value) -> _Definition:
+        found = self._found.get(name)
+        if found is None:
+            path, colon, own = split_name(name)
+            if not colon:
+                return _OUTSIDE
+            table = self._table(path)
+            found = _Definition(
+                path, table.functions.get(own, ()), table.classes.get(own, ()), table.assigned.get(colon + own, ())
+            )
+            if table is not _NOTHING:
+                self._found[name] = found
         if self._keeps:
-            self.reads.record_read(path)
+            self.reads.record_read(found.path)
+        return found
+
+    def _table(self, path: str) -> _Table:
         table = self._tables.get(path)
         if table is None:
             facts = self._files.get(path)

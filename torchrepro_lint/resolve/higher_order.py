@@ -7,13 +7,14 @@ A function escapes (its address is taken) where it is named without being called
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import with_tuples
+from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.resolve.call_sites import NumberedCalls
+from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     Root,
@@ -29,17 +30,13 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, takes_receiver
 
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.protocols import NameResolution, NumberedCalls
-
-
 _COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 
 
 class AddressTaken:
     """The address-taken functions of a project; a file is looked into when a word that it names as a value is asked for."""
 
-    def __init__(self, names: NameResolution) -> None:
+    def __init__(self, names: ClassHierarchy) -> None:
         self._names = names
         self.database = names.modules.database
         # The files, sorted, that name a value by a word without calling it.
@@ -245,10 +242,18 @@ class HigherOrderCalls:
     Not followed are arguments that are forwarded from one parameter to another, unbound methods, and partials.
     """
 
-    def __init__(self, names: NameResolution, callers: NumberedCalls, memo: TablingSolver) -> None:
+    def __init__(
+        self,
+        names: ClassHierarchy,
+        callers: NumberedCalls,
+        memo: TablingSolver,
+        passed: Callable[[Symbol, Function, int], Iterator[tuple[str, Expression | None]]],
+    ) -> None:
         self._names = names
         self._callers = callers
         self._memo = memo
+        # The arguments for a parameter of the calls that name its function, as ``CallGraph`` has them.
+        self._passed_by_name = passed
         self.database = names.modules.database
 
     def runs(self) -> tuple[str, ...]:
@@ -287,7 +292,7 @@ class HigherOrderCalls:
         if found is None or self._names.assigned(path + root):
             return
         function, param, position = found
-        for caller, given in self._callers.passed_by_name(path + function.name, function, position):
+        for caller, given in self._passed_by_name(path + function.name, function, position):
             if given is not None:
                 yield from self._callable(caller, given)
             elif param.default is not None:
@@ -298,9 +303,7 @@ class HigherOrderCalls:
             return
         for name in self._names.names(path, given):
             functions = self._names.functions(name) if in_project(name) else ()
-            if functions and all(
-                self._callers.is_bound(path, given, each) is takes_receiver(each) for each in functions
-            ):
+            if functions and all(self._names.is_bound(path, given, each) is takes_receiver(each) for each in functions):
                 yield name
             elif in_project(name) and self._names.classes(name):
                 yield from self._names.methods(name, "__init__")

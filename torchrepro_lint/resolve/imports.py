@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from torchrepro_lint.query.database import Database, query
-from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import DependencyTracker
-from torchrepro_lint.resolve.search_path import ModuleTree, imports_torch
+from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.resolve.definitions import TrackedFiles
+from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
 from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
@@ -31,28 +32,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
     top_package,
 )
-
-
-class TrackedFiles(dict[str, SyntaxTree]):
-    """The syntax trees of files by path; each access records a dependency on the file."""
-
-    def __init__(self, files: Mapping[str, SyntaxTree], reads: DependencyTracker) -> None:
-        super().__init__(files)
-        self._reads = reads
-
-    def __getitem__(self, path: str) -> SyntaxTree:
-        self._reads.dependencies |= self._reads.bits.get(path, 0)
-        return super().__getitem__(path)
-
-    def get(self, path: str, default: SyntaxTree | None = None) -> SyntaxTree | None:  # type: ignore[override]
-        """The syntax tree of a file, if it is there."""
-        self._reads.record_read(path)
-        return super().get(path, default)
-
-    def peek(self, path: str) -> SyntaxTree:
-        """The syntax tree of a file, without a dependency: for queries over all files."""
-        return super().__getitem__(path)
-
+from torchrepro_lint.syntax.summary import imports_torch
 
 # A file with this many star imports gets an index of the words that each may export; with fewer, all are searched.
 _MANY_STARS = 8

@@ -9,17 +9,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from torchrepro_lint.catalogue.module_wrappers import is_fluent
+from torchrepro_lint.catalogue.libraries import is_fluent
 from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.call_sites import CallSiteIndex
-from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
+from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, ComputedNames, reads_namespaces
+from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKERS
+from torchrepro_lint.resolve.definitions import is_local_change
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
-from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, ObjectSources
 from torchrepro_lint.resolve.registries import registers_by_method
-from torchrepro_lint.resolve.search_path import imports_torch, is_local_change
-from torchrepro_lint.resolve.values import reads_namespaces
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Attribute,
     Call,
     Collection,
@@ -46,11 +44,9 @@ from torchrepro_lint.syntax.qualified_names import (
     is_definition,
     is_instance,
     is_local,
-    is_module,
     is_object,
     is_own,
     is_super,
-    module_symbol,
     path_of,
     project_classes,
     qualifier_of,
@@ -58,6 +54,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
     unbound_method,
 )
+from torchrepro_lint.syntax.summary import imports_torch
 from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 # Expressions without a name.
@@ -65,12 +62,9 @@ _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
 
 _LOADED_MODULES = (("sys",), ("modules",))
 
-# The name of an attribute of an outside module that is looked up under an unknown name.
-UNKNOWN_ATTRIBUTE = "anything"
 
-
-class Names(ObjectSources):
-    """Name resolution of a project: points-to sets, on top of value sources and the class hierarchy.
+class Names(ComputedNames):
+    """Name resolution of a project: points-to sets, on top of computed names, value sources and the class hierarchy.
 
     Results are memoised for the life of the project; ``replace`` invalidates those that a changed file affects.
     """
@@ -126,7 +120,7 @@ class Names(ObjectSources):
                 changed |= reads.word(kind, "")
         self.events.forget(path, old)
         self.modules.replace(path, facts)
-        self._definitions.forget(path)
+        self.forget(path)
         callers.replace(path, before, after)
         options.forget(path)
         for owner in [owner for owner in self._attributes if path_of(owner) == path]:
@@ -215,15 +209,15 @@ class Names(ObjectSources):
     def _points_to(self, name: Value) -> tuple[Value, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
         path, colon, rest = split_name(name)
-        if not colon or not rest or not is_definition(name) or self._definitions.defines(name):
+        if not colon or not rest or not is_definition(name) or self.defines(name):
             return (name,)
         return self._memo.solve(name, lambda: self._variable(path, name))
 
     def _variable(self, path: str, name: Symbol) -> Iterator[Value]:
-        parameter, assigned = self._definitions.parameter(name), self._definitions.assigned(name)
+        parameter, assigned = self.parameter(name), self.assigned(name)
         if parameter:
             yield from self._parameter(path, *parameter)
-        for how, value in (assigned or ()) if len(assigned or ()) <= limits.MAX_ASSIGNMENTS else ():
+        for how, value in assigned if len(assigned) <= limits.MAX_ASSIGNMENTS else ():
             if how in ("=", "with"):
                 yield from self.names(path, value)
             elif how == "[]":
@@ -232,7 +226,7 @@ class Names(ObjectSources):
                 yield from () if row else self._elements(path, value, ())
             elif how == ":":
                 yield from self._annotated(path, value)
-        if parameter is None and assigned is None:
+        if parameter is None and not assigned:
             yield from self._dangling(name)
 
     def _dangling(self, name: Symbol) -> Iterator[Value]:
@@ -274,11 +268,7 @@ class Names(ObjectSources):
         if is_instance(name):
             return self._of_instance(class_of(name), word)
         if self.classes(name):
-            inner = (
-                self._each_value((f"{name}.{word}",))
-                if self._definitions.assigned(f"{name}.{word}") is not None
-                else ()
-            )
+            inner = self._each_value((f"{name}.{word}",)) if self.assigned(f"{name}.{word}") else ()
             return inner or tuple(map(unbound_method, self.methods(name, word)))
         return ()
 
@@ -300,7 +290,7 @@ class Names(ObjectSources):
             for how, _, value in self.instance_attributes(each).get(word, ()):
                 assigned = True
                 found.update(self.names(path, value) if how == "=" else ())
-            if self._definitions.assigned(f"{each}.{word}") is not None:
+            if self.assigned(f"{each}.{word}"):
                 assigned = True
                 found.update(self._points_to(f"{each}.{word}"))
         if assigned:
@@ -332,42 +322,6 @@ class Names(ObjectSources):
         for name in names:
             yield from self._result(path, call, name)
 
-    def configured(self, path: str, call: Call) -> tuple[Value, ...]:
-        """The classes and functions that a call constructs or runs because a configuration or a registry names them."""
-        func = call.func
-        word = func.path[-1] if type(func) is Ref and func.path else last_identifier(func) if call.args else ""
-        if call.args and (
-            (word in BUILDERS and self._has_registries)
-            or (word in MAKER_WORDS and not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)))
-        ):
-            return self._memo.solve(("configured", path, call), lambda: self._find_configured(path, call))
-        return ()
-
-    def _find_configured(self, path: str, call: Call) -> Iterator[Value]:
-        self.modules.reads.record_read(path)  # the key is a node of this file
-        yield from self._built(path, call)
-        if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
-            yield from self._made(path, call, nested=True)
-
-    def _built(self, path: str, call: Call) -> Iterator[Value]:
-        """``REGISTRY.build(config)`` and ``build_from_cfg(config, REGISTRY)``: the entries that a configuration or text names."""
-        held: list[Expression] = [arg.value for arg in call.args[1:2]]
-        if isinstance(call.func, Ref) and call.func.path:
-            held.append(call.func._replace(path=call.func.path[:-1]))
-        for table in held:
-            for name in self._registries(path, table):
-                if self.registry.fills(name):
-                    given = call.args[0].value
-                    words = self.configurations.keys_of(path, given) or self._texts(path, given)
-                    yield from self.registry.entries(name, words)
-
-    def _made(self, path: str, call: Call, *, nested: bool) -> Iterator[Value]:
-        self.modules.reads.record_read(path)
-        given = call.args[0].value
-        yield from self.configurations.named(path, given, nested=nested)
-        for text in self._texts(path, given):
-            yield from self.configurations.dotted(path, text)
-
     def _result(self, path: str, call: Call, name: Value) -> Iterator[Value]:
         """The names that a call may return where the callee has this name."""
         if name in MAKERS and call.args and (made := [*self._made(path, call, nested=False)]):
@@ -380,7 +334,8 @@ class Names(ObjectSources):
         elif self.functions(name):
             yield from (instance_value(name),) if self.is_generator(name) else self._returned_to(path, call, name)
         elif name == "builtins.getattr" and len(call.args) > 1:
-            yield from self._looked_up(path, self._holders(path, call.args[0].value), call.args[1].value)
+            holder, key = (arg.value for arg in call.args[:2])
+            yield from self._looked_up(path, self._holders(path, holder), key, own=self._is_chosen(path, holder))
         elif name == "builtins.type" and len(call.args) == 1:
             objects = self.names(path, call.args[0].value)
             yield from [*project_classes(objects)] or ("builtins.type()",)
@@ -411,59 +366,6 @@ class Names(ObjectSources):
         if self.functions(name) and not self.is_generator(name):
             return self.returns(name)
         return (instance_value(name),)
-
-    def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
-        """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
-        if owners := self.names(path, value):
-            return owners
-        passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
-        modules = sorted(filter(is_module, passed))
-        few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= limits.MAX_LOOKED_UP_NAMES
-        return tuple(modules) if few else ()
-
-    def _looked_up(self, path: str, owners: tuple[Value, ...], key: Expression) -> Iterator[Value]:
-        """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
-        choices, names; else, unless the key is a literal, everything in the module.
-        """
-        words = self._texts(path, key)
-        for owner in owners:
-            home, colon, rest = split_name(owner)
-            known = [name for word in words for name in self._attribute(owner, word)]
-            yield from known
-            if not colon and not words:
-                yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
-            elif colon and not rest and not known and not isinstance(key, Constant):
-                yield from self.defined_in(home)
-
-    def _imported(self, path: str, key: Expression) -> Iterator[Value]:
-        for word in self._texts(path, key):
-            if all(part.isidentifier() for part in word.lstrip(".").split(".")):
-                yield from self.modules.resolve(path, word)
-
-    def _loaded(self, path: str, key: Expression) -> Iterator[Value]:
-        """The modules that ``sys.modules`` has under a key: ``__name__``, ``network.__name__``, a text."""
-        match key:
-            case Ref(path=(*holder, "__name__")):
-                yield from self.names_of(path, key._replace(path=tuple(holder)))
-            case Ref() if last_identifier(key) == "__name__":
-                yield module_symbol(path)
-            case _:
-                yield from self._imported(path, key)
-
-    def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
-        """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
-        if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
-            yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
-        elif self.has_namespaces and isinstance(table, Call | Ref):
-            yield from self._of_called_namespace(path, table, key)
-
-    def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
-        for each in self.held_calls(path, table):
-            match each:
-                case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
-                    yield from self._looked_up(path, self._holders(path, module), key)
-                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
-                    yield from self._looked_up(path, (module_symbol(path),), key) if self._texts(path, key) else ()
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[Value]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""

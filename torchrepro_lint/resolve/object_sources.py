@@ -8,9 +8,8 @@ it is made. This is context-insensitive: all callers count.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from torchrepro_lint.catalogue.module_wrappers import (
+from torchrepro_lint.catalogue.libraries import (
     FLUENT_METHODS,
     element_of_result,
     is_fluent,
@@ -21,12 +20,23 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import unpacking_index
-from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Operation,
+    Record,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     Value,
     class_of,
     in_project,
+    instance_value,
     is_element,
     is_instance,
     is_module,
@@ -63,12 +73,15 @@ _OWN_METHODS = FLUENT_METHODS | frozenset(
     | {"extra_repr", "compile", "add_module", "T_destination", "dump_patches", "call_super_init", "ipu", "mtia"}
 )
 _OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
-# The name of an element of a module's namespace under any key.
-ANY_GLOBAL = ("builtins.globals()[]",)
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
+
+
+_CONTAINERS = tuple(
+    instance_value(f"builtins.{word}") for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
+)
 
 
 def is_abstract(name: Value) -> bool:
@@ -80,7 +93,7 @@ def is_abstract(name: Value) -> bool:
     return word == "__call__" or not (word in _OWN_METHODS or word.startswith(_OWN_PREFIXES))
 
 
-class Objects(NamedTuple):
+class Objects(Record, frozen=True):
     """The objects that an expression may be, by name; ``complete`` if each of its sources was followed to one."""
 
     names: tuple[str, ...]
@@ -187,7 +200,7 @@ class ObjectSources(Values):
     def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
         """``net, optimizer = prepare(net, optimizer)``."""
         for root in value.roots:
-            for how, made in self._definitions.assigned(path + root) or ():
+            for how, made in self.assigned(path + root):
                 if how == "[]" and isinstance(made, Call) and self._gives_tuple(path, made):
                     yield from self._of_result(path, made, self._place(path, root, made))
 
@@ -228,7 +241,7 @@ class ObjectSources(Values):
 
     def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
         """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
-        found = [*self.attribute_values(owner, word), *passed_for_field(self, owner, word)]
+        found = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
         for each in self.ancestry(owner):
             for how, method, made in self.instance_attributes(each).get(word, ()) if in_project(each) else ():
                 if how == "[]" and isinstance(made, Call):
@@ -260,7 +273,7 @@ class ObjectSources(Values):
         return found
 
     def _handed_back(self, call: Call, name: Value) -> Expression | None:
-        """The argument that a call returns, itself or in a wrapper; see ``catalogue.module_wrappers``."""
+        """The argument that a call returns, itself or in a wrapper; see ``catalogue.libraries``."""
         if name in _TRANSPARENT or self._only_wraps(name):
             return call.args[0].value
         wrapper = module_wrapper(name) if not in_project(name) else None
@@ -273,26 +286,6 @@ class ObjectSources(Values):
         ):
             return False
         return not self.call_methods(name)
-
-    def factories(self, path: str, called: Expression) -> tuple[Value, ...]:
-        """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""
-        found: set[str] = set()
-        looks_up = self.has_namespaces and not isinstance(called, Attribute)
-        for file, each in self.values_through_calls(path, called) if looks_up else ():
-            match each:
-                case Subscript(value=table, indices=(_,)) | Call(func=Attribute(value=table, name="get"), args=(_, *_)):
-                    if any(map(_is_globals, self.held_calls(file, table))):
-                        called_here = set(self.modules.files[file].summary.calls)
-                        found.update(each for each in self.defined_in(file) if simple_name(each) not in called_here)
-        return tuple(sorted(found))
-
-    def held_calls(self, path: str, value: Expression) -> Iterator[Call]:
-        """A call, or those that are assigned to a variable of the file."""
-        if isinstance(value, Call):
-            yield value
-        elif isinstance(value, Ref) and not value.path:
-            for root in value.roots:
-                yield from (made for how, made in self.assigned(path + root) if how == "=" and isinstance(made, Call))
 
     def names_from_callers(self, path: str, reference: Ref) -> tuple[Value, ...]:
         """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
@@ -317,12 +310,8 @@ class ObjectSources(Values):
         for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
             owner = class_of(name) if is_instance(name) and self.classes(class_of(name)) else ""
             for each in (owner, *self.subclasses(owner)) if owner else ():
-                for file, value in passed_for_field(self, each, reference.path[0]):
+                for file, value in passed_for_field(self, self.call_graph, each, reference.path[0]):
                     yield from self.names(file, value)
-
-
-def _is_globals(value: Expression) -> bool:
-    return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
 
 
 def _objects(found: tuple[str, ...]) -> Objects:
@@ -334,3 +323,14 @@ def _parted(value: Expression) -> tuple[Expression | None, str]:
     """The holder of an attribute and its word: ``self.net`` and ``encode`` of ``self.net.encode``."""
     holder = receiver_of(value)
     return holder, last_identifier(value) if holder is not None else ""
+
+
+def specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
+    """The names of an annotated callee and of the objects that it may be; those of base classes go where all are known."""
+    kept = (name for name in found if not (objects.complete and (is_abstract(name) or is_held(name))))
+    return tuple(sorted({*kept, *objects.names}))
+
+
+def is_held(name: str) -> bool:
+    """Whether a name is an element of a container of Python's own: ``tuple(models)[0]``."""
+    return is_element(name) and name.startswith(_CONTAINERS)

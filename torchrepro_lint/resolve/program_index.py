@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar, cast
 
-from torchrepro_lint.catalogue.loaders import LibraryVersions
+from torchrepro_lint.catalogue.libraries import LibraryVersions
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo, union, with_tuples
 from torchrepro_lint.resolve.call_sites import (

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.call_graph import CallGraph
+from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -27,14 +28,11 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import Symbol, Value, enclosing_function, in_project, path_of, simple_name
 from torchrepro_lint.syntax.visitor import known_argument
 
-if TYPE_CHECKING:
-    from torchrepro_lint.resolve.protocols import NameResolution
-
 
 class Registries:
     """The registries of a project."""
 
-    def __init__(self, names: NameResolution) -> None:
+    def __init__(self, names: ClassHierarchy) -> None:
         self._names = names
         self.database = names.modules.database
 
@@ -148,23 +146,23 @@ def _key(decorator: Expression) -> str:
 DECORATED = "functools.wraps()"
 
 
-def is_decorated_function(names: NameResolution, path: str, called: Ref) -> bool:
+def is_decorated_function(names: ClassHierarchy, call_graph: CallGraph, path: str, called: Ref) -> bool:
     """Whether a callee is the first parameter of a decorator of the project: ``function(...)`` in the wrapper that takes its place."""
     found = [names.parameter(path + root) for root in called.roots] if not called.path else []
     return any(
         each is not None
         and each.position == 0
         and not each.function.owner
-        and _is_decorator(names, path + each.function.name)
+        and _is_decorator(names, call_graph, path + each.function.name)
         for each in found
     )
 
 
-def _is_decorator(names: NameResolution, function: Symbol) -> bool:
+def _is_decorator(names: ClassHierarchy, call_graph: CallGraph, function: Symbol) -> bool:
     """Whether definitions of the project are decorated with a function, or with what a function around it returns."""
     outer = enclosing_function(function)
     named = {each: simple_name(each) for each in (function, outer) if each}
-    for path in sorted(names.call_graph.naming(named.values())):
+    for path in sorted(call_graph.naming(named.values())):
         facts = names.modules.files[path]
         definitions: tuple[Function | Class, ...] = (*facts.functions, *facts.classes)
         decorators = (decorator for definition in definitions for decorator in definition.decorators)
@@ -173,12 +171,12 @@ def _is_decorator(names: NameResolution, function: Symbol) -> bool:
     return False
 
 
-def dataclass_fields(names: NameResolution, owner: Symbol) -> list[Symbol]:
+def dataclass_fields(names: ClassHierarchy, owner: Symbol) -> list[Symbol]:
     """The fields of a dataclass as variables (``a.py:Options.rows``), those of its bases first; none for other classes."""
     return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]
 
 
-def _own(names: NameResolution, owner: Value) -> Iterator[Symbol]:
+def _own(names: ClassHierarchy, owner: Value) -> Iterator[Symbol]:
     for definition in names.classes(owner):
         path = path_of(owner)
         decorated = (name for each in definition.decorators for name in names.names(path, each))
@@ -188,7 +186,7 @@ def _own(names: NameResolution, owner: Value) -> Iterator[Symbol]:
                     yield from (f"{path}{r}" for t in statement.targets if isinstance(t, Ref) for r in t.roots)
 
 
-def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
+def _is_taken(names: ClassHierarchy, path: str, statement: Assign) -> bool:
     """Whether the constructor takes a field: not a ``ClassVar``, nor one with ``init=False``."""
     declared = statement.annotation.value if isinstance(statement.annotation, Subscript) else statement.annotation
     if declared is None or "typing.ClassVar" in names.names(path, declared):
@@ -199,12 +197,14 @@ def _is_taken(names: NameResolution, path: str, statement: Assign) -> bool:
     )
 
 
-def passed_for_field(names: NameResolution, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
+def passed_for_field(
+    names: ClassHierarchy, call_graph: CallGraph, owner: Symbol, word: str
+) -> Iterator[tuple[str, Expression]]:
     """The arguments for a dataclass field of the calls that construct the class, each with the calling file."""
     words = list(dict.fromkeys(map(simple_name, dataclass_fields(names, owner))))
     if word not in words or any(map(in_project, names.methods(owner, "__init__"))):
         return
     index = words.index(word)
-    for path, call in names.call_graph.constructor_calls(owner):
+    for path, call in call_graph.constructor_calls(owner):
         if (given := known_argument(call, index, word)) is not None:
             yield path, given

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchrepro_lint.query import limits
-from torchrepro_lint.source.files import Configuration, join_path, parent_folders
+from torchrepro_lint.source.files import Configuration, join_path, parent_folders, stems_of
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Constant,
     Expression,
     ExpressionStatement,
-    ModuleSummary,
     Operation,
     Ref,
     Statement,
@@ -25,6 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, local_symbol
+from torchrepro_lint.syntax.summary import imports_torch, is_command
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, receiving_parameters, statements
 
 _SYS = frozenset({"sys", "sys.path"})
@@ -388,33 +388,6 @@ class ModuleTree:
         return self.stems.get(folder) == join_path(folder, "__init__.py")
 
 
-def imports_torch(summary: ModuleSummary) -> bool:
-    """Whether a file imports torch."""
-    return any(module == "torch" or module.startswith("torch.") for module in summary.imports)
-
-
 def places_of(path: str, facts: SyntaxTree) -> tuple[object, ...]:
     """The parts of a file that determine where modules are found."""
     return facts.summary.has_main_guard, is_command(facts.summary), entries_of(path, facts)
-
-
-def is_command(summary: ModuleSummary) -> bool:
-    """Whether a file is a script that takes arguments, or says itself that it may be one."""
-    return summary.has_main_guard or (summary.calls_at_top_level and "argparse" in summary.imports)
-
-
-def stems_of(files: Iterable[str]) -> dict[str, str]:
-    """The file of each module by its path without suffix; an empty text for a folder without ``__init__.py``."""
-    found = dict.fromkeys((folder for path in files for folder in parent_folders(path) if folder), "")
-    found |= {path.removesuffix(".py"): path for path in files}
-    found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}
-    return found
-
-
-def is_local_change(path: str, before: SyntaxTree, after: SyntaxTree) -> bool:
-    """Whether a change of a file leaves alone what is computed from all files together: the search path, the words of options
-    and properties, and the registries.
-    """
-    fields = ("options", "properties", "tables")
-    same = all(getattr(before.summary, each) == getattr(after.summary, each) for each in fields)
-    return same and places_of(path, before) == places_of(path, after)

@@ -8,22 +8,18 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import LruTable, MemoTable
-from torchrepro_lint.resolve.definitions import Definitions, EventCache, Parameter
+from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.syntax.definitions import instance_assignments
-from torchrepro_lint.syntax.nodes import (
-    Class,
-    Expression,
-    Function,
-)
+from torchrepro_lint.syntax.nodes import Expression, Function, Ref
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -38,19 +34,19 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import returned_values
+from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, takes_receiver
 
 # The most classes whose instance attributes are kept.
 _CACHED_CLASSES = 1_000
 
 
-class ClassHierarchy(ABC):
+class ClassHierarchy(Definitions, ABC):
     """The definitions of a project, and the inheritance between its classes; results are memoised for its life."""
 
     def __init__(self, modules: ImportResolver, torch: str) -> None:
+        super().__init__(modules.files, modules.reads)
         self.modules = modules
         self._torch = torch
-        self._definitions = Definitions(modules.files, modules.reads)
         self._attributes: LruTable[str, dict[str, list[tuple[str, str, Expression]]]] = LruTable(
             None if modules.reads.early_cutoff else _CACHED_CLASSES
         )
@@ -60,9 +56,33 @@ class ClassHierarchy(ABC):
         self._ancestries: MemoTable[str, tuple[str, ...]] = self.database.table("ancestries", compare=True)
         self.database.invalidates(self._memo)
 
+    # --- asked of the layers above -----------------------------------------------------------------------------------
+
     @abstractmethod
     def names(self, path: str, expression: Expression) -> tuple[Value, ...]:
         """The names that an expression of a file may stand for, sorted."""
+
+    @abstractmethod
+    def receiver(self, path: str, func: Expression) -> Iterator[Value]:
+        """The names of the receiver of the method ``func``; for a function of a module, the module."""
+
+    @abstractmethod
+    def follow(self, name: Value, words: tuple[str, ...]) -> tuple[Value, ...]:
+        """The names that a chain of attributes of a name may stand for."""
+
+    @abstractmethod
+    def values(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
+        """The sources of an expression, each with its file: a variable's values, else the expression itself."""
+
+    @abstractmethod
+    def values_through_calls(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
+        """``values``, and for a call of a function of the project the expressions that it returns."""
+
+    @abstractmethod
+    def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
+        """The strings that an expression may be, from literals and from the literals of options."""
+
+    # --- isolation ---------------------------------------------------------------------------------------------------
 
     def isolated(self) -> AbstractContextManager[None]:
         """For results that are computed once, in isolation from open queries; see ``TablingSolver.isolated``."""
@@ -75,18 +95,6 @@ class ClassHierarchy(ABC):
 
     # --- definitions -------------------------------------------------------------------------------------------------
 
-    def functions(self, name: Value) -> tuple[Function, ...]:
-        """The definitions of a function of the project; none where it is no such name."""
-        return self._definitions.functions(name)
-
-    def classes(self, name: Value) -> tuple[Class, ...]:
-        """The definitions of a class of the project."""
-        return self._definitions.classes(name)
-
-    def is_in_summary(self, name: Value) -> bool:
-        """Whether a name is known to be a function or class of the project without a look into its file."""
-        return self._definitions.is_in_summary(name)
-
     def names_from_summary(
         self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]
     ) -> tuple[Value, ...] | None:
@@ -95,7 +103,7 @@ class ClassHierarchy(ABC):
         for root in roots:
             for name in self.modules.resolve(path, root):
                 _, colon, rest = split_name(name)
-                if colon and (words or (rest and not self._definitions.is_in_summary(name))):
+                if colon and (words or (rest and not self.is_in_summary(name))):
                     return None
                 found.add(".".join((name, *words)))
         return tuple(sorted(found)) if roots else None
@@ -105,20 +113,17 @@ class ClassHierarchy(ABC):
         for file in self.modules.starred(path):
             for _, names in self.modules.files[file].exports:
                 for name in names:
-                    yield from (found for found in self.modules.resolve(file, name) if self._definitions.defines(found))
+                    yield from (found for found in self.modules.resolve(file, name) if self.defines(found))
 
     def all_classes(self) -> Iterator[Symbol]:
         """The names of all classes of the project."""
         for path in sorted(self.modules.files):
             yield from dict.fromkeys(path + each for each, _ in self.modules.summary(path).classes)
 
-    def assigned(self, variable: Symbol) -> tuple[tuple[str, Expression], ...]:
-        """The assignments of a variable of the project, as ``SyntaxTree.assigned`` has them."""
-        return self._definitions.assigned(variable) or ()
-
-    def parameter(self, name: Symbol) -> Parameter | None:
-        """The parameter that a variable of the project (``path:f.<locals>.x``) is; None for another."""
-        return self._definitions.parameter(name)
+    def starts_at_receiver(self, path: str, ref: Ref) -> bool:
+        """Whether a reference starts at the receiver of a method: ``self.name``."""
+        parameters = (self.parameter(path + root) for root in ref.roots)
+        return any(each is not None and each.is_receiver for each in parameters)
 
     def owner(self, function: Symbol) -> Symbol:
         """The class of the project that a function is a method of; empty for another."""
@@ -141,7 +146,7 @@ class ClassHierarchy(ABC):
     @cached_property
     def events(self) -> EventCache:
         """The events of each body of the project."""
-        return EventCache(self._definitions, self.property_words, self._torch)
+        return EventCache(self, self.property_words, self._torch)
 
     def return_expressions(self, name: Symbol) -> Iterator[Expression]:
         """The expressions that a function of the project returns."""
@@ -159,7 +164,7 @@ class ClassHierarchy(ABC):
         )
 
     def _find_ancestry(self, name: Value) -> tuple[Value, ...]:
-        if not self._definitions.bases(name):
+        if not self.bases(name):
             return (name,)
         order: dict[str, None] = {}
         queue = deque([name])
@@ -169,7 +174,7 @@ class ClassHierarchy(ABC):
                 continue
             order[current] = None
             path = path_of(current)
-            for base in self._definitions.bases(current):
+            for base in self.bases(current):
                 queue += self.names(path, base)
         return tuple(sorted(order, key=in_project, reverse=True))
 
@@ -220,6 +225,16 @@ class ClassHierarchy(ABC):
             if own:
                 return own
         return ()
+
+    def is_bound(self, path: str, func: Expression, function: Function) -> bool:
+        """Whether a call of ``func`` passes the receiver implicitly, so that its arguments start at the second parameter."""
+        if not takes_receiver(function):
+            return False
+        match func:
+            case Ref(path=(*words, _)):
+                holders = self.names(path, func._replace(path=tuple(words)))
+                return is_classmethod(function) or not holders or not all(map(self.classes, holders))
+        return True
 
     def public_methods(self, name: Value) -> Iterator[Symbol]:
         """The methods of a class, or of an object of it, that a command line offers, with its constructor."""

@@ -27,7 +27,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Function,
-    ModuleSummary,
     Operation,
     Param,
     Ref,
@@ -51,14 +50,6 @@ from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
 
 
-_NAMESPACES = frozenset({"globals", "vars"})
-
-
-def reads_namespaces(summary: ModuleSummary) -> bool:
-    """Whether a file calls what gives the namespace of a module."""
-    return not _NAMESPACES.isdisjoint(summary.calls)
-
-
 class Values(ClassHierarchy):
     """The value sources of a project, on top of its class hierarchy."""
 
@@ -66,14 +57,6 @@ class Values(ClassHierarchy):
         super().__init__(modules, torch)
         self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]]
         self._behind = self.database.table("values", compare=True)
-
-    @abstractmethod
-    def receiver(self, path: str, func: Expression) -> Iterator[Value]:
-        """The names of the receiver of the method ``func``; for a function of a module, the module."""
-
-    @abstractmethod
-    def follow(self, name: Value, words: tuple[str, ...]) -> tuple[Value, ...]:
-        """The names that a chain of attributes of a name may stand for."""
 
     @abstractmethod
     def _points_to(self, name: Value) -> tuple[Value, ...]:
@@ -141,7 +124,7 @@ class Values(ClassHierarchy):
                 continue
             if not words:
                 yield from ((file, value) for how, value in self.assigned(name) if how == "=")
-                if parameter := self._definitions.parameter(name):
+                if parameter := self.parameter(name):
                     yield from self._passed(file, *parameter)
             elif len(words) == 1 and not rest:
                 for target in self.modules.attribute(file, words[0]) or ():
@@ -179,7 +162,7 @@ class Values(ClassHierarchy):
         """The default of the parameter that an expression names: the likeliest value where no call is seen."""
         if isinstance(expression, Ref) and not expression.path:
             for root in expression.roots:
-                if parameter := self._definitions.parameter(f"{path}{root}"):
+                if parameter := self.parameter(f"{path}{root}"):
                     return parameter.param.default
         return None
 
@@ -218,7 +201,7 @@ class Values(ClassHierarchy):
             pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
             if all(isinstance(value, Constant) for _, value in pairs):
                 return  # literals have no names, so the key need not be followed
-            known = () if index is None or key is not None else self._texts(home, index)
+            known = () if index is None or key is not None else self.literal_texts(home, index)
             keys = known if key is None else (key,)
             picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
             items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
@@ -233,7 +216,7 @@ class Values(ClassHierarchy):
         found: list[tuple[str, Expression]] = []
         for file, table in self.displays(path, value.value):
             rows = table.items[1::2] if table.kind == "dict" else ()
-            words = self._texts(path, value.indices[0])
+            words = self.literal_texts(path, value.indices[0])
             keyed = zip(table.items[::2], rows, strict=False)
             picked = [row for key, row in keyed if isinstance(key, Constant) and key.value in words]
             for row in picked or rows:
@@ -252,7 +235,7 @@ class Values(ClassHierarchy):
         roots = value.roots if isinstance(value, Ref) and not value.path else ()
         found: set[str] = set()
         for root in roots:
-            assigned = self._definitions.assigned(path + root) or ()
+            assigned = self.assigned(path + root)
             values = [value for how, value in assigned if how == "[]" and isinstance(value, Call)]
             if values:
                 found.update(self._memo.solve(("apart", path, root), lambda r=root, v=values: self._parts(path, r, v)))  # type: ignore[misc]
@@ -273,7 +256,7 @@ class Values(ClassHierarchy):
         """The entries of a registry of the project, under a key where that is known."""
         for name in self._registries(path, value):
             if self.registry.fills(name):
-                yield from self.registry.entries(name, () if key is None else self._texts(path, key))
+                yield from self.registry.entries(name, () if key is None else self.literal_texts(path, key))
 
     def _registries(self, path: str, value: Expression) -> Iterator[Symbol]:
         """The variables that an expression names, as candidates for registries."""
@@ -287,11 +270,6 @@ class Values(ClassHierarchy):
     def _has_registries(self) -> bool:
         """Whether the project has registries."""
         return any(each.tables or registers_by_method(each) for _, each in self.modules.summaries())
-
-    @cached_property
-    def has_namespaces(self) -> bool:
-        """Whether the project looks names up in ``globals()`` or ``vars(module)``."""
-        return any(map(reads_namespaces, (each for _, each in self.modules.summaries())))
 
     @cached_property
     def _configured_classes(self) -> frozenset[str]:
@@ -308,7 +286,7 @@ class Values(ClassHierarchy):
         """The registries of the project: tables that decorators fill."""
         return Registries(self)
 
-    def _texts(self, path: str, key: Expression) -> tuple[str, ...]:
+    def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
         """The strings that an expression may be, from literals and from the literals of options."""
         if isinstance(key, Constant):
             return (key.value,) if isinstance(key.value, str) else ()
@@ -335,8 +313,9 @@ class Values(ClassHierarchy):
 
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         """The texts that an expression has from a configuration."""
+        # An attribute of the receiver, ``self.name``, is no part of a configuration, which ``self`` is not.
         if read_part(value) is not None or (
-            isinstance(value, Ref) and value.path and not self._is_own_attribute(path, value)
+            isinstance(value, Ref) and value.path and (len(value.path) > 1 or not self.starts_at_receiver(path, value))
         ):
             return self._memo.solve(("parts", path, value), lambda: self._find_configured_texts(path, value))
         return ()
@@ -345,24 +324,11 @@ class Values(ClassHierarchy):
         self.modules.reads.record_read(path)  # the value is a node of this file
         return self.configurations.texts(path, value)
 
-    def _is_own_attribute(self, path: str, value: Ref) -> bool:
-        """Whether a reference is an attribute of the receiver, ``self.name``: no part of a configuration, which ``self`` is not."""
-        if len(value.path) > 1:
-            return False
-        parameters = [self._definitions.parameter(f"{path}{root}") for root in value.roots]
-        return any(each is not None and each.position == 0 and takes_receiver(each.function) for each in parameters)
-
-    def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
-        """The strings that an expression may be, from literals and from the literals of options."""
-        return self._texts(path, key)
-
     def _split_texts(self, path: str, value: Expression, depth: int) -> Iterator[str]:
         """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``."""
         match value:
             case Ref(roots=(root,), path=()):
-                for how, made in (
-                    self._definitions.assigned(path + root) or () if depth < limits.MAX_TEXT_SPLITS else ()
-                ):
+                for how, made in self.assigned(path + root) if depth < limits.MAX_TEXT_SPLITS else ():
                     if how == "[]" and isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
                         yield from self._pieces(path, made, self._place(path, root, made) == 0, depth)
             case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):

@@ -13,7 +13,7 @@ import os
 import posixpath
 import stat
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -294,3 +294,11 @@ def parent_folders(path: str) -> Iterator[str]:
 def is_notebook(path: str) -> bool:
     """Whether a file is a notebook, by its name."""
     return path.endswith(".ipynb")
+
+
+def stems_of(files: Iterable[str]) -> dict[str, str]:
+    """The file of each module by its path without suffix; an empty text for a folder without ``__init__.py``."""
+    found = dict.fromkeys((folder for path in files for folder in parent_folders(path) if folder), "")
+    found |= {path.removesuffix(".py"): path for path in files}
+    found |= {posixpath.dirname(path): path for path in files if posixpath.basename(path) == "__init__.py"}
+    return found

@@ -14,12 +14,12 @@
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``instance_assignments`` of ``definitions``: where places get their values
 - ``unpack``, ``unpacking_steps``, ``unpacking_index``, ``bound_references`` of ``definitions``: destructuring
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
-- ``control_flow_position``, ``functions_around``, ``branching_around`` of ``use_def``: positions
+- ``control_flow_position``, ``functions_around``, ``branching_around`` of ``scopes``: positions
 - ``leaves``, ``constant_truth``, ``StaticContext`` of ``control_flow``: jumps, constant tests
 - ``events``, ``Event``, ``Guard``, ``event_key`` of ``control_flow``: events in evaluation order
 - ``summarise``, ``identifiers_of`` of ``summary``: what linking asks of every file
 - ``Options``, ``Option``, ``option_of`` of ``cli_options``: the command-line options that files declare
-- ``encode_tree``, ``decode_tree``, ``fully_decoded`` of ``file_encoding``: a tree as text whose parts are decoded on demand
+- ``encode_tree``, ``decode_tree`` of ``file_encoding``: a tree as text whose parts are decoded on demand
 - ``pickled``, ``unpickled``, ``summary_json``, ``summary_from`` of ``serialization``: trees between processes, summaries as JSON
 
 Both Python's own ``ast`` and libcst are lowered to the same tree. libcst reads any Python from 3.0 on, whatever Python runs this, loses no

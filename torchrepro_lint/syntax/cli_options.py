@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
-from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Ref, SyntaxTree
+from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import is_local, simple_name
 from torchrepro_lint.syntax.visitor import body_expressions, known_argument
 
@@ -14,7 +13,7 @@ _NONE = Constant(0, 0, None)
 _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
 
 
-class Option(NamedTuple):
+class Option(Record, frozen=True):
     """A command-line option: where it is declared (``function`` is empty at the top level), its flag as typed, the identifier by
     which the program reads it, its literal default and choices.
 

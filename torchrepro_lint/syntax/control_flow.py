@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torchrepro_lint.syntax.definitions import stored_places, targets
 from torchrepro_lint.syntax.nodes import (
@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Import,
     Loop,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
     Statement,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 
-class StaticContext(NamedTuple):
+class StaticContext(Record, frozen=True):
     """What is known statically of a run: whether the module is the main module, the target torch release (empty: unknown), and
     the names of properties, whose reading runs code.
     """

@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Loop,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
     Statement,
@@ -115,7 +116,7 @@ def _subscript(value: Expression, *indices: Expression) -> Subscript:
     return Subscript(value.start, value.end, value, indices, value.end)
 
 
-class Rest(NamedTuple):
+class Rest(Record, frozen=True):
     """What a starred target gets: the list of all elements but so many at both ends."""
 
     before: int
@@ -197,7 +198,7 @@ _METHODS = {
 }
 
 
-class ContainerUpdate(NamedTuple):
+class ContainerUpdate(Record, frozen=True):
     """An in-place update of a dictionary: ``set``, ``default`` or ``drop`` of a ``key`` (None: unknown), or ``merge`` of ``args``,
     which are as those of ``dict``; of a list: ``add`` of one item, or ``join`` of the items of another.
     """

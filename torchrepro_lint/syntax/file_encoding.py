@@ -248,13 +248,3 @@ class _LazyDefinitionTable(Mapping[str, AssignedValues]):
 
     def __len__(self) -> int:
         return len(self._stored.places)
-
-
-def fully_decoded(facts: SyntaxTree) -> SyntaxTree:
-    """A lazy syntax tree, fully decoded."""
-    from torchrepro_lint.syntax.definitions import DefinitionTable  # a run that finds all in the cache needs none
-
-    functions = tuple(Function(*[getattr(each, field) for field in Function._fields]) for each in facts.functions)
-    return SyntaxTree(
-        facts.body, functions, facts.classes, DefinitionTable(facts.assigned), facts.imports_end, facts.summary
-    )

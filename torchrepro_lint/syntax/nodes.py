@@ -26,7 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
 
 from torchrepro_lint.source.text import Span
 
@@ -34,16 +34,23 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class FrozenRecord(Struct, frozen=True, gc=False):
-    """An immutable record, such as a node of the syntax tree: equal to one of its type with equal fields, and matched by position.
+class Record(Struct, frozen=True, order=True):
+    """An immutable record: equal to one of its type with equal fields, hashable if they are, and matched by position.
 
-    A project has hundreds of thousands. It takes a third less memory than a named tuple and a quarter of the time to create
-    (``python -m benchmarks.records``). The garbage collector skips it, so it must not contain a reference cycle.
+    It takes a quarter of the time of a named tuple to create (``python -m benchmarks.records``), and an eighth to define. It is no tuple:
+    it is not unpacked. Two of one type are ordered by their fields.
     """
 
     def _replace(self, **changes: Any) -> Self:
         """A copy with some fields replaced, as with named tuples."""
         return replace(self, **changes)
+
+
+class FrozenRecord(Record, frozen=True, gc=False):
+    """A record such as a node of the syntax tree, of which a project has hundreds of thousands.
+
+    It takes a third less memory than a named tuple. The garbage collector skips it, so it must not contain a reference cycle.
+    """
 
 
 class Node(FrozenRecord, frozen=True):
@@ -53,13 +60,18 @@ class Node(FrozenRecord, frozen=True):
     end: int
 
     def __hash__(self) -> int:
-        """By the position alone, whatever is below the node."""
-        return hash((self.start, self.end))
+        """By the position alone, whatever is below the node; few nodes end at the same offset."""
+        return self.end
 
 
-def fields(of: FrozenRecord) -> tuple[Any, ...]:
+def fields(of: Record) -> tuple[Any, ...]:
     """The values of the fields of a record, in order."""
     return astuple(of)
+
+
+def fields_by_name(of: Record) -> dict[str, Any]:
+    """The values of the fields of a record by their names, in order."""
+    return asdict(of)
 
 
 # --- expressions -----------------------------------------------------------------------------------------------------

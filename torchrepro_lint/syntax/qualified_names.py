@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 
 # What the project defines: a module, function, class, variable or parameter.
@@ -39,6 +40,7 @@ SUPER = "<super>"
 
 _LOCALS = ".<locals>."
 _OBJECTS = ("()", "[]")
+_DEEPEST = "[]" * limits.MAX_ELEMENT_DEPTH
 _SUPER = f".{SUPER}"
 _NO_DEFINITIONS = (*_OBJECTS, _SUPER)
 _RESULT = lazy_pattern(r"\(\)(\[\])*\.")
@@ -140,8 +142,8 @@ def project_classes(values: Iterable[Value]) -> Iterator[Symbol]:
 
 
 def element_value(value: Value) -> Value:
-    """An element of an object: of a list, of a dictionary, of what an iterator yields."""
-    return f"{value}[]"
+    """An element of an object: of a list, of a dictionary, of what an iterator yields; the same again at the greatest depth."""
+    return value if value.endswith(_DEEPEST) else f"{value}[]"
 
 
 def is_element(value: Value) -> bool:

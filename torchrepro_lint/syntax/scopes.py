@@ -1,17 +1,28 @@
-"""Scopes and bindings of one file: which names a word may stand for, and what import statements and bodies bind.
+"""Scopes, bindings and control-flow positions in one file: which names a word may stand for, and what stands around a place.
 
 Every binding of a scope counts, so a word keeps all its candidates: ``try: import cupy as np`` next to ``import numpy as np`` gives
-both.
+both. A control-flow position is the function around a statement, and the blocks around it there.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.query.memo_tables import interned_names
-from torchrepro_lint.syntax.qualified_names import imported_root, top_package
+from torchrepro_lint.syntax.nodes import (
+    Comprehension,
+    DefinitionStatement,
+    Expression,
+    Function,
+    If,
+    Loop,
+    Record,
+    Statement,
+    SyntaxTree,
+)
+from torchrepro_lint.syntax.qualified_names import imported_root, is_lambda, top_package
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier, subexpressions
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
@@ -105,7 +116,7 @@ def _interned(name: str, bound: tuple[str, ...] | None) -> str:
     return bound[0] if bound and bound[0] == name else name
 
 
-class Imported(NamedTuple):
+class Imported(Record, frozen=True):
     """An import statement: ``module`` with its dots as written, or None for a plain ``import``; names with the words
     they are bound to, empty where there is no ``as``. ``star`` says that it is ``from module import *``.
     """
@@ -129,3 +140,102 @@ def import_bindings(imported: Imported) -> Iterator[tuple[str, str]]:
             yield word, name
         else:
             yield (top_package(name),) * 2
+
+
+class BlockPosition(Record, frozen=True):
+    """The position of a statement in its block; ``parent`` is the statement whose block that is, None for the body of the function."""
+
+    block: tuple[Statement, ...]
+    at: int
+    parent: Statement | None
+
+    @property
+    def statement(self) -> Statement:
+        return self.block[self.at]
+
+    @property
+    def before(self) -> tuple[Statement, ...]:
+        """The statements of the block that run before this one."""
+        return self.block[: self.at]
+
+
+class ControlFlowPosition(Record, frozen=True):
+    """A control-flow position: the function around a statement (None at the top level) and its blocks, outermost first (``spots``)."""
+
+    function: Function | None
+    spots: tuple[BlockPosition, ...]
+
+    @property
+    def body(self) -> tuple[Statement, ...]:
+        return self.spots[0].block
+
+    @property
+    def before(self) -> Iterator[Statement]:
+        """The statements that precede it in the blocks around it, in order, each without what is nested in it."""
+        for spot in self.spots:
+            yield from spot.before
+
+
+def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition | None:
+    """The control-flow position of the innermost statement at an offset; None where no statement stands."""
+    function = function_at(facts, offset)
+    spots = tuple(_spots(function.body if function else facts.body, offset, None))
+    return ControlFlowPosition(function, spots) if spots else None
+
+
+def functions_around(facts: SyntaxTree, offset: int) -> list[Function]:
+    """The functions and lambdas whose text contains an offset, innermost first."""
+    around = [each for each in facts.functions if each.start <= offset < each.end]
+    return sorted(around, key=lambda each: each.end - each.start)
+
+
+def function_around(facts: SyntaxTree, place: Expression | Statement) -> Function | None:
+    """The innermost function or lambda whose text contains an expression or a statement."""
+    return next(iter(functions_around(facts, place.start)), None)
+
+
+def function_at(facts: SyntaxTree, offset: int) -> Function | None:
+    """The innermost function (no lambda) whose body contains an offset."""
+    around = [
+        each
+        for each in facts.functions
+        if each.body and each.body[0].start <= offset < each.end and not is_lambda(each.name)
+    ]
+    return max(around, key=lambda each: each.start, default=None)
+
+
+def branching_around(body: tuple[Statement, ...], offset: int) -> Iterator[If]:
+    """The ``if`` statements in whose branches an offset stands, innermost first."""
+    parents = [spot.parent for spot in _spots(body, offset, None)]
+    return (each for each in reversed(parents) if isinstance(each, If))
+
+
+def in_loop(level: ControlFlowPosition) -> bool:
+    """Whether a position is inside a loop of its function."""
+    return any(isinstance(spot.parent, Loop) for spot in level.spots)
+
+
+def comprehension_names(level: ControlFlowPosition, offset: int) -> frozenset[str]:
+    """The names bound by the comprehensions around an offset; they shadow the variables outside."""
+    return frozenset(
+        last_identifier(target)
+        for each in expressions_within(level.spots[-1].statement)
+        if isinstance(each, Comprehension) and each.start <= offset < each.end
+        for clause in each.clauses
+        for target in subexpressions(clause.target)
+    )
+
+
+def is_elif(text: str, statement: Statement) -> bool:
+    """Whether a statement is an ``elif``, so that no statement can be inserted before it."""
+    return isinstance(statement, If) and text.startswith("elif", statement.start)
+
+
+def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -> Iterable[BlockPosition]:
+    for at, statement in enumerate(body):
+        if statement.start <= offset < statement.end:
+            yield BlockPosition(body, at, around)
+            if not isinstance(statement, DefinitionStatement):
+                for block in blocks(statement):
+                    yield from _spots(block, offset, statement)
+            return

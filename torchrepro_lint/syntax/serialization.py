@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import copyreg
-import pickle
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from sys import intern
@@ -256,6 +255,8 @@ for _name, _kind in _TYPES.items():
 
 def pickled(value: Any) -> bytes:
     """A value as bytes for another process; raises ``RecursionError`` where it is nested too deeply."""
+    import pickle  # a run in one process needs none
+
     data = BytesIO()
     pickler = pickle.Pickler(data, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = _REDUCED
@@ -265,6 +266,8 @@ def pickled(value: Any) -> bytes:
 
 def unpickled(data: bytes) -> Any:
     """The value that ``pickled`` encoded in a process of this run."""
+    import pickle
+
     return pickle.loads(data)  # noqa: S301
 
 

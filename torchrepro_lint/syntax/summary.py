@@ -318,3 +318,13 @@ def _registries(function: Function, stored: Sequence[Assign]) -> Iterator[tuple[
                         for root in target.value.roots:
                             if is_own(root):
                                 yield ".".join((root, *target.value.path)), outer
+
+
+def imports_torch(summary: ModuleSummary) -> bool:
+    """Whether a file imports torch."""
+    return any(module == "torch" or module.startswith("torch.") for module in summary.imports)
+
+
+def is_command(summary: ModuleSummary) -> bool:
+    """Whether a file is a script that takes arguments, or says itself that it may be one."""
+    return summary.has_main_guard or (summary.calls_at_top_level and "argparse" in summary.imports)

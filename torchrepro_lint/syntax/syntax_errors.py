@@ -14,7 +14,6 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -206,8 +205,12 @@ def _code(token: re.Match[str]) -> str:
 
 
 def _has_unnormalised(text: str) -> bool:
-    words = (word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run))
-    return any(unicodedata.normalize("NFKC", word) != word for word in words)
+    words = [word for run in set(_RUN.findall(text)) if not run.isascii() for word in _names(run)]
+    if not words:
+        return False
+    from unicodedata import normalize  # a library of a megabyte, which few files need
+
+    return any(normalize("NFKC", word) != word for word in words)
 
 
 def _names(run: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import PARSER_ERRORS, literal, parse
 from torchrepro_lint.syntax.lowering_rules import MAX_CHAIN_LENGTH, MAX_TEXT_LENGTH, concatenated_strings
-from torchrepro_lint.syntax.nodes import SHARED_LIMIT, Constant, Expression, Operation, shared_numbers
+from torchrepro_lint.syntax.nodes import SHARED_LIMIT, Constant, Expression, Operation, Record, shared_numbers
 from torchrepro_lint.syntax.parser_tree import Convert, Lowering, UnreliableTree
 from torchrepro_lint.syntax.scopes import Scope
 
@@ -91,7 +91,7 @@ def _nth_closing(text: str, at: int, count: int) -> int:
     return -1
 
 
-class ReplacementField(NamedTuple):
+class ReplacementField(Record, frozen=True):
     """A replacement field of an f-string: the span of the expression, and the parts of the format specifier."""
 
     start: int

@@ -1,13 +1,14 @@
-"""Control-flow positions, dominators, and the use-def index: the uses of each name, and the kills that end a variable's old value.
+"""The use-def index: the uses of each name, the kills that end a variable's old value, and the position of each expression.
 
-The position of a statement is read from the nesting of blocks. That of an expression is the operand's parent, the statement, and the
-blocks around it; the index is built in one walk.
+That is the operand's parent, the statement, and the blocks around it, which are read from the nesting of blocks.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
@@ -32,14 +33,13 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, is_lambda
+from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, is_local
 from torchrepro_lint.syntax.visitor import (
     blocks,
     expressions,
-    expressions_within,
-    last_identifier,
+    is_none,
     operands_of,
-    subexpressions,
+    statements,
 )
 
 
@@ -84,34 +84,79 @@ class Kill(FrozenRecord, frozen=True):
 
 
 class UseDefIndex:
-    """The use-def index of a file: positions of its expressions, uses by name, and kills by variable or attribute."""
+    """The use-def index of a file: positions of its expressions, uses by name, and kills by variable or attribute.
+
+    It is built in parts when they are asked for: one for the top level, and one for each function there or in a class, with what is
+    nested in it. A local variable is used and killed in the part of its function.
+    """
 
     def __init__(self, facts: SyntaxTree) -> None:
-        self._positions: dict[Expression, ExpressionPosition] = {}
-        # Expressions and their positions in turn: a tuple for each pair would double the memory.
-        self._all: list[Any] = []
-        self._refs: dict[str, list[Ref]] = {}
-        self._kills: dict[tuple[str, tuple[str, ...]], list[Kill]] = {}
+        self._top = _Part([(MODULE_ROOT, facts)])
+        self._parts = [self._top]
+        # For each other part, where its function starts and ends, and which part's function is around, as one is around the lambda of a default.
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._around: list[int] = []
+        self._by_name: dict[str, list[_Part]] = {}
         self._uses_matching: dict[tuple[str, Hashable], list[Ref]] = {}
-        self.lambdas: dict[str, Expression] = {}
-        self._block(facts.body, MODULE_ROOT, (), None, 0)
-        for each in facts.functions:
-            self._block(each.body, each.name, (), None, 0)
-        for refs in self._refs.values():
-            refs.sort(key=lambda ref: (ref.start, ref.end))
+        self._divide(facts)
+
+    def _divide(self, facts: SyntaxTree) -> None:
+        around = 0
+        for function in facts.functions:
+            outer = _outermost(function.name)
+            if outer != function.name and outer in self._by_name:
+                self._by_name[outer][-1].bodies.append((function.name, function))
+                continue
+            while around and self._ends[around - 1] <= function.start:
+                around = self._around[around - 1]
+            self._starts.append(function.start)
+            self._ends.append(function.end)
+            self._around.append(around)
+            around = len(self._parts)
+            self._parts.append(_Part([(function.name, function)]))
+            self._by_name.setdefault(outer, []).append(self._parts[-1])
 
     def of(self, expression: Expression) -> ExpressionPosition | None:
         """The position of an expression; None for one that is no part of this file's statements."""
-        return self._positions.get(expression)
+        number = bisect_right(self._starts, expression.start)
+        while number:
+            if expression.start < self._ends[number - 1]:
+                found = self._parts[number].walk.positions.get(expression)
+                if found is not None:
+                    return found
+            number = self._around[number - 1]
+        return self._top.walk.positions.get(expression)
+
+    def enclosing(self, expression: Expression) -> Iterator[tuple[Expression, Expression]]:
+        """The expressions around one, innermost first, each behind its operand that contains the expression."""
+        spot = self.of(expression)
+        while spot is not None and spot.parent is not None:
+            yield expression, spot.parent
+            expression, spot = spot.parent, self.of(spot.parent)
 
     def items(self) -> Iterator[tuple[Expression, ExpressionPosition]]:
         """All expressions with their positions, in the order of their statements."""
-        each = iter(self._all)
-        yield from zip(each, each, strict=True)
+        for part in self._parts:
+            each = iter(part.walk.all)
+            yield from zip(each, each, strict=True)
 
     def uses(self, root: str) -> list[Ref]:
         """The uses of a name: the references that may start from it, in the order of the text."""
+        parts = self._parts_with(root)
+        if len(parts) == 1:
+            return parts[0].refs.get(root, [])
         return self._refs.get(root, [])
+
+    @cached_property
+    def _refs(self) -> dict[str, list[Ref]]:
+        found: dict[str, list[Ref]] = {}
+        for part in self._parts:
+            for root, refs in part.refs.items():
+                found.setdefault(root, []).extend(refs)
+        for refs in found.values():
+            refs.sort(key=_span_of)
+        return found
 
     def uses_matching(self, root: str, name: Hashable, fit: Callable[[Ref], bool]) -> list[Ref]:
         """The uses that satisfy a predicate; memoised under ``name``, which identifies the predicate."""
@@ -126,7 +171,80 @@ class UseDefIndex:
 
     def kills(self, root: str, words: tuple[str, ...]) -> list[Kill]:
         """The kills of a variable, or of an attribute of one."""
-        return self._kills.get((root, words), [])
+        return [kill for part in self._parts_with(root) for kill in part.walk.kills.get((root, words), ())]
+
+    def lambda_of(self, function: str) -> Expression | None:
+        """The expression that makes a lambda, by its function's name."""
+        parts = (*(self._parts_with(function) if is_local(function) else ()), self._top)
+        return next((found for part in parts if (found := part.walk.lambdas.get(function)) is not None), None)
+
+    def _parts_with(self, root: str) -> list[_Part]:
+        """The parts in which a name is used: for a local variable that of its function."""
+        return self._by_name.get(_outermost(root), self._parts) if is_local(root) else self._parts
+
+
+class _Part:
+    """A part of a file: some bodies, each with the name of its function."""
+
+    def __init__(self, bodies: list[tuple[str, SyntaxTree | Function]]) -> None:
+        self.bodies = bodies
+
+    @cached_property
+    def refs(self) -> dict[str, list[Ref]]:
+        """The references by the names that they may start from, in the order of the text."""
+        found: dict[str, list[Ref]] = {}
+        for _, each in self.bodies:
+            _add_references(each.body, found)
+        for refs in found.values():
+            refs.sort(key=_span_of)
+        return found
+
+    @cached_property
+    def walk(self) -> _Walk:
+        """What a walk over the bodies finds."""
+        return _Walk((name, each.body) for name, each in self.bodies)
+
+
+def _outermost(name: str) -> str:
+    """The function outside all others that a function or local variable is in, by their names."""
+    return name.partition(".<locals>")[0]
+
+
+def _span_of(ref: Ref) -> tuple[int, int]:
+    return ref.start, ref.end
+
+
+def _add_references(body: Iterable[Statement], found: dict[str, list[Ref]]) -> None:
+    for statement in statements(body):
+        for expression in expressions(statement):
+            _add_references_within(expression, found)
+        if type(statement) is DefinitionStatement:
+            _add_references(statement.body, found)
+
+
+def _add_references_within(expression: Expression, found: dict[str, list[Ref]]) -> None:
+    if type(expression) is Ref:
+        for root in expression.roots:
+            found.setdefault(root, []).append(expression)
+        return
+    if type(expression) is Comprehension:
+        for clause in expression.clauses:
+            _add_references_within(clause.target, found)
+    for part in operands_of(expression):
+        _add_references_within(part, found)
+
+
+class _Walk:
+    """A walk over bodies with the names of their functions: the position of each expression, the kills, and the lambdas."""
+
+    def __init__(self, bodies: Iterable[tuple[str, tuple[Statement, ...]]]) -> None:
+        self.positions: dict[Expression, ExpressionPosition] = {}
+        # Expressions and their positions in turn: a tuple for each pair would double the memory.
+        self.all: list[Any] = []
+        self.kills: dict[tuple[str, tuple[str, ...]], list[Kill]] = {}
+        self.lambdas: dict[str, Expression] = {}
+        for name, body in bodies:
+            self._block(body, name, (), None, 0)
 
     def _block(
         self,
@@ -154,7 +272,7 @@ class UseDefIndex:
             if isinstance(statement, Loop):
                 loop_blocks = (*around, Block(statement, 0, statement.end, ""))
             for root in ref.roots:
-                self._kills.setdefault((root, ref.path), []).append(Kill(at, statement, function, loop_blocks))
+                self.kills.setdefault((root, ref.path), []).append(Kill(at, statement, function, loop_blocks))
         for number, block in enumerate(blocks(statement)):
             self._block(block, function, around, statement, number)
         if isinstance(statement, If):
@@ -175,16 +293,12 @@ class UseDefIndex:
         one, other = found
         for key in sorted(one | other if leaves[0] != leaves[1] else one & other):
             if (key in one or leaves[0]) and (key in other or leaves[1]):
-                self._kills.setdefault(key, []).append(Kill(statement.start, statement, function, around))
+                self.kills.setdefault(key, []).append(Kill(statement.start, statement, function, around))
 
     def _expression(self, expression: Expression, position: ExpressionPosition) -> None:
-        self._positions[expression] = position
-        self._all += (expression, position)
-        if type(expression) is Constant:
-            return
-        if type(expression) is Ref:
-            for root in expression.roots:
-                self._refs.setdefault(root, []).append(expression)
+        self.positions[expression] = position
+        self.all += (expression, position)
+        if type(expression) is Constant or type(expression) is Ref:
             return
         if type(expression) is Lambda:
             self.lambdas[expression.function] = expression
@@ -224,7 +338,7 @@ def _kills_of(statement: Statement) -> Iterator[tuple[Ref, int]]:
             for target in found:
                 match target:
                     case Subscript(value=Ref() as whole, indices=(Operation(op=":", operands=ends),)) if all(
-                        isinstance(end, Constant) and end.value is None for end in ends
+                        is_none(end) for end in ends
                     ):
                         yield whole, statement.start
                     case _:
@@ -248,97 +362,3 @@ def _kills_of(statement: Statement) -> Iterator[tuple[Ref, int]]:
 def contains(body: tuple[Statement, ...], offset: int) -> bool:
     """Whether an offset is in a block."""
     return bool(body) and body[0].start <= offset < body[-1].end
-
-
-class BlockPosition(NamedTuple):
-    """The position of a statement in its block; ``parent`` is the statement whose block that is, None for the body of the function."""
-
-    block: tuple[Statement, ...]
-    at: int
-    parent: Statement | None
-
-    @property
-    def statement(self) -> Statement:
-        return self.block[self.at]
-
-    @property
-    def before(self) -> tuple[Statement, ...]:
-        """The statements of the block that run before this one."""
-        return self.block[: self.at]
-
-
-class ControlFlowPosition(NamedTuple):
-    """A control-flow position: the function around a statement (None at the top level) and its blocks, outermost first (``spots``)."""
-
-    function: Function | None
-    spots: tuple[BlockPosition, ...]
-
-    @property
-    def body(self) -> tuple[Statement, ...]:
-        return self.spots[0].block
-
-    @property
-    def before(self) -> Iterator[Statement]:
-        """The statements that precede it in the blocks around it, in order, each without what is nested in it."""
-        for spot in self.spots:
-            yield from spot.before
-
-
-def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition | None:
-    """The control-flow position of the innermost statement at an offset; None where no statement stands."""
-    function = function_at(facts, offset)
-    spots = tuple(_spots(function.body if function else facts.body, offset, None))
-    return ControlFlowPosition(function, spots) if spots else None
-
-
-def functions_around(facts: SyntaxTree, offset: int) -> list[Function]:
-    """The functions and lambdas whose text contains an offset, innermost first."""
-    around = [each for each in facts.functions if each.start <= offset < each.end]
-    return sorted(around, key=lambda each: each.end - each.start)
-
-
-def function_at(facts: SyntaxTree, offset: int) -> Function | None:
-    """The innermost function (no lambda) whose body contains an offset."""
-    around = [
-        each
-        for each in facts.functions
-        if each.body and each.body[0].start <= offset < each.end and not is_lambda(each.name)
-    ]
-    return max(around, key=lambda each: each.start, default=None)
-
-
-def branching_around(body: tuple[Statement, ...], offset: int) -> Iterator[If]:
-    """The ``if`` statements in whose branches an offset stands, innermost first."""
-    parents = [spot.parent for spot in _spots(body, offset, None)]
-    return (each for each in reversed(parents) if isinstance(each, If))
-
-
-def in_loop(level: ControlFlowPosition) -> bool:
-    """Whether a position is inside a loop of its function."""
-    return any(isinstance(spot.parent, Loop) for spot in level.spots)
-
-
-def comprehension_names(level: ControlFlowPosition, offset: int) -> frozenset[str]:
-    """The names bound by the comprehensions around an offset; they shadow the variables outside."""
-    return frozenset(
-        last_identifier(target)
-        for each in expressions_within(level.spots[-1].statement)
-        if isinstance(each, Comprehension) and each.start <= offset < each.end
-        for clause in each.clauses
-        for target in subexpressions(clause.target)
-    )
-
-
-def is_elif(text: str, statement: Statement) -> bool:
-    """Whether a statement is an ``elif``, so that no statement can be inserted before it."""
-    return isinstance(statement, If) and text.startswith("elif", statement.start)
-
-
-def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -> Iterable[BlockPosition]:
-    for at, statement in enumerate(body):
-        if statement.start <= offset < statement.end:
-            yield BlockPosition(body, at, around)
-            if not isinstance(statement, DefinitionStatement):
-                for block in blocks(statement):
-                    yield from _spots(block, offset, statement)
-            return

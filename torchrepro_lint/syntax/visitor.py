@@ -6,7 +6,6 @@ Also here: what a signature consists of, which argument of a call binds to a par
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from sys import intern
 from types import ModuleType
 from typing import Any, TypeVar
@@ -72,6 +71,13 @@ def receiver_of(func: Expression) -> Expression | None:
     if isinstance(func, Attribute):
         return func.value
     return func._replace(path=func.path[:-1]) if isinstance(func, Ref) and func.path else None
+
+
+def without_subscripts(expression: Expression) -> Expression:
+    """The container of an element: ``self.blocks`` of ``self.blocks[0]``; anything else stands for itself."""
+    while isinstance(expression, Subscript):
+        expression = expression.value
+    return expression
 
 
 # Calls that return, or stand for, their first argument.
@@ -148,6 +154,26 @@ def body_expressions(body: Iterable[Statement]) -> Iterator[Expression]:
     return (each for statement in statements(body) for each in expressions_within(statement))
 
 
+def read_expressions(statement: Statement) -> Iterator[Expression]:
+    """The ``expressions`` of a statement without the targets that it only assigns to."""
+    targets = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
+    return (each for each in expressions(statement) if not any(each is target for target in targets))
+
+
+def all_expressions(tree: SyntaxTree) -> Iterator[Expression]:
+    """The expressions within all statements of a file."""
+    return (each for statement in all_statements(tree) for each in expressions_within(statement))
+
+
+def iterations(statement: Statement) -> Iterator[tuple[Expression, Expression]]:
+    """The targets and sources of a statement's loops and comprehensions."""
+    if isinstance(statement, Loop) and statement.target is not None:
+        yield statement.target, statement.source
+    for each in expressions_within(statement):
+        if isinstance(each, Comprehension):
+            yield from ((clause.target, clause.source) for clause in each.clauses)
+
+
 def operands_of(expression: Expression) -> Sequence[Expression]:
     """The direct operands of an expression, in evaluation order."""
     own = _PARTS.get(type(expression))
@@ -220,9 +246,14 @@ _PARTS: dict[type[Expression], Callable[[Any], Sequence[Expression]]] = {
 }
 
 
-def is_none(value: Expression) -> bool:
+def is_none(value: Expression | None) -> bool:
     """Whether an expression is the literal None."""
     return isinstance(value, Constant) and value.value is None
+
+
+def is_same_reference(one: Expression | None, other: Expression | None) -> bool:
+    """Whether two expressions are references to one variable, or to one attribute of it."""
+    return isinstance(one, Ref) and isinstance(other, Ref) and (one.roots, one.path) == (other.roots, other.path)
 
 
 def is_starred(item: Expression | None) -> bool:
@@ -239,11 +270,19 @@ def passing_argument(call: Call, position: int | None, *keywords: str) -> Arg | 
 
     A starred argument where that may pass it: ``*`` any position from its own on, ``**`` any parameter that nothing else passes.
     """
-    named = next((arg for arg in call.args if arg.keyword in keywords), None)
-    if named is None and position is not None and position >= 0:
-        first = list(islice((arg for arg in call.args if arg.keyword is None), position + 1))
-        named = next((arg for arg in first if arg.star), first[-1] if len(first) > position else None)
-    return named or next((arg for arg in call.args if arg.star == "**"), None)
+    left = -1 if position is None else position
+    inorder = rest = None
+    for arg in call.args:  # one loop: this is asked of every call of every function
+        if arg.keyword is not None:
+            if arg.keyword in keywords:
+                return arg
+            continue
+        if left >= 0 and inorder is None and (arg.star or left == 0):
+            inorder = arg
+        left -= 1
+        if arg.star == "**" and rest is None:
+            rest = arg
+    return inorder or rest
 
 
 def bound_argument(call: Call, position: int | None, *keywords: str) -> Expression | None:

@@ -4,8 +4,7 @@
 - ``Trace`` of ``builder``: the events, functions and call edges that an entry point reaches.
 - ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``events``: an event in a trace, and its call path.
 - ``prefix_and_rest`` of ``events``: an answer for the events that traces share, and one for a trace's own.
-- ``runs_often``, ``function_runs_often`` of ``contexts``: whether a call or function runs more than once.
-- ``runs_in_worker``, ``samplers_of`` of ``call_targets``: whether a call's arguments run in loader workers.
+- ``runs_in_worker`` of ``call_targets``: whether a call's arguments run in loader workers.
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.
 - ``call_path``, ``reached_at``, ``entry_statement``, ``place_of`` of ``call_paths``: call paths as they are reported.
 - ``rows_of``, ``callbacks``, ``passed_values``, ``dataset_attribute`` of ``library_models``: what library calls run.

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 from torchrepro_lint.query.graphs import strongly_connected_components
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Call, Statement, Subscript
+from torchrepro_lint.syntax.nodes import Call, Record, Statement, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, module_symbol, path_of
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
 from torchrepro_lint.trace.entry_points import Entry, is_test
@@ -23,6 +22,7 @@ from torchrepro_lint.trace.events import (
     CallFrame,
     DeferredCall,
     EventTargets,
+    PostponedEntry,
     SharedPrefix,
     Target,
     TraceEvent,
@@ -32,14 +32,14 @@ from torchrepro_lint.trace.events import (
 from torchrepro_lint.trace.library_models import LibraryCall, dead_initialisations
 
 
-class ModuleTrace(NamedTuple):
+class ModuleTrace(Record, frozen=True):
     """The trace of a module's top level, and its events as the shared prefix of the traces of its commands."""
 
     run: Trace
     prefix: SharedPrefix
 
 
-class _PendingImport(NamedTuple):
+class _PendingImport(Record, frozen=True):
     """An import on the stack: the frame and event that import, and the file to run."""
 
     by: Frame
@@ -47,7 +47,7 @@ class _PendingImport(NamedTuple):
     file: str
 
 
-class _Recording(NamedTuple):
+class _Recording(Record, frozen=True):
     """A fragment that is being recorded: its first target and frame, the outer dependencies, the number of answers asked for and the
     lengths of the trace's lists where it begins, and the targets that it has come to.
     """
@@ -67,17 +67,6 @@ _CONSTRUCTED = "made"
 # The function or class was passed as an argument.
 _PASSED = "handed"
 _NO_CLASSES = frozenset({_IMPORTED, _CONSTRUCTED, _PASSED})
-
-
-class _PostponedEntry(NamedTuple):
-    """A value that is not entered yet, since no object of its class has been made, and the function that would enter it."""
-
-    name: str
-    kind: str
-    mode: str
-    waiting: DeferredCall
-    receivers: tuple[str, ...]
-    function: str
 
 
 class Trace(CallTargets):
@@ -106,9 +95,9 @@ class Trace(CallTargets):
         # The fragments that are being recorded, each inside the one before.
         self._recording: list[_Recording] = []
         self.trace_events: list[TraceEvent] = []
-        self._postponed: list[_PostponedEntry] = []
+        self._postponed: list[PostponedEntry] = []
         # By name, what some call passes for a parameter, where the parameter was called before this trace came to such a call.
-        self._not_yet_passed: dict[str, list[_PostponedEntry]] = {}
+        self._not_yet_passed: dict[str, list[PostponedEntry]] = {}
         self.prefix = after.prefix if after else SharedPrefix()
         self.starts = tuple(starts)
         if after:
@@ -398,7 +387,7 @@ class Trace(CallTargets):
         there = self._of_constructed_classes(own)
         for name in every if len(there) < len(every) else ():
             if name not in there:
-                absent = _PostponedEntry(name, kind, mode, waiting, receivers, function)
+                absent = PostponedEntry(name, kind, mode, waiting, receivers, function)
                 if name in own:
                     self._postponed.append(absent)
                 elif not self._recording:  # a fragment does not know what is passed later

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
+from torchrepro_lint.syntax.nodes import Call, Constant, Record
 from torchrepro_lint.syntax.qualified_names import is_method, is_module, path_of, readable_name, simple_name
+from torchrepro_lint.syntax.visitor import last_identifier, passing_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.events import CallFrame, TraceEvent
 
 
-class CallPathStep(NamedTuple):
+class CallPathStep(Record, frozen=True):
     """A step of a reported call path: its file and position, and a text such as ``calls main``."""
 
     path: str
@@ -50,6 +54,40 @@ def call_path(project: ProgramIndex, trace_event: TraceEvent, label: str) -> tup
     return (*found, _step(project, trace_event.path, trace_event.event, label))
 
 
+# Callees that start a function in another process, which has its own generators.
+_SPAWNERS = lazy_pattern(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
+# Those whose processes are new interpreters, unless their ``start_method``, which comes sixth, says otherwise.
+_FRESH = lazy_pattern(r"torch\.multiprocessing\.(spawn\.)?(spawn|start_processes)")
+_FRESH_WORDS = frozenset({"spawn", "start_processes"})
+_FRESH_METHODS = frozenset({"spawn", "forkserver"})
+
+
+def process_starts(project: ProgramIndex, trace_event: TraceEvent) -> frozenset[CallFrame]:
+    """The frames of the call path that start another process."""
+    return frozenset(step for step in trace_event.call_path if _calls_any(project, step, _SPAWNERS.match))
+
+
+def fresh_start(project: ProgramIndex, trace_event: TraceEvent) -> CallFrame | None:
+    """The last frame of the call path that starts a process as a new interpreter, which inherits nothing; else None."""
+    for step in reversed(trace_event.call_path):
+        call = step.event.value
+        if (
+            isinstance(call, Call)
+            and last_identifier(call.func) in _FRESH_WORDS
+            and _calls_any(project, step, _FRESH.fullmatch)
+        ):
+            method = passing_argument(call, 5, "start_method")
+            known = method is None or (isinstance(method.value, Constant) and method.value.value in _FRESH_METHODS)
+            return step if known else None
+    return None
+
+
+def _calls_any(project: ProgramIndex, step: CallFrame, matches: Callable[[str], object]) -> bool:
+    """Whether a frame is a call of something whose name matches."""
+    call = step.event.value
+    return isinstance(call, Call) and any(matches(name) for name in project.names(step.path, call.func))
+
+
 def _step(project: ProgramIndex, path: str, event: Event, text: str) -> CallPathStep:
     at = event.value if event.value is not None else event.statement
     return CallPathStep(path, project.position(path, at.start), text)
@@ -80,6 +118,11 @@ def place_of(project: ProgramIndex, trace_event: TraceEvent) -> Reference:
     """The line of an event: ``model.py:14``, in a notebook ``train.ipynb:cell 3:2``."""
     at = project.position(trace_event.path, trace_event.event.value.start if trace_event.event.value else 0)
     return Reference(trace_event.path, at.line)
+
+
+def place_of_call(project: ProgramIndex, step: CallFrame) -> Reference:
+    """The line of the call or other event by which a frame is entered."""
+    return Reference(step.path, project.position(step.path, step.event.statement.start).line)
 
 
 def first_line(lines: Lines, statement: Statement) -> Span:

@@ -6,17 +6,22 @@ A callable that is passed to a call is entered at once, or its entry is deferred
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
-from torchrepro_lint.catalogue.loaders import loader_kinds, loader_names
+from torchrepro_lint.catalogue.libraries import (
+    METHODS_WITHOUT_FORWARD,
+    loader_kinds,
+    loader_names,
+    samplers_of,
+    takes_transforms,
+)
 from torchrepro_lint.query import limits
+from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.object_sources import ANY_GLOBAL, Objects, is_abstract
+from torchrepro_lint.resolve.object_sources import is_abstract, is_held, specified
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref, Statement, fields
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref, Statement, fields
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -54,7 +59,7 @@ from torchrepro_lint.trace.library_models import (
 )
 
 
-class Frame(NamedTuple):
+class Frame(Record, frozen=True):
     """A stack frame of the trace builder: a function that is being run, and the rest of its events."""
 
     function: str
@@ -112,7 +117,7 @@ class CallTargets:
             if called.path:
                 found = names.follow(instance_value(frame.receiver), called.path)
                 if not found or any(map(is_abstract, found)):
-                    found = _specified(found, names.attribute_objects(frame.receiver, called.path))
+                    found = specified(found, names.attribute_objects(frame.receiver, called.path))
                 return found, False
             if names.names(frame.path, called) == (names.owner(frame.function),):
                 return (frame.receiver,), False  # ``cls(...)`` in a class method
@@ -125,7 +130,9 @@ class CallTargets:
             return parts, False
         if not found:
             passed = names.names_from_callers(frame.path, called) or names.objects(frame.path, called).names
-            return passed or ((DECORATED,) if is_decorated_function(names, frame.path, called) else ()), True
+            return passed or (
+                (DECORATED,) if is_decorated_function(names, names.call_graph, frame.path, called) else ()
+            ), True
         if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             found = tuple(sorted({*found, *names.names_from_callers(frame.path, called)}))
@@ -136,8 +143,8 @@ class CallTargets:
 
     def _specified_by_callers(self, frame: Frame, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""
-        hidden = any(is_abstract(name) or _is_held(name) or self._is_overridden(name) for name in found)
-        return _specified(found, self._names.objects(frame.path, called)) if hidden else found
+        hidden = any(is_abstract(name) or is_held(name) or self._is_overridden(name) for name in found)
+        return specified(found, self._names.objects(frame.path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:
         """Whether a name is that of an object, or of a method, of a class of the project with subclasses."""
@@ -312,12 +319,6 @@ class CallTargets:
         return "" if name.endswith(".__init__") or self._names.classes(name) else self._names.owner(name)
 
 
-# Methods of ``torch.nn.Module`` that run no forward pass.
-METHODS_WITHOUT_FORWARD = frozenset(
-    {"parameters", "named_parameters", "children", "modules", "named_modules", "buffers", "state_dict", "eval", "train"}
-    | {"load_state_dict", "to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "apply", "zero_grad"}
-)
-
 # Functions that neither call nor iterate their arguments.
 _INSPECTING = frozenset(
     f"builtins.{word}"
@@ -347,26 +348,11 @@ _DISPLAYING = ("inspect.", "logging.", "warnings.", "loguru.")
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 
 
-_CONTAINERS = tuple(
-    instance_value(f"builtins.{word}") for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
-)
-
 # Functions that return a function, module or dataset that they get, to be run later.
 _WRAPPERS = frozenset(
     {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
     | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
 )
-
-
-def _specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
-    """The names of an annotated callee and of the objects that it may be; those of base classes go where all are known."""
-    kept = (name for name in found if not (objects.complete and (is_abstract(name) or _is_held(name))))
-    return tuple(sorted({*kept, *objects.names}))
-
-
-def _is_held(name: str) -> bool:
-    """Whether a name is an element of a container of Python's own: ``tuple(models)[0]``."""
-    return is_element(name) and name.startswith(_CONTAINERS)
 
 
 def _makes_loader(found: Iterable[str]) -> bool:
@@ -395,11 +381,6 @@ def _is_self(names: Names, function: str, called: Ref) -> bool:
     )
 
 
-_TRANSFORM_NAME = lazy_pattern(
-    r"(?i)(?=\w*\Z)(?:collate_fn|\w*transf\w*|(\w*_)?(trans|tfms?|tsfm|aug)(_\w*)?|\w*augment\w*)"
-)
-
-
 def runs_in_worker(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:
     """Whether the callables that a call gets run where samples are fetched: in a loader's workers, as far as is known."""
     if kind := next((loader_kinds()[name] for name in found if name in loader_names()), None):
@@ -410,22 +391,9 @@ def runs_in_worker(names: Names, path: str, call: Call, found: tuple[str, ...]) 
         return any(
             not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers.value)
         )
-    if any(arg.keyword and _TRANSFORM_NAME.fullmatch(arg.keyword) for arg in call.args) or _adds_transforms(call):
+    if takes_transforms(call):
         return True
     return any(
         "datasets." in name or "transforms." in name or (name.startswith("torch.utils.data") and name[-7:] != "Sampler")
         for name in found
     )
-
-
-def _adds_transforms(call: Call) -> bool:
-    """``train_transforms.append(RandomErase())``."""
-    match call.func:
-        case Ref(roots=roots, path=(*words, "append" | "extend" | "insert")):
-            return bool(_TRANSFORM_NAME.fullmatch(simple_name((*roots, *words)[-1])))
-    return False
-
-
-def samplers_of(call: Call) -> list[Expression]:
-    """The sampler arguments of a loader."""
-    return [arg.value for arg in call.args if arg.keyword in ("sampler", "batch_sampler")]

@@ -2,9 +2,6 @@
 
 A function has one context for each call path that no path condition rules out, up to a limit; a function on a cycle of the call
 graph, or beyond the limit, has the context of the whole trace.
-
-Callers also tell whether a call or a function may run more than once (``runs_often``): by loops and comprehensions, by the names of
-functions (``forward``, ``__getitem__``), and by calls that run the function that they are given for each item (``pool.map``).
 """
 
 from __future__ import annotations
@@ -16,18 +13,17 @@ from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passe
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.query import limits
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Attribute,
     Call,
-    Comprehension,
     Constant,
     Expression,
     Function,
     Lambda,
     Ref,
-    Statement,
+    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     enclosing_function,
@@ -38,8 +34,7 @@ from torchrepro_lint.syntax.qualified_names import (
     root_of,
     simple_name,
 )
-from torchrepro_lint.syntax.use_def import ControlFlowPosition, control_flow_position, in_loop
-from torchrepro_lint.syntax.visitor import expressions_within, last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:
@@ -178,6 +173,12 @@ class CallEdgeContexts:
             objects = list(self._objects(scoped, function, 0))
             if not objects and not self._is_of_others(scoped, word) and not self._are_arguments_known(scoped, function):
                 objects = [Environment()]
+        if isinstance(event.given, Subscript) and event.kind == "index" and len(event.given.indices) == 1:
+            indexed, origins = scoped._replace(value=_as_call(event.given)), self._project.value_sources
+            yield from (
+                bind_arguments(origins, indexed, function, definition, skip=True, outer=each) for each in objects
+            )
+            return
         yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
 
     def _called(self, at: Closure, func: Expression) -> tuple[str, ...]:
@@ -222,7 +223,7 @@ class CallEdgeContexts:
 
     def _bound(self, call: Closure, function: str, definition: Function, same: Environment) -> Environment:
         func = call.value.func if isinstance(call.value, Call) else call.value
-        skip = self._project.resolver.call_graph.is_bound(call.path, func, definition)
+        skip = self._project.resolver.is_bound(call.path, func, definition)
         return bind_arguments(self._project.value_sources, call, function, definition, skip=skip, outer=same)
 
     def _objects(self, used: Closure, method: str, depth: int) -> Iterator[Environment]:
@@ -326,94 +327,14 @@ _NOTHING = Constant(0, 0, None)
 _CALLED = frozenset({"__call__", "forward"})
 
 
+def _as_call(indexed: Subscript) -> Call:
+    """``rows[key]`` as a call with the key."""
+    index = indexed.indices[0]
+    arg = Arg(index.start, index.end, None, "", index)
+    return Call(indexed.start, indexed.end, indexed.value, (arg,), index.start)
+
+
 def _is_on_self(call: Call, caller: str, word: str) -> bool:
     """``self.method(...)``."""
     own = root_of(caller)
     return isinstance(call.func, Ref) and call.func.path == (word,) and call.func.roots == (local_symbol(own, "self"),)
-
-
-_REPEATED_FUNCTION = lazy_pattern(
-    r"(?i)(?=\w*\Z)(?:forward|__getitem__|__getitems__|__iter__|__next__|__call__|"
-    r"(\w*_)?(step|batch|collate\w*|augment\w*|sample|transform)|\w*epoch\w*|next_\w+|get_batch\w*)|<lambda>"
-)
-# Callees that call the function that they are given for each item, row or job.
-_MAPS = lazy_pattern(
-    r"(?i)\w*map\w*|imap\w*|starmap\w*|submit|apply\w*|filter|filterfalse|delayed|transform|agg|aggregate|pipe|"
-    r"run_in_executor|to_thread|takewhile|dropwhile|reduce|accumulate|sorted|defaultdict"
-)
-# Parameters for such functions.
-_CALLED_FOR_EACH = lazy_pattern(r"(?i)(\w*_)?(transforms?|collate_fn|key|default_factory|augment\w*|map_fn)")
-
-
-def runs_often(project: ValueFlow, path: str, call: Call) -> bool:
-    """Whether a call may run more than once."""
-    level = control_flow_position(project.files[path], call.start)
-    return level is None or _repeats(project, path, level, call, limits.MAX_CALLER_DEPTH)
-
-
-def function_runs_often(project: ValueFlow, path: str, level: ControlFlowPosition) -> bool:
-    """Whether the function around a control-flow position may run more than once; loops inside it do not count."""
-    return _is_repeated(project, path, level, limits.MAX_CALLER_DEPTH)
-
-
-def _repeats(project: ValueFlow, path: str, level: ControlFlowPosition, call: Call, depth: int) -> bool:
-    if in_loop(level) or _in_inner_scope(level.spots[-1].statement, call):
-        return True
-    return _is_repeated(project, path, level, depth)
-
-
-def _is_repeated(project: ValueFlow, path: str, level: ControlFlowPosition, depth: int) -> bool:
-    if level.function is None or depth == 0:
-        return False
-    word = simple_name(level.function.name)
-    if _REPEATED_FUNCTION.fullmatch(word):
-        return True
-    names = [level.function.name]
-    if word == "__init__" and level.function.owner:
-        names.append(level.function.owner)
-    return any(_is_mapped(project, path, name) or _site_repeats(project, f"{path}{name}", depth) for name in names)
-
-
-def _site_repeats(project: ValueFlow, name: str, depth: int) -> bool:
-    for path, site in project.sites_of(name):
-        level = control_flow_position(project.files[path], site.call.start)
-        if level is not None and _repeats(project, path, level, site.call, depth - 1):
-            return True
-    return False
-
-
-def _is_mapped(project: ValueFlow, path: str, function: str) -> bool:
-    """Whether a function is given to a call that runs it for each item: ``pool.map(function, items)``."""
-    return any(
-        not further and _is_given_to_map(project, file, ref)
-        for file, ref, further in project.uses.of_definition(path, function)
-    )
-
-
-def _is_given_to_map(project: ValueFlow, path: str, function: Expression) -> bool:
-    """Whether an expression, perhaps within ``functools.partial``, is an argument of such a call."""
-    here = project.uses.spots(path).of(function)
-    if here is None or not isinstance(here.parent, Call) or here.parent.func is function:
-        return False
-    word = last_identifier(here.parent.func)
-    if word == "partial":
-        return _is_given_to_map(project, path, here.parent)
-    named = next((arg.keyword for arg in here.parent.args if arg.value is function), None)
-    return bool(_MAPS.fullmatch(word)) or (named is not None and bool(_CALLED_FOR_EACH.fullmatch(named)))
-
-
-def _in_inner_scope(statement: Statement, call: Call) -> bool:
-    """Whether a call stands in the element of a comprehension or in a lambda."""
-    return any(
-        any(part.start <= call.start < part.end for part in _repeated_parts(each))
-        for each in expressions_within(statement)
-    )
-
-
-def _repeated_parts(expression: Expression) -> tuple[Expression, ...]:
-    match expression:
-        case Comprehension(elements=elements):
-            return elements
-        case Lambda():
-            return (expression,)
-    return ()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import LruTable, MemoTable
 from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
-from torchrepro_lint.syntax.nodes import Expression, FrozenRecord, Statement, fields
+from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Record, Statement, fields
 
 
 class CallFrame(FrozenRecord, frozen=True):
@@ -112,7 +112,7 @@ class Target(FrozenRecord, frozen=True):
     receiver: str = ""
 
 
-class DeferredCall(NamedTuple):
+class DeferredCall(Record, frozen=True):
     """Functions that were passed or stored and are entered later, with the call path to where that happened."""
 
     call_path: tuple[CallFrame, ...]
@@ -133,7 +133,7 @@ class CallEdge(FrozenRecord, frozen=True):
     mode: str
 
 
-class TraceFragment(NamedTuple):
+class TraceFragment(Record, frozen=True):
     """A trace fragment: what an import does, for replay in other traces; no call is deferred where it begins.
 
     ``asked`` are the targets that the fragment comes to, ``known`` those of them that had been entered before. Another trace in which
@@ -225,6 +225,15 @@ def prefix_and_rest(
     return known, compute(start, run.trace_events[start:])
 
 
+def calls_in(trace_events: Iterable[TraceEvent]) -> Iterator[tuple[ResolvedEvent, Call]]:
+    """The calls among trace events. Each trace is searched several times, so no property is read."""
+    for each in trace_events:
+        resolved = each.resolved
+        value = resolved.event.value
+        if type(value) is Call and resolved.event.kind == "call":
+            yield resolved, value
+
+
 class CallsOfTrace:
     """The calls of a trace, by their spans in sorted arrays: a set of calls would take several times the memory."""
 
@@ -245,10 +254,8 @@ class CallsOfTrace:
 def _call_spans(_start: int, trace_events: Sequence[TraceEvent]) -> dict[str, array[int]]:
     """The spans of the calls of each file, sorted."""
     found: dict[str, set[int]] = {}
-    for each in trace_events:
-        event = each.resolved.event
-        if event.kind == "call" and event.value is not None:
-            found.setdefault(each.resolved.path, set()).add(_packed_span(event.value))
+    for resolved, call in calls_in(trace_events):
+        found.setdefault(resolved.path, set()).add(_packed_span(call))
     return {path: array("Q", sorted(spans)) for path, spans in found.items()}
 
 
@@ -346,3 +353,14 @@ class TraceMemoTables:
         ):
             known = self._resolved[key] = ResolvedEvent(path, function, event, names, assumed, mode)
         return known
+
+
+class PostponedEntry(NamedTuple):
+    """A value that is not entered yet, since no object of its class has been made, and the function that would enter it."""
+
+    name: str
+    kind: str
+    mode: str
+    waiting: DeferredCall
+    receivers: tuple[str, ...]
+    function: str

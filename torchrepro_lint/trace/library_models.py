@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.loaders import loader_kinds
+from torchrepro_lint.catalogue.libraries import loader_kinds
 from torchrepro_lint.catalogue.rows import FrameworkModel
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
@@ -30,6 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    Record,
     Ref,
     Statement,
     Subscript,
@@ -100,7 +100,7 @@ def accelerates(names: Iterable[str], call: Call) -> bool:
     )
 
 
-class LibraryCall(NamedTuple):
+class LibraryCall(Record, frozen=True):
     """A library call: its file, the names that it calls, and the classes that its receiver may have."""
 
     path: str
@@ -345,7 +345,7 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
     found: list[_ModelPlace] = []
     for function in names.functions(name):
         wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
-        if wanted and wanted[0] is function.params[0] and names.call_graph.is_bound(path, call.func, function):
+        if wanted and wanted[0] is function.params[0] and names.is_bound(path, call.func, function):
             found += [(call.func.roots, ())] if isinstance(call.func, Ref) and len(call.func.path) == 1 else []
         for arg, param in names.call_graph.receiving(path, call, function):
             if param in wanted and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:

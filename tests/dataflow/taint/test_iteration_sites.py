@@ -8,7 +8,7 @@ import pytest
 
 from one_file import facts_of, project_of
 from torchrepro_lint.dataflow import taint
-from torchrepro_lint.dataflow.taint.prefilter import iteration_sites
+from torchrepro_lint.dataflow.taint.loops import iteration_sites
 from torchrepro_lint.dataflow.taint.sources import may_iterate, set_orders
 from torchrepro_lint.syntax.nodes import SyntaxTree
 from torchrepro_lint.syntax.use_def import UseDefIndex

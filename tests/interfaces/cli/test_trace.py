@@ -178,7 +178,7 @@ def test_json_is_as_it_is_documented(tmp_path: Path, capfdbinary: pytest.Capture
 
 
 def test_each_command_of_a_file_has_a_timeline(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    source = "import click, torch\n\n\n@click.command()\ndef one():\n    torch.rand(1)\n\n\n@click.command()\ndef two():\n    torch.manual_seed(0)\n"
+    source = "import click, torch\n\n\n@click.command()\ndef one():\n    return torch.rand(1)\n\n\n@click.command()\ndef two():\n    torch.manual_seed(0)\n"
     (tmp_path / "cli.py").write_text(source)
     assert run(["trace", str(tmp_path / "cli.py"), "--output-format", "json"]) == 0
     found = json.loads(capfdbinary.readouterr().out)

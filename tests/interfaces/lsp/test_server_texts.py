@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from torchrepro_lint.interfaces.lsp.text_documents import OpenTexts
-from torchrepro_lint.interfaces.lsp.workspace import ENCODINGS, length_in_units
+from torchrepro_lint.interfaces.lsp.workspace import length_in_units
 
 URI = "file:///a%20b.py"
 _TEXT = st.text(st.sampled_from("ab \n\r\f\x0b\x85\u2028é\U0001f600"), max_size=12)
@@ -61,7 +61,7 @@ def test_places_beyond_the_end_are_the_end(start: tuple[int, int], end: tuple[in
 
 
 @settings(deadline=None)
-@given(_TEXT, _TEXT, st.sampled_from(ENCODINGS), st.data())
+@given(_TEXT, _TEXT, st.sampled_from(("utf-8", "utf-16", "utf-32")), st.data())
 def test_any_span_can_be_replaced(text: str, new: str, encoding: str, data: st.DataObject) -> None:
     end = data.draw(st.integers(0, len(text)))
     start = data.draw(st.integers(0, end))

@@ -6,12 +6,11 @@ Comments, line breaks and trailing commas between the arguments (trivia) stay as
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
-from torchrepro_lint.syntax.nodes import Arg, Call, Comprehension
+from torchrepro_lint.syntax.nodes import Arg, Call, Comprehension, Record
 
 _COMMENT = lazy_pattern(r"#[^\r\n]*")
 _LINE_END = lazy_pattern(r"\r\n|\r|\n")
@@ -21,7 +20,7 @@ _CONTINUATION = lazy_pattern(r"\\(?:\r\n|\r|\n)")
 _TOKEN = lazy_pattern(r"(#[^\r\n]*)|[,=*]|\w+")
 
 
-class ArgumentTrivia(NamedTuple):
+class ArgumentTrivia(Record, frozen=True):
     """The trivia of an argument list: ``before`` each argument, from the opening parenthesis or the argument before it,
     and ``after`` the last. The parentheses are not included.
     """

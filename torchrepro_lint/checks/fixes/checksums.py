@@ -9,8 +9,7 @@ from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.visitor import (
-    all_statements,
-    expressions_within,
+    all_expressions,
     last_identifier,
 )
 
@@ -85,5 +84,5 @@ def _no_bytes(kind: str) -> NoFix:
 
 
 def _formatted_strings(project: Project, path: str) -> list[Operation]:
-    found = (each for statement in all_statements(project.files[path]) for each in expressions_within(statement))
+    found = all_expressions(project.files[path])
     return [each for each in found if isinstance(each, Operation) and each.op == "f"]

@@ -5,14 +5,13 @@ That takes a total order: of strings, bytes, integers, paths, and tuples of such
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.domain.project import Project
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import in_project
 
 
-class Obstacle(NamedTuple):
+class Obstacle(Record, frozen=True):
     """Why ``sorted`` does not settle the order of elements, and what to write instead."""
 
     reason: str

@@ -7,6 +7,7 @@ from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
 from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
+from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
 from torchrepro_lint.resolve.program_index import CallSite
@@ -23,14 +24,13 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
-from torchrepro_lint.syntax.use_def import control_flow_position, function_at
+from torchrepro_lint.syntax.scopes import control_flow_position, function_at
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     is_none,
     last_identifier,
     subexpressions,
 )
-from torchrepro_lint.trace.contexts import runs_often
 
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_SEEDED_FORMS)

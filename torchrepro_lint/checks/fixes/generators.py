@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.insertions import free_name, insert_statement, shadowed
 from torchrepro_lint.checks.fixes.written_seed import written_seed
-from torchrepro_lint.domain.loaders.queries import Loader
-from torchrepro_lint.domain.loaders.splits import (
+from torchrepro_lint.checks.repetition import function_runs_often
+from torchrepro_lint.domain.loaders.constructions import (
     SPLIT_PARAMETERS,
+    Loader,
     splits_without_generator,
     takes_generator,
-    unseeded_worker_draws,
 )
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.database import query
@@ -37,6 +36,7 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Lambda,
     Loop,
+    Record,
     Ref,
     Statement,
 )
@@ -49,7 +49,7 @@ from torchrepro_lint.syntax.qualified_names import (
     qualname_of,
     simple_name,
 )
-from torchrepro_lint.syntax.use_def import (
+from torchrepro_lint.syntax.scopes import (
     ControlFlowPosition,
     comprehension_names,
     control_flow_position,
@@ -62,7 +62,6 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     subexpressions,
 )
-from torchrepro_lint.trace.contexts import function_runs_often
 
 KEYWORD = "generator"
 _GENERATOR_OBJECT = "torch.Generator()"
@@ -86,9 +85,7 @@ def _calls_needing(project: Project, path: str) -> tuple[int, ...]:
 
 
 def _needs_generator(project: Project, loader: Loader) -> bool:
-    return not loader.passes(KEYWORD) and (
-        loader.shuffles or bool(unseeded_worker_draws(project, loader, before=False))
-    )
+    return not loader.passes(KEYWORD) and (loader.shuffles or bool(project.unseeded_worker_draws(loader, before=False)))
 
 
 def visible_generator(project: Project, path: str, position: ControlFlowPosition, taken: frozenset[str]) -> str:
@@ -232,14 +229,11 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
 
 def _enclosing_loader(project: Project, path: str, call: Call) -> Call:
     """The loader that a sampler is written in the arguments of: both draw from one generator. Else the call itself."""
-    spots, above = project.uses.spots(path), project.uses.spots(path).of(call)
-    while above is not None and above.parent is not None:
-        if isinstance(above.parent, Call) and (
-            above.parent.start in _calls_needing(project, path)
-            or any(arg.keyword == KEYWORD for arg in above.parent.args)
+    for _, around in project.uses.spots(path).enclosing(call):
+        if isinstance(around, Call) and (
+            around.start in _calls_needing(project, path) or any(arg.keyword == KEYWORD for arg in around.args)
         ):
-            return above.parent
-        above = spots.of(above.parent)
+            return around
     return call
 
 
@@ -266,7 +260,7 @@ def _make_generator(project: Project, path: str, position: ControlFlowPosition, 
     return _MadeGenerator(word, join_insertions(dict.fromkeys((*imports, *seed.edits, made))))
 
 
-class _MadeGenerator(NamedTuple):
+class _MadeGenerator(Record, frozen=True):
     """A new generator: its name, and the edits that create it."""
 
     word: str
@@ -280,7 +274,7 @@ _PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "
 _LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")
 
 
-class _Above(NamedTuple):
+class _Above(Record, frozen=True):
     """How many generators are, or will be, created above a call of its function: in all, and under the same name."""
 
     all: int

@@ -9,13 +9,12 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import, insert_import
 from torchrepro_lint.checks.fixes.insertions import free_word, insert_function, means_builtin, shadowed
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, join_insertions
-from torchrepro_lint.syntax.nodes import FrozenRecord, Function, Import, fields
+from torchrepro_lint.syntax.nodes import Function, Import, Record, fields
 from torchrepro_lint.syntax.qualified_names import is_top_level, module_symbol, qualname_of
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.entry_points import is_test
@@ -23,7 +22,7 @@ from torchrepro_lint.trace.entry_points import is_test
 _POSITION_FIELDS = frozenset({"start", "end", "base_end", "open", "name"})
 
 
-class Helper(NamedTuple):
+class Helper(Record, frozen=True):
     """A function that fixes call; ``source`` is its text without the last line end, which uses only ``builtins`` and
     modules.
 
@@ -155,7 +154,7 @@ def _content(function: Function) -> object:
 def _without_positions(record: object, name: str) -> object:
     if isinstance(record, tuple):
         return tuple(_without_positions(each, name) for each in record)
-    if isinstance(record, FrozenRecord):
+    if isinstance(record, Record):
         pairs = zip(record.__struct_fields__, fields(record), strict=True)
         return (
             type(record).__name__,

@@ -36,7 +36,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import qualname_of
 from torchrepro_lint.syntax.visitor import (
-    all_statements,
+    all_expressions,
     expressions_within,
     last_identifier,
     statements,
@@ -225,7 +225,7 @@ class IndexSelectFixes:
     @cached_property
     def _strings(self) -> tuple[tuple[int, int], ...]:
         tree = self._project.files[self._path]
-        found = (each for statement in all_statements(tree) for each in expressions_within(statement))
+        found = all_expressions(tree)
         return tuple((each.start, each.end) for each in found if isinstance(each, Operation) and each.op == "f")
 
     def _body(self, function: str) -> tuple[Statement, ...]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Record
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -31,7 +29,7 @@ _IMPORT_FALLBACK = "builtins.object."
 ALIASES = {"axis": "dim", "self": "input"}
 
 
-class IndexSelectCall(NamedTuple):
+class IndexSelectCall(Record, frozen=True):
     """The arguments of a call. ``input`` is None in the method form, where ``source`` is the receiver; ``by`` is the
     index.
 

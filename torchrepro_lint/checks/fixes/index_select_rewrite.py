@@ -6,8 +6,6 @@ calls can be rewritten in the same round; comments and line breaks stay.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchrepro_lint.checks.fixes.arguments import (
     argument_span,
     argument_trivia,
@@ -30,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Lambda,
     Operation,
+    Record,
     Ref,
     Subscript,
 )
@@ -39,7 +38,7 @@ _EMPTY_LINES = lazy_pattern(r"(\r\n|\r|\n)[ \t]*(?=[\r\n])")
 _PRIMARY = (Ref, Attribute, Call, Subscript, Collection, Comprehension)
 
 
-class SubscriptShape(NamedTuple):
+class SubscriptShape(Record, frozen=True):
     """The text around the index: ``x`` ``lead`` ``[before, wrap[0] index wrap[1], after]`` ``tail``."""
 
     before: str
@@ -176,7 +175,7 @@ def _reordered_edits(text: str, parts: IndexSelectCall, shape: SubscriptShape) -
 _LAST, _FIRST = 4, -4
 
 
-class RewriteOptions(NamedTuple):
+class RewriteOptions(Record, frozen=True):
     """Options of a rewriting.
 
     ``flatten``: the index has no dimensions. ``long``: the target torch rejects its dtype in indexing. ``viewed``: the
@@ -191,7 +190,7 @@ class RewriteOptions(NamedTuple):
     scripted: bool = False
 
 
-class Rewrite(NamedTuple):
+class Rewrite(Record, frozen=True):
     """The edits of a call, and whether they call the helper."""
 
     edits: tuple[Edit, ...]

@@ -6,14 +6,12 @@ fix writes it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
-from torchrepro_lint.syntax.nodes import Import, SyntaxTree
+from torchrepro_lint.syntax.nodes import Import, Record, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_lambda,
@@ -136,7 +134,7 @@ def binding_function(tree: SyntaxTree, word: str, inside: str) -> str | None:
     return max(around, key=len, default=None)
 
 
-class _BoundNames(NamedTuple):
+class _BoundNames(Record, frozen=True):
     """The names that a file exports, and by name the functions that bind it locally and those whose comprehensions do;
     each function by its name, empty for the top level.
     """

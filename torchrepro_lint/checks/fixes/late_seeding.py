@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
@@ -25,10 +24,11 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     If,
     Import,
+    Record,
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.use_def import BlockPosition, ControlFlowPosition, control_flow_position, in_loop, is_elif
+from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, control_flow_position, in_loop, is_elif
 from torchrepro_lint.syntax.visitor import blocks, body_expressions, statements, subexpressions
 
 _BACKEND_FLAGS = "torch.backends."
@@ -65,7 +65,7 @@ def is_seeding_statement(project: Project, path: str, statement: Statement) -> b
     return False
 
 
-class _Move(NamedTuple):
+class _Move(Record, frozen=True):
     """Lines that move from a span to a place above it; where ``copied``, they stay where they are, too."""
 
     place: int

@@ -6,16 +6,15 @@ A switch that is turned over no longer makes a run fast, and a seed that is writ
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import DIRECTIVE, own_comments
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Span, lines_of
-from torchrepro_lint.syntax.nodes import Assign, ExpressionStatement, SyntaxTree, span
-from torchrepro_lint.syntax.use_def import control_flow_position
+from torchrepro_lint.syntax.nodes import Assign, ExpressionStatement, Record, SyntaxTree, span
+from torchrepro_lint.syntax.scopes import control_flow_position
 
 
-class Subject(NamedTuple):
+class Subject(Record, frozen=True):
     """What comments speak of that a fix makes untrue: its ``words``; with words of ``weighing`` they stay true.
 
     ``others`` finds a statement to which a comment above may refer, too.

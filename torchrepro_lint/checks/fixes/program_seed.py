@@ -17,10 +17,21 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import Option
 from torchrepro_lint.syntax.definitions import bound_references, targets
-from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, If, Import, Operation, Ref, Statement
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Expression,
+    If,
+    Import,
+    Operation,
+    Record,
+    Ref,
+    Statement,
+)
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
-from torchrepro_lint.syntax.use_def import ControlFlowPosition
-from torchrepro_lint.syntax.visitor import expressions_within, known_argument, statements, subexpressions
+from torchrepro_lint.syntax.scopes import ControlFlowPosition
+from torchrepro_lint.syntax.visitor import expressions_within, is_none, known_argument, statements, subexpressions
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
@@ -107,7 +118,7 @@ def _find_seed_fields(
         for inner in statements((each,))
         if isinstance(inner, Assign) and any(map(is_seed_attribute, inner.targets))
     ]
-    if any(isinstance(each.value, Constant) and each.value.value is None for each in writes):
+    if any(is_none(each.value) for each in writes):
         return  # ``args.seed = None``
     written = {target.path for each in writes for target in each.targets if isinstance(target, Ref)}
     for option in _seed_options(project, path, variable):
@@ -192,7 +203,7 @@ def option_expressions(project: Project, path: str, option: Option, text: str, *
 
 
 def with_fallback(text: str, default: Expression | None) -> str:
-    if isinstance(default, Constant) and default.value is None:
+    if is_none(default):
         return f"{FALLBACK} if {text} is None else {text}"
     return text
 
@@ -206,7 +217,7 @@ def may_be_number(value: Expression | None) -> bool:
 SEED_LIMIT = 2**32
 
 
-class BlockSeeds(NamedTuple):
+class BlockSeeds(Record, frozen=True):
     """The bindings and seeds of a block, by the indices of its statements: the statements that bind each variable, and
     those that assign a variable that is or may hold a seed, with its root and name.
     """

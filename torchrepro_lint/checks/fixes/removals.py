@@ -7,7 +7,7 @@ import re
 from torchrepro_lint.checks.fixes.comments import own_comments
 from torchrepro_lint.checks.fixes.insertions import line_break, line_end
 from torchrepro_lint.source.text import Edit, Span, lines_of
-from torchrepro_lint.syntax.use_def import BlockPosition
+from torchrepro_lint.syntax.scopes import BlockPosition
 
 
 def remove_statement(

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import binding_function, shadowed
 from torchrepro_lint.checks.fixes.program_seed import variables_bound
@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Import,
     Operation,
+    Record,
     Ref,
     Statement,
     Subscript,
@@ -37,7 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     qualname_of,
     simple_name,
 )
-from torchrepro_lint.syntax.use_def import ControlFlowPosition, function_at
+from torchrepro_lint.syntax.scopes import ControlFlowPosition, function_at
 from torchrepro_lint.syntax.visitor import last_identifier, statements
 from torchrepro_lint.trace.contexts import passes_own_arguments
 from torchrepro_lint.trace.events import CallFrame, is_conditional
@@ -48,7 +49,7 @@ _ARITHMETIC = frozenset({"+", "-", "*", "%", "^", "//"})
 _Identity: TypeAlias = "frozenset[tuple[str, str | int]]"
 
 
-class SeedOrigin(NamedTuple):
+class SeedOrigin(Record, frozen=True):
     """The argument of a seeding call: its file, and the call path to the function that contains it.
 
     ``source`` is the expression behind parameters and variables that only hand the seed on. It is ``conditional`` where a

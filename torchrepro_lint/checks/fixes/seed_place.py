@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, module_constant, own_seed
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
+from torchrepro_lint.checks.repetition import function_runs_often
 from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -24,23 +24,22 @@ from torchrepro_lint.syntax.nodes import (
     If,
     Import,
     Loop,
+    Record,
     Ref,
     SimpleStatement,
     Statement,
     span,
 )
 from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
-from torchrepro_lint.syntax.use_def import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
+from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
-from torchrepro_lint.trace.contexts import function_runs_often
-from torchrepro_lint.trace.events import CallFrame, TraceEvent, guards, prefix_and_rest
+from torchrepro_lint.trace.call_paths import process_starts
+from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
 
-# Callees that start a function in another process, which has its own generators.
-_SPAWNERS = lazy_pattern(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
 _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 
 
-class SeedPlace(NamedTuple):
+class SeedPlace(Record, frozen=True):
     """The position at which to seed, and the program's own seed there, or a constant in its stead."""
 
     position: ControlFlowPosition
@@ -304,13 +303,3 @@ def first_offset(text: str, statement: Statement) -> int:
 
 def _is_in_block(statement: Statement, block: tuple[Statement, ...]) -> bool:
     return any(each is statement for each in block)
-
-
-def process_starts(project: Project, trace_event: TraceEvent) -> frozenset[CallFrame]:
-    """The frames of the call path that start another process."""
-    return frozenset(
-        step
-        for step in trace_event.call_path
-        if isinstance(step.event.value, Call)
-        and any(_SPAWNERS.match(name) for name in project.names(step.path, step.event.value.func))
-    )

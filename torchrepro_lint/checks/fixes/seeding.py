@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.insertions import free_name, insert_below
@@ -17,7 +16,7 @@ from torchrepro_lint.checks.fixes.program_seed import (
     SEED_LIMIT,
     SEED_NAME,
 )
-from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines, process_starts
+from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines
 from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
@@ -32,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Import,
     Operation,
+    Record,
     Ref,
     Subscript,
     SyntaxTree,
@@ -39,6 +39,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import qualname_of, split_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
+from torchrepro_lint.trace.call_paths import process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
@@ -61,7 +62,7 @@ def family_names(families: Iterable[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
 
 
-class SeedingLines(NamedTuple):
+class SeedingLines(Record, frozen=True):
     """The ``lines`` that seed families, the ``imports`` that they need in a file, and the names of the imported
     modules.
     """

@@ -38,7 +38,7 @@ from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Sp
 from torchrepro_lint.syntax.control_flow import event_key, is_main_test
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, Statement, SyntaxTree, span
 from torchrepro_lint.syntax.qualified_names import split_name, top_package
-from torchrepro_lint.syntax.use_def import control_flow_position
+from torchrepro_lint.syntax.scopes import control_flow_position
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.events import TraceEvent, is_conditional
 

@@ -11,15 +11,14 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.comments import own_comments
 from torchrepro_lint.checks.fixes.insertions import line_break, line_end
 from torchrepro_lint.checks.fixes.removals import with_gap
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Lines, Span, lines_of
-from torchrepro_lint.syntax.nodes import Import, SyntaxTree, Try, span
-from torchrepro_lint.syntax.use_def import BlockPosition, control_flow_position
+from torchrepro_lint.syntax.nodes import Import, Record, SyntaxTree, Try, span
+from torchrepro_lint.syntax.scopes import BlockPosition, control_flow_position
 from torchrepro_lint.syntax.visitor import all_statements
 
 _WORD = lazy_pattern(r"\w+")
@@ -29,7 +28,7 @@ _BETWEEN = lazy_pattern(r"[\s\\,()]*")
 _KEEP = lazy_pattern(r"#\s*(noqa|pylint:|type:)", re.IGNORECASE)
 
 
-class _Token(NamedTuple):
+class _Token(Record, frozen=True):
     """A token: its type, its text, where it starts, the texts around it, and how many brackets are open there."""
 
     type: int

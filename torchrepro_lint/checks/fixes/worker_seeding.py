@@ -5,12 +5,12 @@ from __future__ import annotations
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.generators import generator_edits
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
-from torchrepro_lint.domain.loaders.queries import Loader
+from torchrepro_lint.domain.loaders.constructions import Loader
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, path_of
-from torchrepro_lint.syntax.use_def import control_flow_position
+from torchrepro_lint.syntax.scopes import control_flow_position
 
 _TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import, imports_torch
@@ -26,12 +25,13 @@ from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
-from torchrepro_lint.syntax.use_def import ControlFlowPosition, comprehension_names, control_flow_position
+from torchrepro_lint.syntax.nodes import Record
+from torchrepro_lint.syntax.scopes import ControlFlowPosition, comprehension_names, control_flow_position
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.builder import Trace
 
 
-class WrittenSeed(NamedTuple):
+class WrittenSeed(Record, frozen=True):
     """A seed as an expression, and the edits that it needs: an import of torch, or the definition of a constant."""
 
     text: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.definitions import bound_references
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -27,13 +28,17 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_local
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier, receiver_of, statements, subexpressions
 
 _ORDER_FREE_CALLS = frozenset({"enumerate", "len", "sorted", "min", "max", "any", "all", "print"})
 _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">=", "not"})
 
 
 _RANKING = frozenset({"argsort", "lexsort", "sorted"})
+# Keys that several files share, or that differ between machines.
+_SHARED = frozenset({"len", "getmtime", "getctime", "getatime", "getsize", "stat"})
+# Calls that give the same elements, or element, in another form.
+_CONVERTING = frozenset({"array", "asarray", "list", "tuple", "tensor", "as_tensor", "int", "tolist", "item", "numpy"})
 
 
 def is_index_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
@@ -43,25 +48,45 @@ def is_index_aligned(project: ValueFlow, path: str, subscript: Subscript) -> boo
 
 def _is_ranked(project: ValueFlow, path: str, subscript: Subscript) -> bool:
     """Whether the index comes from a sort of the same list: ``names[i]`` for ``i in np.argsort(names)``."""
-    match subscript:
-        case Subscript(value=Ref(roots=(made,), path=()), indices=(Ref(roots=(index,), path=()),)):
-            return any(_sorts(project, path, each, made) for each in _index_values(project, path, index))
-    return False
+    made = _plain(subscript.value)
+    if len(subscript.indices) != 1 or not (isinstance(made, Ref) and len(made.roots) == 1 and not made.path):
+        return False
+    return any(
+        _sorts(project, path, each, made.roots[0])
+        for each in _origins(project, path, subscript.indices[0], limits.MAX_INDEX_ORIGINS)
+    )
 
 
-def _index_values(project: ValueFlow, path: str, index: str) -> Iterator[Expression]:
-    """What an index stands for, or what the loop iterates whose variable it is."""
-    known = project.value_sources.assignments(path)
-    for each in known.get(index, ()):
-        value = each.value.value if isinstance(each.value, Subscript) and not each.value.indices else each.value
-        if isinstance(value, Ref) and not value.path:
-            yield from (one.value for root in value.roots for one in known.get(root, ()) if one.value is not None)
-        elif value is not None:
+def _plain(value: Expression) -> Expression:
+    """A list or array as it was before it was converted: ``np.array(names)``."""
+    while isinstance(value, Call) and last_identifier(value.func) in _CONVERTING:
+        inner = value.args[0].value if value.args else receiver_of(value.func)
+        if inner is None:
+            return value
+        value = inner
+    return value
+
+
+def _origins(project: ValueFlow, path: str, index: Expression, depth: int) -> Iterator[Expression]:
+    """The calls that give an index, or the list of which it is an element."""
+    value = _plain(index)
+    if depth == 0:
+        return
+    match value:
+        case Call():
             yield value
+        case Subscript(value=whole):
+            yield from _origins(project, path, whole, depth)
+        case Ref(roots=roots, path=()):
+            known = project.value_sources.assignments(path)
+            for root in roots:
+                for each in known.get(root, ()):
+                    if each.value is not None and each.value is not value:
+                        yield from _origins(project, path, each.value, depth - 1)
 
 
 def _sorts(project: ValueFlow, path: str, value: Expression, made: str) -> bool:
-    """Whether a call gives the places of a list's elements in order."""
+    """Whether a call gives the places of a list's elements in order, or those of what is computed from each of them."""
     if not isinstance(value, Call) or last_identifier(value.func) not in _RANKING:
         return False
     inner = [*subexpressions(value)]
@@ -72,7 +97,25 @@ def _sorts(project: ValueFlow, path: str, value: Expression, made: str) -> bool:
                 for found in project.resolver.return_expressions(path + each.function)
                 for one in subexpressions(found)
             )
-    return any(isinstance(each, Ref) and made in each.roots for each in inner)
+    roots = {root for each in inner if isinstance(each, Ref) for root in each.roots}
+    return made in roots or any(_follows(project, path, root, made) for root in roots)
+
+
+def _follows(project: ValueFlow, path: str, keys: str, made: str) -> bool:
+    """Whether a list has one element for each of another: ``keys = [number(name) for name in names]``."""
+    known = project.value_sources.assignments(path).get(keys, ())
+    return bool(known) and all(
+        isinstance(each.value, Comprehension)
+        and each.value.kind == "list"
+        and len(each.value.clauses) == 1
+        and not each.value.clauses[0].tests
+        and isinstance(source := each.value.clauses[0].source, Ref)
+        and (source.roots, source.path) == ((made,), ())
+        and not any(
+            isinstance(one, Call) and last_identifier(one.func) in _SHARED for one in subexpressions(each.value)
+        )
+        for each in known
+    )
 
 
 def cancels(project: ValueFlow, path: str, subscript: Subscript) -> bool:
@@ -106,14 +149,7 @@ def cancels(project: ValueFlow, path: str, subscript: Subscript) -> bool:
 
 def _same_indices(some: tuple[Expression, ...], others: tuple[Expression, ...]) -> bool:
     """Whether two subscripts have the same variables as their indices."""
-    return len(some) == len(others) and all(
-        isinstance(one, Ref) and isinstance(other, Ref) and _same_ref(one, other)
-        for one, other in zip(some, others, strict=True)
-    )
-
-
-def _same_ref(one: Ref, other: Ref) -> bool:
-    return (one.roots, one.path) == (other.roots, other.path)
+    return len(some) == len(others) and all(map(is_same_reference, some, others))
 
 
 def _is_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:

@@ -15,10 +15,11 @@ from torchrepro_lint.dataflow.taint.methods import ORDER_KEEPING_METHODS, Method
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
 from torchrepro_lint.dataflow.taint.propagation import consequences, is_excluded_by_type_test, transfer
 from torchrepro_lint.dataflow.taint.set_tables import SetTables
-from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint, nesting_depth
+from torchrepro_lint.dataflow.taint.transfer import OrderTaint, nesting_depth
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
+from torchrepro_lint.resolve.call_graph import DynamicCalls
 from torchrepro_lint.syntax.nodes import Ref
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, split_last
 from torchrepro_lint.syntax.use_def import ExpressionPosition
@@ -39,7 +40,7 @@ class TaintAnalysis:
         self.arguments = ArgumentTaint(self)
         self.loops = LoopTaint(self)
         self.returns = ReturnTaint(self)
-        self.dynamic_calls = DynamicCalls(self.uses, self.names.call_graph)
+        self.dynamic_calls = DynamicCalls(self.names.modules.files, self.names.call_graph)
         self.call_effects = CallEffects(self.names)
 
     def first_sink(

@@ -23,10 +23,12 @@ from torchrepro_lint.dataflow.taint.transfer import (
     is_counted,
     is_membership_name,
     is_regex,
+    is_set_of_words,
     looks_up,
     makes_tensor,
     mapping_of_pairs,
     mapping_to,
+    roots_in,
 )
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
@@ -69,6 +71,7 @@ class ArgumentTaint:
             yield from self._passed(tainted, call, names)
         elif what == "unknown" and (
             is_counted(names, _position(tainted, call))
+            or is_set_of_words(names, word, _position(tainted, call), _keyword(call, tainted.node))
             or (tainted.taint == MAPPING and looks_up(word, _position(tainted, call)))
         ):
             return
@@ -189,7 +192,7 @@ class ArgumentTaint:
 
     def _may_be_in_order(self, tainted: TaintedValue, value: Expression) -> bool:
         """Whether a value mentions what a set is made of, or its variable."""
-        roots = {root for each in subexpressions(tainted.node) if isinstance(each, Ref) for root in each.roots}
+        roots = roots_in(tainted.node)
         return any(isinstance(each, Ref) and not roots.isdisjoint(each.roots) for each in subexpressions(value))
 
     def _makes_columns(self, path: str, call: Call) -> bool:

@@ -1,5 +1,5 @@
 """Taint of a callee's side effects: what a function called in a loop appends to its receiver, to its arguments or to
-the variables of its module, in the order of the rounds.
+the variables of its module, in the order of the rounds; and which calls of a round train a model or draw.
 """
 
 from __future__ import annotations
@@ -7,9 +7,23 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from typing import TypeAlias
 
-from torchrepro_lint.dataflow.taint.context import TaintContext, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintStep
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
-from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Function, Ref, Subscript
+from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
+from torchrepro_lint.dataflow.types.annotations import annotated
+from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Comprehension,
+    Constant,
+    Expression,
+    Function,
+    Loop,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
@@ -38,6 +52,27 @@ def callee_effects(
         for function in analysis.names.functions(name) if in_project(name) else ():
             for ref, taint in _containers_filled(function):
                 yield from _read(analysis, path, file, call, function, ref, taint, spot, is_outside)
+
+
+def round_effects(
+    analysis: TaintContext, path: str, calls: list[Call], is_outside: Callable[[Ref], bool]
+) -> Iterator[Sink]:
+    """The first of a round's calls that trains an older model or draws from an older generator, as a sink.
+
+    A round that seeds the generators draws the same in any order. One that makes its own optimizer trains a model of its own.
+    """
+    effects = [(call, analysis.call_effects.of(path, call, is_outside)) for call in calls]
+    done = frozenset(effect for _, each in effects for effect in each)
+    trains = {STEPS} if OPTIMIZER not in done else set()
+    if BACKWARD in done and trains and (STEPS in done or analysis.has_optimizer(path)):
+        trains.add(BACKWARD)
+    if SEEDS in done:
+        trains.discard(BACKWARD)
+    for call, each in effects:
+        if not trains.isdisjoint(each):
+            yield Sink(path, call, "trained with")
+            return
+    yield from (Sink(path, call, "drawn for") for call, each in effects if DRAWS in each and SEEDS not in done)
 
 
 def _read(
@@ -111,3 +146,45 @@ def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> boo
     if not isinstance(expression, Call) or last_identifier(expression.func) != "len":
         return False
     return any(_ref_key(arg.value) in filled for arg in expression.args if isinstance(arg.value, Ref))
+
+
+def worker_counts(project: ValueFlow, path: str, source: Expression, value: Expression, loop: Loop) -> bool:
+    """Whether a value of a loop is the result of a worker that returns integers: ``for count in pool.imap_unordered(f, x)``,
+    ``future.result()`` of ``for future in as_completed([pool.submit(f, x) …])``.
+    """
+    word = last_identifier(source.func) if isinstance(source, Call) else ""
+    if word == "imap_unordered":
+        same = isinstance(value, Ref) and isinstance(loop.target, Ref) and value.roots == loop.target.roots
+        return same and not value.path and _returns_integers(project, path, source.args[0].value)  # type: ignore[union-attr]
+    if word != "as_completed" or not source.args:  # type: ignore[union-attr]
+        return False
+    for statement in loop.body if isinstance(value, Ref) and not value.path else ():
+        match statement:
+            case Assign(targets=(Ref() as target,), value=Call() as given) if target.roots == value.roots:  # type: ignore[union-attr]
+                value = given
+    if not isinstance(value, Call) or last_identifier(value.func) != "result":
+        return False
+    jobs = [each for _, each in project.resolver.values(path, source.args[0].value)]  # type: ignore[union-attr]
+    submitted = [each.elements[0] for each in jobs if isinstance(each, Comprehension)]
+    return bool(submitted) and all(
+        isinstance(each, Call)
+        and last_identifier(each.func) == "submit"
+        and bool(each.args)
+        and _returns_integers(project, path, each.args[0].value)
+        for each in submitted
+    )
+
+
+def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool:
+    """Whether a function is known to return integers alone."""
+    names, inference = project.resolver, type_inference(project)
+    found = project.names(path, worker)
+    if not found or not all(in_project(name) and names.functions(name) for name in found):
+        return bool(found) and all(name in ("builtins.len", "builtins.int", "builtins.ord") for name in found)
+    for name in found:
+        declared = [each.returns for each in names.functions(name)]
+        kinds = [annotated(inference, path_of(name), each).kind for each in declared if each is not None]
+        kinds = kinds or [inference.of(path_of(name), each).kind for each in names.return_expressions(name)]
+        if not kinds or not all(kind in ("int", "bool") for kind in kinds):
+            return False
+    return True

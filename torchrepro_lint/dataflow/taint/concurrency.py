@@ -7,11 +7,18 @@ received from a queue is tainted by the loop that receives it; a list that threa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
+from torchrepro_lint.dataflow.taint.launches import (
+    CALLING_BACK,
+    Launch,
+    comprehensions,
+    is_repeated,
+    launches,
+    launches_of,
+)
 from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
 from torchrepro_lint.query import limits
@@ -23,48 +30,32 @@ from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Collection,
-    Comprehension,
     Constant,
     Expression,
     Function,
-    Lambda,
     Loop,
+    Record,
     Ref,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
-    in_project,
-    is_instance,
-    is_module,
     locals_prefix,
     path_of,
-    split_last,
     top_package,
-    without_brackets,
 )
-from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
     expressions_within,
     known_argument,
     last_identifier,
-    launched_call,
     parameter_argument,
     receiver_of,
     statements,
     takes_receiver,
 )
 
-_STARTING = frozenset({"Thread", "Process"})
-_SPAWNING = frozenset({"spawn", "start_processes"})
-_SUBMITTING = frozenset({"submit", "apply_async", "add_done_callback"})
-_CALLING_BACK = frozenset({"apply_async", "add_done_callback"})
-_MAPPING = frozenset({"map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async"})
-_LAUNCHING = _STARTING | _SPAWNING | _SUBMITTING | _MAPPING
-_MAKING_POOLS = frozenset({"ThreadPoolExecutor", "ProcessPoolExecutor", "Pool", "ThreadPool"})
 # Without an import of any of these a project has no workers, without a call of any of those no queues.
 _WORKER_MODULES = frozenset({"threading", "multiprocessing", "concurrent"})
 _MAKING_QUEUES = frozenset({"Queue", "SimpleQueue", "LifoQueue", "JoinableQueue"})
-_THREADS = lazy_pattern(r".*(ThreadPoolExecutor|ThreadPool|multiprocessing\.dummy\.Pool|threading\.Thread)\b.*")
 _QUEUES = lazy_pattern(
     r"(queue|asyncio(\.queues)?|(\w+\.)*multiprocessing(\.\w+(\(\))?)*)\.(Simple|Lifo|Joinable)?Queue\(\)\.(get|get_nowait)"
 )
@@ -73,21 +64,7 @@ _TAKING = frozenset({"get", "get_nowait", "iter"})
 _GROWING = frozenset({"append", "extend", "appendleft", "insert"})
 
 
-class Launch(NamedTuple):
-    """A call that starts a function in threads or processes: whether in several, and whether these share memory.
-
-    ``made`` is the call of the function.
-    """
-
-    path: str
-    call: Call
-    function: str
-    several: bool
-    shares: bool
-    made: Call
-
-
-class ArrivalOrder(NamedTuple):
+class ArrivalOrder(Record, frozen=True):
     """A place that takes or leaves values in the order of their arrival: what is said of it, and what it taints."""
 
     node: Expression
@@ -112,130 +89,6 @@ def _has_workers(project: TaintFlow) -> bool:
     modules.reads.record_word("imports", "")
     imports = (each for _, summary in modules.summaries() for each in summary.imports)
     return any(not _WORKER_MODULES.isdisjoint(each.split(".")) for each in imports)
-
-
-# --- launches --------------------------------------------------------------------------------------------------------
-
-
-@query()
-def launches(project: TaintFlow) -> tuple[Launch, ...]:
-    """All launches of the project."""
-    return tuple(_all_launches(project))
-
-
-def _all_launches(project: TaintFlow) -> Iterator[Launch]:
-    graph = project.resolver.call_graph
-    for path in sorted(graph.paths(_LAUNCHING - {"map"}) | (graph.paths(["map"]) & graph.paths(_MAKING_POOLS))):
-        yield from _in_file(project, path)
-    yield from _of_classes(project)
-
-
-def _in_file(project: TaintFlow, path: str) -> Iterator[Launch]:
-    for site in project.calls_by(path, _LAUNCHING):
-        word = last_identifier(site.call.func)
-        if any(map(in_project, site.names)):
-            continue
-        made, several, shares = _launched(project, path, site, word)
-        if made is not None:
-            for target in _targets(project, path, made.func):
-                yield Launch(path, site.call, target, several, shares, made)
-
-
-def _launched(project: TaintFlow, path: str, site: CallSite, word: str) -> tuple[Call | None, bool, bool]:
-    """The call that a call starts, whether several times at once, and whether in threads of this process."""
-    call, made = site.call, launched_call(site.call)
-    if word in _STARTING:
-        return made, _is_repeated(project, path, call), word == "Thread"
-    if word in _SPAWNING:
-        return made, not _is_one(known_argument(call, 2, "nprocs")), False
-    if word == "add_done_callback":
-        return made, _is_repeated(project, path, call), True
-    if word == "apply_async" and (callback := known_argument(call, 3, "callback")) is not None:
-        return call._replace(func=callback, args=()), _is_repeated(project, path, call), True
-    if not any(map(_is_of_pool, site.names)) or _has_one_worker(project, path, call):
-        return None, False, False
-    repeated = word in _MAPPING or _is_repeated(project, path, call)
-    return made, repeated, any(map(_THREADS.fullmatch, site.names))
-
-
-def _targets(project: TaintFlow, path: str, given: Expression) -> Iterator[str]:
-    """The functions of the project that a value is; of a partial, the function."""
-    match given:
-        case Lambda(function=function):
-            yield path + function
-        case Call(func=func, args=(arg, *_)) if last_identifier(func) == "partial":
-            yield from _targets(project, path, arg.value)
-        case Ref():
-            yield from (
-                name for name in project.names(path, given) if in_project(name) and project.resolver.functions(name)
-            )
-
-
-def _of_classes(project: TaintFlow) -> Iterator[Launch]:
-    """The objects of subclasses of Thread and Process: each runs their ``run``."""
-    names = project.resolver
-    for word in sorted(_STARTING):
-        for base in (f"threading.{word}", f"multiprocessing.{word}", f"torch.multiprocessing.{word}"):
-            for owner in names.subclasses(base):
-                for run in names.methods(owner, "run"):
-                    for path, call in names.call_graph.constructor_calls(owner) if names.functions(run) else ():
-                        several, made = _is_repeated(project, path, call), call._replace(args=())
-                        yield Launch(path, call, run, several, word == "Thread", made)
-
-
-def _is_repeated(project: TaintFlow, path: str, call: Call) -> bool:
-    """Whether a call stands in a loop or comprehension, or is in a function that is called in one."""
-    spot = project.uses.spots(path).of(call)
-    if spot is None:
-        return False
-    if _is_in_loop(project, path, call, spot):
-        return True
-    callers = project.uses.of_result(path + spot.function) if not is_module(spot.function) else []
-    return any(
-        (there := project.uses.spots(file).of(each)) is not None and _is_in_loop(project, file, each, there)
-        for file, each in callers
-    )
-
-
-def _is_in_loop(project: TaintFlow, path: str, node: Expression, spot: ExpressionPosition) -> bool:
-    if any(isinstance(block.owner, Loop) and block.number == 0 for block in spot.blocks):
-        return True
-    return next(_comprehensions(project, path, node), None) is not None
-
-
-def _comprehensions(project: TaintFlow, path: str, node: Expression) -> Iterator[Comprehension]:
-    """The comprehensions whose elements contain an expression, innermost first."""
-    spots = project.uses.spots(path)
-    spot = spots.of(node)
-    while spot is not None and spot.parent is not None:
-        if isinstance(spot.parent, Comprehension) and not any(node is each.source for each in spot.parent.clauses):
-            yield spot.parent
-        node, spot = spot.parent, spots.of(spot.parent)
-
-
-def _is_one(value: Expression | None) -> bool:
-    return isinstance(value, Constant) and value.value == 1
-
-
-def _has_one_worker(project: TaintFlow, path: str, call: Call) -> bool:
-    """Whether a pool has one worker: ``ThreadPoolExecutor(max_workers=1)``."""
-    receiver = receiver_of(call.func)
-    made = list(project.resolver.values(path, receiver)) if receiver is not None else []
-    if isinstance(receiver, Ref) and not receiver.path:
-        made += [(path, value) for root in receiver.roots for _, value in project.resolver.assigned(path + root)]
-    return any(
-        isinstance(each, Call) and _is_one(known_argument(each, 0, "max_workers", "processes")) for _, each in made
-    )
-
-
-def _starts_of(project: TaintFlow, function: str, depth: int = 0) -> Iterator[Launch]:
-    """The launches of a function, and of those that call it."""
-    yield from (each for each in launches(project) if each.function == function)
-    if depth < limits.MAX_WORKER_CALLS:
-        for path, call in project.uses.of_result(function):
-            spot = project.uses.spots(path).of(call)
-            if spot is not None and not is_module(spot.function) and path + spot.function != function:
-                yield from _starts_of(project, path + spot.function, depth + 1)
 
 
 # --- queues ----------------------------------------------------------------------------------------------------------
@@ -269,7 +122,7 @@ def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
 
 def _taken(project: TaintFlow, path: str, call: Call) -> Iterator[TaintedValue | Sink]:
     """What a call that takes one value taints: the list of a comprehension, or what the loop around leaves behind."""
-    for comprehension in _comprehensions(project, path, call):
+    for comprehension in comprehensions(project, path, call):
         if comprehension.kind in ("list", "generator"):
             yield TaintedValue(path, comprehension, COMPLETION)
         return
@@ -293,7 +146,7 @@ def _has_several_producers(project: TaintFlow, path: str, queue: Ref) -> bool:
     for file in sorted(project.resolver.call_graph.paths(_PUTTING)):
         for site in (each for each in project.calls(file) if last_identifier(each.call.func) in _PUTTING):
             receiver = receiver_of(site.call.func)
-            starts = [] if receiver is None else list(_starts_of(project, site.function))
+            starts = [] if receiver is None else list(launches_of(project, site.function))
             if receiver is None or not starts or made.isdisjoint(_creations(project, file, receiver)):
                 continue
             if any(each.several for each in starts):
@@ -337,9 +190,9 @@ def _grown(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
         if len(starts) > 1 or starts[0].several:
             for definition in project.resolver.functions(function):
                 yield from _filled(project, path, definition, starts)
-    calls_back = not _CALLING_BACK.isdisjoint(project.resolver.modules.summary(path).calls)
+    calls_back = not CALLING_BACK.isdisjoint(project.resolver.modules.summary(path).calls)
     for site in project.calls(path) if calls_back else ():
-        if last_identifier(site.call.func) in _CALLING_BACK:
+        if last_identifier(site.call.func) in CALLING_BACK:
             yield from _callback(project, path, site)
 
 
@@ -348,7 +201,7 @@ def _callback(project: TaintFlow, path: str, site: CallSite) -> Iterator[Arrival
     match known_argument(site.call, 3, "callback"):
         case Ref(path=(*words, word)) as given if word in _GROWING:
             spot = project.uses.spots(path).of(site.call)
-            if spot is not None and _is_repeated(project, path, site.call):
+            if spot is not None and is_repeated(project, path, site.call):
                 kept = given._replace(path=tuple(words))
                 reads = project.taint.reads(path, kept, COMPLETION, spot, site.call.end)
                 yield _order(project, path, site.call, kept, tuple(reads))
@@ -421,11 +274,3 @@ def _is_dict(project: TaintFlow, path: str, function: Function, kept: Ref, start
                 case Call(func=func, args=()) if last_identifier(func) in ("dict", "OrderedDict"):
                     return True
     return False
-
-
-def _is_of_pool(name: str) -> bool:
-    """Whether a name is that of a method of a pool: ``multiprocessing.Pool().map``, also of a context's."""
-    made, method = split_last(name)
-    words = without_brackets(made).split(".")
-    modules = words[:2] == ["concurrent", "futures"] or "multiprocessing" in words[:-1]
-    return is_instance(made) and modules and words[-1] in _MAKING_POOLS and method.isidentifier()

@@ -6,18 +6,19 @@ Tainted is an order that differs between runs: of a set, a directory listing, co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from torchrepro_lint.dataflow.taint.transfer import DynamicCalls, OrderTaint
+from torchrepro_lint.dataflow.taint.transfer import OrderTaint
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.resolve.call_graph import DynamicCalls
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Ref, Statement, Subscript
+from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Record, Ref, Statement, Subscript
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 
 
-class TaintedVariable(NamedTuple):
+class TaintedVariable(Record, frozen=True):
     """A variable or attribute that holds a tainted value, where it is read; of ``node``, ``attributes`` are read from it."""
 
     path: str
@@ -26,7 +27,7 @@ class TaintedVariable(NamedTuple):
     taint: OrderTaint
 
 
-class TaintedValue(NamedTuple):
+class TaintedValue(Record, frozen=True):
     """A tainted value at an expression; ``attributes`` are those that the expression reads of it.
 
     ``call_path`` has the calls through which it entered functions, outermost first: function, calling file, call. A
@@ -47,7 +48,7 @@ class TaintedValue(NamedTuple):
     sorted_by: str = ""
 
 
-class Sink(NamedTuple):
+class Sink(Record, frozen=True):
     """A sink: an expression whose result depends on the order, and in which way.
 
     ``value`` is the tainted value that it takes, unless the iteration itself leads to it, with the variables that held it.
@@ -59,7 +60,7 @@ class Sink(NamedTuple):
     value: TaintedValue | None = None
 
 
-class OrderObservation(NamedTuple):
+class OrderObservation(Record, frozen=True):
     """``observer`` iterates ``node``, whose order is arbitrary; the continuations are tainted by it."""
 
     path: str

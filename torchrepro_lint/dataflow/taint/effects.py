@@ -7,14 +7,20 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.dataflow.taint.callee_effects import callee_effects
+from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, worker_counts
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.numeric_sets import worker_counts
-from torchrepro_lint.dataflow.taint.transfer import LISTING, MAPPING, SCALAR, OrderTaint, container_of
-from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
+from torchrepro_lint.dataflow.taint.transfer import (
+    LISTING,
+    MAPPING,
+    SCALAR,
+    OrderTaint,
+    container_of,
+    is_running_extreme,
+    roots_in,
+)
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
@@ -39,7 +45,6 @@ from torchrepro_lint.syntax.visitor import (
     body_expressions,
     expressions,
     expressions_within,
-    is_none,
     last_identifier,
     statements,
     subexpressions,
@@ -47,35 +52,10 @@ from torchrepro_lint.syntax.visitor import (
 
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
-# The larger and the smaller of two values.
-_EXTREMES = frozenset(
-    {("builtins.max", ()), ("builtins.min", ())}
-    | {("torch", (word,)) for word in ("max", "min", "maximum", "minimum", "fmax", "fmin")}
-    | {("numpy", (word,)) for word in ("maximum", "minimum", "fmax", "fmin")}
-)
+# Methods that give a module or an optimizer another part, whose number is the key of an optimizer's saved state.
+_REGISTERING = frozenset({"add_module", "register_module", "register_parameter", "add_param_group"})
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
-
-
-def round_effects(
-    analysis: TaintContext, path: str, calls: list[Call], is_outside: Callable[[Ref], bool]
-) -> Iterator[Sink]:
-    """The first of a round's calls that trains an older model or draws from an older generator, as a sink.
-
-    A round that seeds the generators draws the same in any order. One that makes its own optimizer trains a model of its own.
-    """
-    effects = [(call, analysis.call_effects.of(path, call, is_outside)) for call in calls]
-    done = frozenset(effect for _, each in effects for effect in each)
-    trains = {STEPS} if OPTIMIZER not in done else set()
-    if BACKWARD in done and trains and (STEPS in done or analysis.has_optimizer(path)):
-        trains.add(BACKWARD)
-    if SEEDS in done:
-        trains.discard(BACKWARD)
-    for call, each in effects:
-        if not trains.isdisjoint(each):
-            yield Sink(path, call, "trained with")
-            return
-    yield from (Sink(path, call, "drawn for") for call, each in effects if DRAWS in each and SEEDS not in done)
 
 
 def loop_effects(
@@ -156,12 +136,12 @@ class _LoopBody:
         """Whether an assignment reads the variable's previous value: ``x = x + y``, ``x += y``."""
         if statement.op not in ("=", ":"):
             return True
-        return statement.value is not None and not _roots_in(statement.value).isdisjoint(ref.roots)
+        return statement.value is not None and not roots_in(statement.value).isdisjoint(ref.roots)
 
     def _varies(self, expression: Expression) -> bool:
         if self.arrival is not None and any(each is self.arrival.call for each in subexpressions(expression)):
             return True
-        return not _roots_in(expression).isdisjoint(self.varying)
+        return not roots_in(expression).isdisjoint(self.varying)
 
     def numbered(self) -> Iterator[TaintStep]:
         """The containers that get what arrives under the number of the round: ``results[i] = queue.get()``."""
@@ -231,7 +211,7 @@ class _LoopBody:
             if self._is_outside(target):
                 if (
                     _is_count(statement.value)
-                    or _is_extreme(statement.value, target)
+                    or is_running_extreme(statement.value, target)
                     or self._turns(statement.value, target, tests)
                 ):
                     yield from self._counter(reads, statement)
@@ -267,7 +247,7 @@ class _LoopBody:
         leaves = any(isinstance(each, SimpleStatement) and each.kind in _LEAVING for each in statements(self.loop.body))
         return (
             not leaves
-            and all(_roots_in(test).isdisjoint(kept) for test in tests)
+            and all(roots_in(test).isdisjoint(kept) for test in tests)
             and all(
                 (isinstance(each, Ref) and not each.path and others.isdisjoint(each.roots))
                 or isinstance(each, Constant | Operation)
@@ -317,6 +297,8 @@ class _LoopBody:
             yield from self._grown(call)
         elif word in _WRITING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
             yield Sink(self.path, call, "written")
+        elif word in _REGISTERING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
+            yield Sink(self.path, call, "registered")
         elif varies:
             yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 
@@ -370,55 +352,12 @@ def _guarded(
             yield from _guarded(block, inner)
 
 
-def _roots_in(expression: Expression) -> set[str]:
-    return {root for each in subexpressions(expression) if isinstance(each, Ref) for root in each.roots}
-
-
 def _operators(tests: tuple[Expression, ...]) -> set[str]:
     return {each.op for test in tests for each in subexpressions(test) if isinstance(each, Operation)}
 
 
 def _is_count(value: Expression) -> bool:
     return isinstance(value, Operation) and any(isinstance(each, Constant) for each in value.operands)
-
-
-def _is_extreme(value: Expression, target: Ref) -> bool:
-    """Whether a value is a running extreme, ``last = max(last, step)``: the same in any order."""
-    match value:
-        case Operation(op="if", operands=(test, *sides)) if _tests_none(test, target):
-            # ``max(last, step) if last is not None else step``
-            first = [each for each in sides if isinstance(each, Ref) and not _is_variable(each, target)]
-            return any(_is_extreme(each, target) and _mentions(each, *first) for each in sides if len(first) == 1)
-        case Operation(op="if", operands=(Operation(op="<" | ">" | "<=" | ">=", operands=compared), *sides)):
-            return any(_is_variable(each, target) for each in compared) and any(
-                _is_variable(each, target) for each in sides
-            )
-        case Call(func=Ref(roots=(root,), path=path), args=args) if (root, path) in _EXTREMES and len(args) > 1:
-            given = [arg.value for arg in args if arg.keyword is None and not arg.star]
-            others = [each for each in given if not _is_variable(each, target)]
-            return len(others) < len(given) == len(args) and all(
-                _roots_in(each).isdisjoint(target.roots) for each in others
-            )
-    return False
-
-
-def _mentions(expression: Expression, ref: Ref) -> bool:
-    return any(
-        isinstance(each, Ref) and (each.roots, each.path) == (ref.roots, ref.path)
-        for each in subexpressions(expression)
-    )
-
-
-def _tests_none(test: Expression, target: Ref) -> bool:
-    """``last is None``, ``last is not None``."""
-    match test:
-        case Operation(op="is" | "is not", operands=(tested, other)):
-            return is_none(other) and _is_variable(tested, target)
-    return False
-
-
-def _is_variable(expression: Expression, target: Ref) -> bool:
-    return isinstance(expression, Ref) and expression.roots == target.roots and not expression.path
 
 
 def _is_empty_dict(value: Expression) -> bool:

@@ -1,12 +1,17 @@
-"""Taint propagation through control flow: into loops and comprehensions, and from a function to its callers."""
+"""Taint propagation through control flow: into loops and comprehensions, and from a function to its callers. Also here: what may be
+iterated, by its syntax.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from torchrepro_lint.dataflow.taint.callee_effects import round_effects
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.effects import loop_effects, round_effects
+from torchrepro_lint.dataflow.taint.effects import loop_effects
 from torchrepro_lint.dataflow.taint.propagation import assign_target, observe_order
+from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
@@ -22,16 +27,34 @@ from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
+    Collection,
     Comprehension,
+    DefinitionStatement,
     Expression,
+    ExpressionStatement,
+    If,
     Loop,
+    Match,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
+    Subscript,
+    SyntaxTree,
+    Try,
+    With,
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_nested, project_classes, simple_name
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
-from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    bodies,
+    expressions,
+    expressions_within,
+    last_identifier,
+    operands_of,
+    subexpressions,
+)
 
 
 class LoopTaint:
@@ -228,7 +251,7 @@ class ReturnTaint:
         to; others are unknown.
         """
         spots = self._analysis.uses.spots(path)
-        expression = spots.lambdas.get(function)
+        expression = spots.lambda_of(function)
         spot = spots.of(expression) if expression is not None else None
         if spot is None:
             return
@@ -245,3 +268,115 @@ class ReturnTaint:
             there = self._analysis.uses.spots(file).of(read)
             if not words and there is not None and isinstance(there.parent, Call) and there.parent.func is read:
                 yield TaintedValue(file, there.parent, taint)
+
+
+# --- iteration sites -------------------------------------------------------------------------------------------------
+
+# Names of calls that may iterate their arguments.
+_ITERATING_WORDS = frozenset(
+    {"list", "tuple", "enumerate", "iter", "zip", "map", "imap", "starmap", "filter", "reversed", "next", "chain"}
+    | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
+    | {"asarray", "fromiter", "tensor", "as_tensor", "stack", "cat", "concat", "concatenate", "Series", "Index"}
+    | {"DataFrame", "tqdm", "track", "choice", "choices", "sample", "shuffle", "permutation", "fromkeys", "dict"}
+    | {"OrderedDict", "extend", "dumps", "ModuleList", "Sequential", "Parallel", "gather", "Subset", "Counter"}
+)
+_BY_KEYWORDS = frozenset({"dict", "OrderedDict"})
+
+
+def iteration_sites(facts: SyntaxTree) -> list[Expression]:
+    """All expressions that may be iterated (a superset), in no order."""
+    found: list[Expression] = []
+    left: list[Any] = [statement for body in bodies(facts) for statement in body]
+    take, look = left.pop, _CHILDREN.get
+    while left:
+        it = take()
+        inside = look(type(it))
+        if inside is not None:  # names and constants have no children
+            left += inside(it, found)
+    return found
+
+
+def iterates_operand(operation: Operation) -> bool:
+    """Whether an operation iterates its operand: ``yield from``, and a star (a product has two operands)."""
+    return operation.op == "yield from" or (operation.op == "*" and len(operation.operands) == 1)
+
+
+def iterated_arguments(call: Call) -> list[Expression]:
+    """The arguments that a call may iterate; keyword arguments of ``dict`` are stored as they are."""
+    word = last_identifier(call.func)
+    if word in _BY_KEYWORDS:
+        return [arg.value for arg in call.args if arg.keyword is None]
+    if word == "iter" and len(call.args) > 1:
+        return []  # it calls the first until it returns the second
+    if word in KEYED_WORDS:
+        return [arg.value for arg in call.args if arg.star == "*" or (arg.keyword is None and takes_key(call))]
+    if word == "update" and len(call.args) == 1:
+        return [call.args[0].value]  # of a counter
+    return [arg.value for arg in call.args if word in _ITERATING_WORDS or arg.star == "*"]
+
+
+def popped(call: Call) -> Expression | None:
+    """The expression whose method ``pop`` a call without arguments runs; it stands for the method of the set."""
+    return call.func if not call.args and last_identifier(call.func) == "pop" else None
+
+
+def iterates_value(statement: Assign) -> bool:
+    """Whether an assignment may iterate its value."""
+    return statement.op == "+=" or any(type(target) is Collection for target in statement.targets)
+
+
+def _of_call(it: Call, found: list[Expression]) -> Sequence[Expression]:
+    func, args = it.func, it.args
+    if not args:
+        if popped(it) is not None:
+            found.append(func)
+        return () if type(func) is Ref else (func,)
+    found += iterated_arguments(it)
+    values = [arg.value for arg in args]
+    return values if type(func) is Ref else (func, *values)
+
+
+def _of_comprehension(it: Comprehension, found: list[Expression]) -> Sequence[Expression]:
+    found += [clause.source for clause in it.clauses]
+    return operands_of(it)
+
+
+def _of_operation(it: Operation, found: list[Expression]) -> Sequence[Expression]:
+    if iterates_operand(it):
+        found += it.operands
+    return it.operands
+
+
+def _of_assign(it: Assign, found: list[Expression]) -> Sequence[Expression]:
+    if it.value is None:
+        return it.targets
+    if iterates_value(it):
+        found.append(it.value)
+    return (it.value, *it.targets)
+
+
+def _of_loop(it: Loop, found: list[Expression]) -> Sequence[Expression | Statement]:
+    found.append(it.source)
+    return _of_statement(it, found)
+
+
+def _of_statement(it: Statement, _: list[Expression]) -> Sequence[Expression | Statement]:
+    return [*expressions(it), *[each for block in blocks(it) for each in block]]
+
+
+# The children of each kind of node; a handler adds the expressions that the node may iterate to the result.
+_CHILDREN: Mapping[type, Callable[[Any, list[Expression]], Sequence[Any]]] = {
+    Call: _of_call,
+    Comprehension: _of_comprehension,
+    Operation: _of_operation,
+    Attribute: lambda it, _: (it.value,),
+    Subscript: lambda it, _: (it.value, *it.indices),
+    Collection: lambda it, _: it.items,
+    Assign: _of_assign,
+    ExpressionStatement: lambda it, _: (it.value,),
+    If: lambda it, _: (it.test, *it.body, *it.orelse),
+    Loop: _of_loop,
+    SimpleStatement: lambda it, _: it.values,
+    DefinitionStatement: lambda it, _: it.values,
+    **dict.fromkeys((With, Try, Match), _of_statement),
+}

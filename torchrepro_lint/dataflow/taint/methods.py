@@ -20,12 +20,24 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     returns_set,
 )
-from torchrepro_lint.syntax.nodes import Call, Constant, Operation, Ref, Subscript
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
+    is_starred,
     last_identifier,
+    receiver_of,
     subexpressions,
 )
 
@@ -76,6 +88,9 @@ _WRITING_METHODS = frozenset(
     {"to_csv", "to_json", "to_parquet", "to_pickle", "to_feather", "to_hdf", "tofile", "write_csv", "write_parquet"}
     | {"save_to_disk"}
 )
+
+
+_WILDCARDS = frozenset("*?[")
 
 
 class MethodTaint:
@@ -205,6 +220,8 @@ class MethodTaint:
     def _is_single_receiver(self, path: str, call: Call) -> bool:
         """Whether the program ensures that the set has one element of which a call runs a method."""
         func = call.func
+        if isinstance(func, Attribute) and _is_complement(func.value):
+            return True
         return isinstance(func, Ref) and self._analysis.uses.single(path, func._replace(path=func.path[:-1]), func)
 
     def is_single(self, tainted: TaintedValue) -> bool:
@@ -212,7 +229,12 @@ class MethodTaint:
         node = tainted.node
         while isinstance(node, Call) and node.args and last_identifier(node.func) in ("iter", "list", "tuple"):
             node = node.args[0].value
-        return isinstance(node, Ref) and self._analysis.uses.single(tainted.path, node)
+        if _finds_one_name(node):
+            return True
+        return isinstance(node, Ref) and (
+            self._analysis.uses.single(tainted.path, node)
+            or any(_finds_one_name(each) for _, each in self._analysis.names.values(tainted.path, node))
+        )
 
 
 def is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
@@ -281,6 +303,24 @@ def _element_by_method(taint: OrderTaint, word: str) -> OrderTaint | None:
     if inner is not None and word == "items":
         return container_of(container_of(inner, 1))
     return inner if word in ("get", "pop", "setdefault", "popleft") else None
+
+
+def _finds_one_name(expression: Expression) -> bool:
+    """``folder.rglob("model.pt")``, also as a list: who picks one of what has this very name has one."""
+    match expression:
+        case Call(func=func, args=(Arg(value=inner),)) if last_identifier(func) in ("iter", "list", "tuple"):
+            return _finds_one_name(inner)
+        case Call(func=func, args=(Arg(value=Constant(value=str(name))),)) if receiver_of(func) is not None:
+            return last_identifier(func) in ("glob", "rglob") and _WILDCARDS.isdisjoint(name)
+    return False
+
+
+def _is_complement(expression: Expression) -> bool:
+    """``{a, b} - {c}``: the one element that is left of a display."""
+    match expression:
+        case Operation(op="-", operands=(Collection(kind="set", items=all_of), Collection(kind="set", items=taken))):
+            return len(all_of) == len(taken) + 1 and not any(map(is_starred, (*all_of, *taken)))
+    return False
 
 
 def _is_whole(subscript: Subscript) -> bool:

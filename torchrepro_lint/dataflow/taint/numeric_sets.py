@@ -25,7 +25,6 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     Expression,
-    Loop,
     Operation,
     Ref,
     Subscript,
@@ -50,6 +49,8 @@ _INDICES = lazy_pattern(
     r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
     r"scipy\.signal\.(find_peaks_cwt|argrelextrema|argrelmax|argrelmin)"
 )
+# Calls that give, for each axis, where an array is not zero.
+_PLACES = frozenset({"numpy.where", "numpy.nonzero"})
 
 _ElementPath: TypeAlias = "tuple[int | None, ...]"
 # In such a path: the keys of a dictionary.
@@ -74,8 +75,10 @@ def is_tensor_method(project: ValueFlow, path: str, func: Expression) -> bool:
     """Whether a function is a method of a tensor, or of an array made from one."""
     if (receiver := receiver_of(func)) is None:
         return False
-    if isinstance(receiver, Call):
-        return last_identifier(receiver.func) in _OF_TENSORS or is_tensor_method(project, path, receiver.func)
+    if isinstance(receiver, Call) and (
+        last_identifier(receiver.func) in _OF_TENSORS or is_tensor_method(project, path, receiver.func)
+    ):
+        return True
     return type_inference(project).of(path, receiver).is_tensor
 
 
@@ -214,11 +217,18 @@ class _ElementSearch:
             case Collection(kind="tuple" | "list" | "set", items=items):
                 kept = items if places[0] is None else items[places[0] :][:1]
                 return all(item is not None and self.at(item, places[1:]) for item in kept)
-            case Subscript() if (found := _subscript_path(whole)) is not None:
-                return self.at(found[0], (*found[1], *places))
+            case Subscript():
+                return self._subscripted(whole, places)
             case Ref(roots=roots, path=()):
                 return self._of_variable(roots, places)
         return False
+
+    def _subscripted(self, part: Subscript, places: _ElementPath) -> bool:
+        match part.indices:
+            case (Operation(op=":"),) if places[0] is None:
+                return self.at(part.value, places)
+        found = _subscript_path(part)
+        return found is not None and self.at(found[0], (*found[1], *places))
 
     def _called(self, call: Call, places: _ElementPath) -> bool:
         args = [arg.value for arg in call.args]
@@ -243,6 +253,8 @@ class _ElementSearch:
             case ("tqdm" | "list" | "tuple" | "sorted" | "reversed", _) if args:
                 return self.at(args[0], places)
         names = self._project.names(self._path, call.func)
+        if len(args) == 1 and len(places) > 1 and not _PLACES.isdisjoint(names):
+            return True
         if places[0] == 0 and "scipy.signal.find_peaks" in names:
             return True  # the other is a dictionary
         return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
@@ -366,45 +378,3 @@ _TENSOR_WORDS = frozenset(
     {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
 )
 _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
-
-
-def worker_counts(project: ValueFlow, path: str, source: Expression, value: Expression, loop: Loop) -> bool:
-    """Whether a value of a loop is the result of a worker that returns integers: ``for count in pool.imap_unordered(f, x)``,
-    ``future.result()`` of ``for future in as_completed([pool.submit(f, x) …])``.
-    """
-    word = last_identifier(source.func) if isinstance(source, Call) else ""
-    if word == "imap_unordered":
-        same = isinstance(value, Ref) and isinstance(loop.target, Ref) and value.roots == loop.target.roots
-        return same and not value.path and _returns_integers(project, path, source.args[0].value)  # type: ignore[union-attr]
-    if word != "as_completed" or not source.args:  # type: ignore[union-attr]
-        return False
-    for statement in loop.body if isinstance(value, Ref) and not value.path else ():
-        match statement:
-            case Assign(targets=(Ref() as target,), value=Call() as given) if target.roots == value.roots:  # type: ignore[union-attr]
-                value = given
-    if not isinstance(value, Call) or last_identifier(value.func) != "result":
-        return False
-    jobs = [each for _, each in project.resolver.values(path, source.args[0].value)]  # type: ignore[union-attr]
-    submitted = [each.elements[0] for each in jobs if isinstance(each, Comprehension)]
-    return bool(submitted) and all(
-        isinstance(each, Call)
-        and last_identifier(each.func) == "submit"
-        and bool(each.args)
-        and _returns_integers(project, path, each.args[0].value)
-        for each in submitted
-    )
-
-
-def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool:
-    """Whether a function is known to return integers alone."""
-    names, inference = project.resolver, type_inference(project)
-    found = project.names(path, worker)
-    if not found or not all(in_project(name) and names.functions(name) for name in found):
-        return bool(found) and all(name in ("builtins.len", "builtins.int", "builtins.ord") for name in found)
-    for name in found:
-        declared = [each.returns for each in names.functions(name)]
-        kinds = [annotated(inference, path_of(name), each).kind for each in declared if each is not None]
-        kinds = kinds or [inference.of(path_of(name), each).kind for each in names.return_expressions(name)]
-        if not kinds or not all(kind in ("int", "bool") for kind in kinds):
-            return False
-    return True

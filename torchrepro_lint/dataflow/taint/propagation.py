@@ -272,7 +272,7 @@ def is_excluded_by_type_test(spots: UseDefIndex, read: Ref, taint: OrderTaint) -
     here = spots.of(read)
     if here is None or read.path or taint.kind not in ("sequence", "set"):
         return False
-    if _in_other_operand(spots, read, here, taint):
+    if _in_other_operand(spots, read, taint):
         return True
     return any(_is_diverted(tested, around, here, read, taint) for tested, around in _tests(spots, read))
 
@@ -306,16 +306,13 @@ def _is_diverted(
     return behind and _leaves(tested.body if answer else tested.orelse)
 
 
-def _in_other_operand(spots: UseDefIndex, read: Ref, here: ExpressionPosition, taint: OrderTaint) -> bool:
-    node: Expression = read
-    spot: ExpressionPosition | None = here
-    while spot is not None and spot.parent is not None:
-        match spot.parent:
+def _in_other_operand(spots: UseDefIndex, read: Ref, taint: OrderTaint) -> bool:
+    for node, around in spots.enclosing(read):
+        match around:
             case Operation(op="if", operands=(test, one, other)):
                 answer = _evaluate_type_test(test, read, taint)
                 if (answer is True and node is other) or (answer is False and node is one):
                     return True
-        node, spot = spot.parent, spots.of(spot.parent)
     return False
 
 

@@ -6,8 +6,6 @@ of which type their elements are.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchrepro_lint.dataflow.taint.numeric_sets import is_number
 from torchrepro_lint.dataflow.taint.prefilter import makes_set
 from torchrepro_lint.dataflow.types.inference import type_inference
@@ -23,6 +21,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     ModuleSummary,
     Operation,
+    Record,
     Ref,
     Subscript,
     SyntaxTree,
@@ -42,7 +41,7 @@ _READING = frozenset({"get", "pop", "setdefault"})
 _ANY = frozenset({"values", "items"})
 
 
-class _FileTables(NamedTuple):
+class _FileTables(Record, frozen=True):
     """The tables of sets of one file, where each is created, and what is added to the sets of each."""
 
     tables: frozenset[_Key]

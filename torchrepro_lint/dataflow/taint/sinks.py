@@ -47,6 +47,7 @@ _WRITING_WORDS = _WRITING_METHODS | {
 _DOCUMENTS = lazy_pattern(
     r"(?i).*\.(md|rst|html?|log|lock|py|pyi|sh|tex|css|js|ts|svg|toml|cfg|ini|c|cpp|h|cu|cmake|ipynb)"
 )
+_PAGES = lazy_pattern(r"(?i).*\.(md|rst|html?|tex|log)")
 _ASIDE = lazy_pattern(
     r"(.*/)?((tests?|docs?|\.\w+|ci)/.*|(test_\w+|\w+_test|setup|conftest|conf|noxfile|versioneer)\.py)"
 )
@@ -55,7 +56,7 @@ _ASIDE = lazy_pattern(
 def decisive_sink(project: TaintFlow, path: str, start: Iterable[TaintedValue | Sink]) -> Sink | None:
     """The first sink that counts for what a file taints: any in a module of torch, else data that is written into a file."""
     if path in project.torch_modules:
-        return project.taint.first_sink(start)
+        return project.taint.first_sink(start, lambda taken: not _writes_page(project, taken))
     return project.taint.first_sink(start, partial(is_data_written, project))
 
 
@@ -94,6 +95,16 @@ def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
     else:
         writes = last_identifier(call.func) in _WRITING_METHODS
     return writes and not any(_DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call))
+
+
+def _writes_page(project: TaintFlow, taken: Sink) -> bool:
+    """Whether a sink is the text of a page or of a log, which only people read."""
+    call = taken.node
+    return (
+        isinstance(call, Call)
+        and last_identifier(call.func) in ("write", "writelines", "write_text")
+        and any(_PAGES.fullmatch(text) for text in _destinations(project, taken.path, call))
+    )
 
 
 def _destinations(project: TaintFlow, path: str, call: Call) -> Iterator[str]:
@@ -186,6 +197,8 @@ class _SinkTexts:
                 return f"decides the order in which `{callee}` draws"
             case "trained with":
                 return f"decides the order in which `{callee}` trains"
+            case "registered":
+                return f"decides the order of what `{callee}` registers"
         return f"decides the order in which `{callee}` writes"
 
     def _passed(self, callee: str) -> str:

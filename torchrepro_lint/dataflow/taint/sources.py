@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
-from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor
-from torchrepro_lint.dataflow.taint.prefilter import (
+from torchrepro_lint.dataflow.taint.loops import (
     iterated_arguments,
     iterates_operand,
     iterates_value,
     iteration_sites,
-    may_be_set,
     popped,
 )
+from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor
 from torchrepro_lint.dataflow.taint.propagation import transfer
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
 from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash, has_stable_elements
@@ -36,6 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     Lambda,
     Loop,
     Operation,
+    Record,
     Ref,
     Subscript,
 )
@@ -55,7 +55,7 @@ _PATH_METHODS = frozenset({"iterdir", "glob", "rglob", "walk"})
 _LISTS = frozenset({"os.listdir", "glob.glob"})
 
 
-class Listing(NamedTuple):
+class Listing(Record, frozen=True):
     """A call that lists a directory: its label for messages, its taint, and whether it is a list (else an iterator).
 
     ``maker`` is what makes the names of its files anew in each run, such as ``uuid4``; empty if nothing is known to.
@@ -258,7 +258,7 @@ _ELSEWHERE = frozenset(
 )
 
 
-class SetOrder(NamedTuple):
+class SetOrder(Record, frozen=True):
     """An observation of a set's order, the type of its elements, and the sink that it reaches.
 
     ``in_table`` says that a table holds the set; other code may put other elements into it.
@@ -309,10 +309,7 @@ def _candidates(project: TaintFlow, path: str) -> set[Expression]:
         for node in iteration_sites(project.files[path])
         for whole in [_set_of(node)]
         if _may_give_set(whole)
-        and (
-            (not non_sets.is_never_set(path, whole) and may_be_set(project.resolver, path, whole))
-            or project.taint.set_tables.elements(path, whole) is not None
-        )
+        and (not non_sets.is_never_set(path, whole) or project.taint.set_tables.elements(path, whole) is not None)
     }
 
 

@@ -119,10 +119,15 @@ def _has_stable_elements(
         return expression.path != () or not any(is_given_unseen(project, path + root) for root in expression.roots)
     seen.add(key)
     match expression:
-        case Operation(op="-" | "&", operands=(one, _)) | Subscript(value=one, indices=(Operation(op=":"),)):
-            return _is_beside_integers(expression) or _has_stable_elements(project, path, one, seen)
-        case Operation(op="|", operands=(one, other)):
-            return all(_has_stable_elements(project, path, each, seen) for each in (one, other))
+        case Subscript(value=one, indices=(Operation(op=":"),)):
+            return _has_stable_elements(project, path, one, seen)
+        case Operation(op="-" | "&" | "|" | "^" | "+", operands=operands):
+            # What is combined holds elements of one type.
+            return any(_has_stable_elements(project, path, each, seen) for each in operands) and all(
+                _may_hold_numbers(project, path, each) for each in operands
+            )
+        case Collection(items=items):
+            return bool(items) and all(isinstance(each, Constant) and type(each.value) is int for each in items)
         case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):
             return _has_stable_elements(project, path, arg.value, seen)
         case Call(func=func) if last_identifier(func) in SUBSET_METHODS and (whole := receiver_of(func)) is not None:
@@ -149,12 +154,12 @@ def _is_of_loop(project: ValueFlow, path: str, ref: Ref) -> bool:
     return not ref.path and any(how == "[]" for root in ref.roots for how, _ in project.resolver.assigned(path + root))
 
 
-def _is_beside_integers(expression: Expression) -> bool:
-    """``set(np.unique(ids)) - {0}``: who takes numbers out of a set has numbers in it."""
-    match expression:
-        case Operation(operands=(_, Collection(kind="set", items=items))):
-            return all(isinstance(each, Constant) and type(each.value) is int for each in items)
-    return False
+def _may_hold_numbers(project: ValueFlow, path: str, whole: Expression) -> bool:
+    """Whether the elements of a container may be numbers, as far as inference knows, which does not know keys."""
+    if isinstance(whole, Call) and last_identifier(whole.func) == "keys":
+        return has_stable_elements(project, path, whole)
+    element = type_inference(project).of(path, whole).element
+    return not element.kind or has_repeated_hash(project, element)
 
 
 def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:

@@ -1,39 +1,19 @@
 """Taint kinds and sanitisers: which part of a value an arbitrary order decides, and what calls do to that order.
 
-A call may sanitise (``sorted``, ``len``), keep, or consume the order of an argument. Methods that are called by a
-computed name, ``getattr(self, f"get_{word}_names")()``, are matched by pattern.
+A call may sanitise (``sorted``, ``len``), keep, or consume the order of an argument. A running extreme is the same in any order, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import count
-from typing import NamedTuple
 
-from torchrepro_lint.dataflow.uses import DefUse
-from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.call_graph import CallGraph
-from torchrepro_lint.source.patterns import lazy_pattern, sequence_with_gaps, split_at_gaps
-from torchrepro_lint.syntax.nodes import (
-    Call,
-    Constant,
-    DefinitionStatement,
-    Expression,
-    Operation,
-    Ref,
-    Statement,
-    SyntaxTree,
-)
+from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project
-from torchrepro_lint.syntax.visitor import (
-    expressions,
-    operands_of,
-    statements,
-)
+from torchrepro_lint.syntax.visitor import is_none, is_same_reference, subexpressions
 
 
-class OrderTaint(NamedTuple):
+class OrderTaint(Record, frozen=True):
     """The kind of taint: a value that has an arbitrary order, or depends on one.
 
     ``kind`` is ``set``, ``sequence`` (a list or an iterator), ``completion`` (a sequence where even a sum depends on the
@@ -151,6 +131,7 @@ _SANITISERS = lazy_pattern(
     r"shutil\.\w+|subprocess\.\w+|logging\.\w+(\(\)\.\w+)*|warnings\.\w+|sys\.(exit|stdout\.\w+|stderr\.\w+)|"
     r"sklearn\.preprocessing\.((Multi)?Label(Encoder|Binarizer)|O(rdinal|neHot)Encoder)\(\)\.fit|"  # sorts
     r"(concurrent\.futures|asyncio)\.(as_completed|wait)|"  # the order of their results is a source of its own
+    r"huggingface_hub\.(\w+\.)*\w*Card\w*(\(\))?(\.\w+)*|"  # a page that only people read
     r"pprint\.\w+|traceback\.\w+|click\.(echo|secho)|rich\.print|atexit\.register|weakref\.WeakSet|"
     r"(tqdm(\.\w+)*\.(write|set_\w+))|IPython(\.\w+)+|filecmp\.\w+|contextlib\.suppress|typing\.\w+"
 )
@@ -280,6 +261,15 @@ def looks_up(word: str, position: int) -> bool:
     return word in _LOOKING_UP or (word == "map" and position == 0)
 
 
+def is_set_of_words(names: tuple[str, ...], word: str, position: int, keyword: str | None) -> bool:
+    """Whether a call takes an argument for a set: characters to remove, the choices of an option, which a help text lists."""
+    if word in ("add_argument", "add_option"):
+        return keyword in ("choices", "help", "metavar")
+    if word == "maketrans":
+        return position == 2
+    return (word in ("strip", "lstrip", "rstrip") and position == 0) or (word == "Choice" and "click.Choice" in names)
+
+
 def is_counted(names: tuple[str, ...], position: int) -> bool:
     """Whether a metric gets one of two aligned lists and counts where they agree: their order decides nothing."""
     return position < 2 and bool(names) and all(map(_COUNTED_METRICS.fullmatch, names))
@@ -325,80 +315,52 @@ _PATTERNS = (
 )
 
 
-# A pattern with fewer literal letters matches too many names.
-_LEAST_LETTERS = 4
+# The larger and the smaller of two values.
+_EXTREMES = frozenset(
+    {("builtins.max", ()), ("builtins.min", ())}
+    | {("torch", (word,)) for word in ("max", "min", "maximum", "minimum", "fmax", "fmin")}
+    | {("numpy", (word,)) for word in ("maximum", "minimum", "fmax", "fmin")}
+)
 
 
-class DynamicCalls:
-    """Calls of methods by computed name, through ``getattr``."""
-
-    def __init__(self, uses: DefUse, call_graph: CallGraph) -> None:
-        self._uses, self._call_graph = uses, call_graph
-        self.database = call_graph.database
-
-    def calls(self, word: str) -> list[tuple[str, Call]]:
-        """The calls whose computed name may be this one, each with its file."""
-        return [(path, call) for pattern, path, call in self._patterns() if pattern.fullmatch(word)]
-
-    @query()
-    def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
-        found = []
-        # A callee without a name (the empty word) is the result of another call.
-        for path in sorted(self._call_graph.paths(["getattr"]) & self._call_graph.paths([""])):
-            for call in _called_results(self._uses.facts(path)):
-                pattern = _pattern(call.func)
-                if pattern is not None:
-                    found.append((pattern, path, call))
-        return found
-
-
-def _called_results(facts: SyntaxTree) -> Iterator[Call]:
-    """The calls of call results, in the bodies that call ``getattr``."""
-    results = set(facts.bodies_calling(""))
-    for number in facts.bodies_calling("getattr"):
-        if number is None:
-            bodies = (facts.body, *(each.body for each in facts.functions))
-        elif number in results:
-            bodies = (facts.functions[number - 1].body if number else facts.body,)
-        else:
-            continue
-        for body in bodies:
-            yield from _in_order(_evaluated(body))
+def is_running_extreme(value: Expression, target: Ref) -> bool:
+    """Whether a value is a running extreme, ``last = max(last, step)``: the same in any order."""
+    match value:
+        case Operation(op="if", operands=(test, *sides)) if _tests_none(test, target):
+            # ``max(last, step) if last is not None else step``
+            first = [each for each in sides if isinstance(each, Ref) and not _is_variable(each, target)]
+            return any(
+                is_running_extreme(each, target) and _mentions(each, *first) for each in sides if len(first) == 1
+            )
+        case Operation(op="if", operands=(Operation(op="<" | ">" | "<=" | ">=", operands=compared), *sides)):
+            return any(_is_variable(each, target) for each in compared) and any(
+                _is_variable(each, target) for each in sides
+            )
+        case Call(func=Ref(roots=(root,), path=path), args=args) if (root, path) in _EXTREMES and len(args) > 1:
+            given = [arg.value for arg in args if arg.keyword is None and not arg.star]
+            others = [each for each in given if not _is_variable(each, target)]
+            return len(others) < len(given) == len(args) and all(
+                roots_in(each).isdisjoint(target.roots) for each in others
+            )
+    return False
 
 
-def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
-    """The expressions of a body, those of nested class bodies included."""
-    for statement in statements(body):
-        yield from expressions(statement)
-        if isinstance(statement, DefinitionStatement):
-            yield from _evaluated(statement.body)
+def _mentions(expression: Expression, ref: Ref) -> bool:
+    return any(is_same_reference(each, ref) for each in subexpressions(expression))
 
 
-def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
-    """The calls of calls in expressions, outer ones first."""
-    for expression in some:
-        left = [expression]
-        while left:
-            each = left.pop()
-            if type(each) is Call and type(each.func) is Call:
-                yield each
-            left += reversed(operands_of(each))
+def _tests_none(test: Expression, target: Ref) -> bool:
+    """``last is None``, ``last is not None``."""
+    match test:
+        case Operation(op="is" | "is not", operands=(tested, other)):
+            return is_none(other) and _is_variable(tested, target)
+    return False
 
 
-def _pattern(call: Expression) -> re.Pattern[str] | None:
-    match call:
-        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
-            texts = _texts(name.value)
-            if sum(map(len, texts)) >= _LEAST_LETTERS:
-                pieces = ["".join(map(re.escape, piece)) for piece in split_at_gaps(texts, "")]
-                return re.compile(sequence_with_gaps(pieces, r"\w*", count()))
-    return None
+def _is_variable(expression: Expression, target: Ref) -> bool:
+    return isinstance(expression, Ref) and expression.roots == target.roots and not expression.path
 
 
-def _texts(name: Expression) -> list[str]:
-    """The literal parts of a computed string, empty for unknown ones; no parts if it is not computed."""
-    if isinstance(name, Operation) and name.op in ("f", "+"):
-        return [
-            each.value if isinstance(each, Constant) and isinstance(each.value, str) else "" for each in name.operands
-        ]
-    return []
+def roots_in(expression: Expression) -> set[str]:
+    """The roots of all references in an expression."""
+    return {root for each in subexpressions(expression) if isinstance(each, Ref) for root in each.roots}

@@ -17,7 +17,6 @@ from torchrepro_lint.dataflow.types.shapes import with_shape_of
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
-    Constant,
     Expression,
     Function,
     Ref,
@@ -26,7 +25,12 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
-from torchrepro_lint.syntax.visitor import expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    is_none,
+    last_identifier,
+    statements,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -120,12 +124,10 @@ def registrations(project: ProgramIndex, owner: str) -> Iterator[tuple[str, str,
     for definition in project.resolver.classes(owner):
         for _, method in definition.methods:
             for function in project.resolver.functions(path + method):
-                for statement in statements(function.body):
-                    for expression in expressions(statement):
-                        for each in subexpressions(expression):
-                            match each:
-                                case Call(func=Ref(path=(word,)), args=(_, *_)) if word in _REGISTERING:
-                                    yield path, word, each
+                for each in body_expressions(function.body):
+                    match each:
+                        case Call(func=Ref(path=(word,)), args=(_, *_)) if word in _REGISTERING:
+                            yield path, word, each
 
 
 def return_value(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
@@ -298,7 +300,7 @@ def _registered(inference: TypeInference, owner: str, word: str, point: ProgramP
     found = []
     for path, method, call in inference.registered(owner).get(word, ()):
         value = next((arg.value for arg in call.args[1:] if not arg.star), None)
-        if value is None or (isinstance(value, Constant) and value.value is None):
+        if value is None or is_none(value):
             continue
         one = inference.infer(value, inference.program_point(path, value.start, point.calls_left))
         buffer = method == "register_buffer" and one.is_tensor

@@ -7,8 +7,8 @@ A program point is a file with the bindings there, and how many more calls may b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from torchrepro_lint.dataflow.types.lattice import NONE, UNKNOWN, AbstractValue
 from torchrepro_lint.syntax.definitions import Step, bound_references, targets, unpack
@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Operation,
     Param,
+    Record,
     Ref,
     Subscript,
 )
@@ -31,8 +32,7 @@ from torchrepro_lint.syntax.qualified_names import top_package
 from torchrepro_lint.syntax.visitor import statements, subexpressions
 
 
-@dataclass(eq=False, slots=True)
-class Binding:
+class Binding(Struct, eq=False):
     """A definition of a variable, as in SSA form; compared by identity.
 
     ``kind`` is ``=`` (the value), ``[]`` (an element of it), ``[i]`` (its element ``at[0]`` of ``at[1]``, from the end if
@@ -107,7 +107,7 @@ def is_given(env: TypeEnvironment, binding: Binding) -> bool:
     return binding in given_bindings(env)
 
 
-class ProgramPoint(NamedTuple):
+class ProgramPoint(Record, frozen=True):
     """A program point: a file, the bindings there, and how many more calls may be followed."""
 
     path: str

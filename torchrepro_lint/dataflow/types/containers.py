@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.types.bindings import literal_value
+from torchrepro_lint.dataflow.types.bindings import ADDING, Binding, literal_value
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, TEXT, UNKNOWN, AbstractValue, join_all, or_none
 from torchrepro_lint.dataflow.types.shapes import open_shape, shifted
 from torchrepro_lint.query import limits
-from torchrepro_lint.syntax.nodes import Collection, Constant, Expression, Operation
-from torchrepro_lint.syntax.visitor import is_starred
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.visitor import is_none, is_starred, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -275,7 +275,7 @@ def _by_tensors(what: AbstractValue, indices: list[AbstractValue]) -> AbstractVa
 
 
 def _adds_dimension(index: Expression) -> bool:
-    return isinstance(index, Constant) and index.value is None
+    return is_none(index)
 
 
 def _keeps_dimension(index: Expression) -> bool:
@@ -284,3 +284,44 @@ def _keeps_dimension(index: Expression) -> bool:
 
 def _without_contiguity(layout: str) -> str:
     return "" if layout == "contiguous" else layout
+
+
+def after_insertion(
+    inference: TypeInference, binding: Binding, before: AbstractValue, inner: ProgramPoint
+) -> AbstractValue:
+    """A container after a method that fills it, or after it escapes into a call."""
+    call = binding.value
+    if not isinstance(call, Call):
+        return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
+    if before.kind == "dict" and binding.kind != "handed":
+        return before._replace(contents=_after_update(inference, call, before, inner))
+    if before.kind not in ("list", "set") or binding.kind == "mixed" or len(call.args) != 1 or call.args[0].star:
+        return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
+    assert isinstance(call.func, Ref)
+    given = inference.infer(call.args[0].value, inner)
+    added = given if call.func.path[-1] in ADDING else element(given)
+    return before._replace(
+        contents=join_all(before.contents, added) if before.contents is not None and added.kind else None, items=None
+    )
+
+
+def _after_update(
+    inference: TypeInference, call: Call, before: AbstractValue, inner: ProgramPoint
+) -> AbstractValue | None:
+    """The values of a dictionary after ``update`` or ``setdefault``; None where they are not known."""
+    if before.contents is None or any(arg.star == "*" for arg in call.args):
+        return None
+    given = [(arg, inference.infer(arg.value, inner)) for arg in call.args]
+    if last_identifier(call.func) == "update":
+        parts = (what for arg, what in given if arg.keyword is None)
+        return join_all(before.contents, mapping(parts, (what for arg, what in given if arg.keyword)).element)
+    return join_all(before.contents, given[1][1]) if len(given) == 2 else None
+
+
+def after_element_write(before: AbstractValue, value: AbstractValue) -> AbstractValue:
+    """A value after element assignment: the contents of a container become unknown, a tensor may get a gradient."""
+    if before.is_tensor:
+        return before if value.grad is False or value.kind in ("int", "float", "bool") else before._replace(grad=None)
+    if before.kind == "dict":
+        return before._replace(contents=join_all(before.contents, value) if before.contents is not None else None)
+    return before._replace(contents=None, items=None) if before.kind in ("list", "nothing") else before

@@ -1,7 +1,7 @@
 """Type inference as its own modules see it: a protocol with the questions that transfer functions ask.
 
-With it, what ``with`` statements and decorators put in force at a program point: the gradient mode and the default
-device.
+With it, what ``with`` statements and decorators put in force at a program point, the gradient mode and the default
+device; and the arguments of a torch call, a function and a method alike.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from torchrepro_lint.dataflow.types.bindings import MODES
-from torchrepro_lint.dataflow.types.lattice import device_type
+from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue, device_type
 from torchrepro_lint.dataflow.value_sources import gradient_mode, is_device
+from torchrepro_lint.syntax.nodes import Call, Record
+from torchrepro_lint.syntax.visitor import passing_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
     from torchrepro_lint.dataflow.types.flow import FileFlows
-    from torchrepro_lint.dataflow.types.lattice import AbstractValue
     from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.query.fixpoint import FixpointSolver
-    from torchrepro_lint.syntax.nodes import Call, Expression
+    from torchrepro_lint.syntax.nodes import Expression
 
 
 class TypeInference(Protocol):
@@ -86,3 +87,101 @@ def device_at(inference: TypeInference, point: ProgramPoint) -> str:
             return device_type(inference.infer(binding.value, point))
         binding = binding.predecessors[0] if binding.predecessors else None
     return inference.default_device
+
+
+class TorchArguments(Record, frozen=True):
+    """The arguments of a torch call; a method's ``receiver`` is the first argument. ``operands`` are the values of those that
+    the result is computed from.
+    """
+
+    inference: TypeInference
+    call: Call
+    point: ProgramPoint
+    receiver: AbstractValue | None
+    operands: tuple[AbstractValue, ...] = ()
+
+    @property
+    def input(self) -> AbstractValue:
+        """The first argument."""
+        found = self.value_of(0, "input")
+        return UNKNOWN if found is None else found
+
+    @property
+    def tensor(self) -> AbstractValue:
+        """The first argument, taken to be a tensor."""
+        return as_tensor(self.input)
+
+    def value_of(self, position: int, keyword: str = "") -> AbstractValue | None:
+        """The abstract value of an argument; None if it is left out, unknown if a star may pass it."""
+        if position == 0 and self.receiver is not None:
+            return self.receiver
+        words = (keyword, "axis") if keyword == "dim" else (keyword,)
+        found = passing_argument(self.call, position - (self.receiver is not None), *words)
+        if found is None:
+            return None
+        return UNKNOWN if found.star else self.inference.infer(found.value, self.point)
+
+    def constant(self, position: int, keyword: str = "", default: object = None) -> object:
+        """The constant value of an argument; ``default`` if it is left out, ``...`` if it is unknown."""
+        found = self.value_of(position, keyword)
+        if found is None:
+            return default
+        if found.kind == "none":
+            return None
+        return ... if found.value is None else found.value
+
+    def integer(self, position: int, keyword: str = "", default: int | None = None) -> int | None:
+        """The integer value of an argument; None if unknown."""
+        found = self.constant(position, keyword, default)
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+    def flag(self, position: int, keyword: str) -> bool | None:
+        """The value of a boolean argument with default False; None if unknown."""
+        found = self.constant(position, keyword, default=False)
+        return bool(found) if isinstance(found, int) else None
+
+    def integers(self, position: int, keyword: str = "") -> tuple[int | None, ...] | None:
+        """Sizes or dimensions, as one sequence or as all arguments from ``position``; None if their number is unknown."""
+        first = self.value_of(position, keyword)
+        if first is None:
+            return () if not self.has_stars else None
+        if first.kind in ("list", "tuple"):
+            return None if first.items is None else tuple(map(_number, first.items))
+        if self.has_stars:
+            return None
+        found = self._positional(position)
+        return tuple(map(_number, found)) if all(each.kind == "int" for each in found) else None
+
+    @property
+    def has_bottom(self) -> bool:
+        """Whether an argument is bottom: then so is the result."""
+        return any(self.inference.infer(arg.value, self.point).kind == "nothing" for arg in self.call.args)
+
+    @property
+    def has_stars(self) -> bool:
+        """Whether a star passes unknown arguments."""
+        return any(arg.star for arg in self.call.args)
+
+    def rest(self, position: int) -> tuple[AbstractValue, ...]:
+        """The elements of a sequence, or all positional arguments from a position."""
+        first = self.value_of(position) or UNKNOWN
+        if first.kind in ("list", "tuple"):
+            return first.items or (first.element,)
+        if self.has_stars or not first.kind:
+            return (UNKNOWN,)
+        return self._positional(position)
+
+    def _positional(self, position: int) -> tuple[AbstractValue, ...]:
+        found = (self.value_of(at) for at in range(position, position + len(self.call.args)))
+        return tuple(each for each in found if each is not None)
+
+
+def _number(what: AbstractValue) -> int | None:
+    return what.value if isinstance(what.value, int) else None
+
+
+def as_tensor(what: AbstractValue) -> AbstractValue:
+    """A value, taken to be a tensor."""
+    if what.kind == "loaded":
+        return AbstractValue("tensor", device=what.device, grad=False)
+    return what if what.is_tensor else AbstractValue("tensor") if what.kind else what._replace(kind="tensor")

@@ -6,8 +6,6 @@ variable.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchrepro_lint.dataflow.types.bindings import (
     FLOW,
     MODES,
@@ -39,6 +37,7 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Match,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
     Statement,
@@ -163,7 +162,7 @@ def _narrowed_bindings(
     return {of.roots[0]: Binding(how, value, env, (env[of.roots[0]],), at)}
 
 
-class StatementPoint(NamedTuple):
+class StatementPoint(Record, frozen=True):
     """A statement and the type environment before it."""
 
     statement: Statement

@@ -271,3 +271,13 @@ def device_type(what: AbstractValue) -> str:
     if what.kind == "int":
         return "cuda"
     return what.value.partition(":")[0] if isinstance(what.value, str) else ""
+
+
+def nested_data(what: AbstractValue) -> tuple[str, tuple[int | None, ...] | None]:
+    """The dtype family and the sizes of a tensor of numbers in nested lists."""
+    if what.kind in NUMBERS:
+        return NUMBERS[what.kind], ()
+    if what.kind in ("list", "tuple", "iterator") and what.contents is not None:
+        family, inner = nested_data(what.contents)
+        return family, None if inner is None else (None if what.items is None else len(what.items), *inner)
+    return "", None

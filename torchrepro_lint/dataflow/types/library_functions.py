@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.catalogue.module_wrappers import module_wrapper, wrapped_module
+from torchrepro_lint.catalogue.libraries import module_wrapper, wrapped_module
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import instance_of
 from torchrepro_lint.dataflow.types.context import device_at
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, UNKNOWN, AbstractValue, join_all
 from torchrepro_lint.syntax.nodes import Call, Constant
 from torchrepro_lint.syntax.qualified_names import last_word, split_last
+from torchrepro_lint.syntax.visitor import is_none
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -242,7 +243,7 @@ def _length(args: list[AbstractValue]) -> AbstractValue:
 
 def _generator(name: str, call: Call) -> AbstractValue:
     first = call.args[0].value if call.args else None
-    seeded = False if first is None or (isinstance(first, Constant) and first.value is None) else None
+    seeded = False if first is None or is_none(first) else None
     if seeded is None and name != "torch.Generator":
         seeded = True if isinstance(first, Constant) else None
     return AbstractValue("generator", name=name, seeded=seeded if name != "torch.Generator" else False)

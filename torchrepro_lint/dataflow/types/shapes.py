@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from torchrepro_lint.dataflow.types.lattice import NUMBERS, UNKNOWN, AbstractValue
-from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments
+from torchrepro_lint.dataflow.types.context import TorchArguments
+from torchrepro_lint.dataflow.types.lattice import NUMBERS, UNKNOWN, AbstractValue, nested_data
 
 
 def same(what: AbstractValue, _: TorchArguments) -> AbstractValue:
@@ -345,16 +345,6 @@ def matmul_shape(what: AbstractValue, left: AbstractValue, right: AbstractValue)
     if left.sizes is None or right.sizes is None or len(left.sizes) < 2 or len(right.sizes) != 2:
         return with_ndim(what, count, count)
     return with_sizes(what, (*left.sizes[:-1], right.sizes[-1]))
-
-
-def nested_data(what: AbstractValue) -> tuple[str, tuple[int | None, ...] | None]:
-    """The dtype family and the sizes of a tensor of numbers in nested lists."""
-    if what.kind in NUMBERS:
-        return NUMBERS[what.kind], ()
-    if what.kind in ("list", "tuple", "iterator") and what.contents is not None:
-        family, inner = nested_data(what.contents)
-        return family, None if inner is None else (None if what.items is None else len(what.items), *inner)
-    return "", None
 
 
 def _most(*ranks: int | None) -> int | None:

@@ -27,7 +27,12 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, is_self, local_symbol, path_of
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    expressions_within,
+    last_identifier,
+    statements,
+)
 
 _UNUSUAL = ("sparse", "quantized", "nested")
 
@@ -180,9 +185,8 @@ def _used_as_sparse(project: ProgramIndex, path: str) -> Iterator[Variable]:
     for statement in _statements(project, path):
         if isinstance(statement, Assign) and statement.value is not None and makes_sparse(statement.value):
             yield from (each for target in statement.targets for each in sparse_carriers(target))
-        for expression in expressions(statement):
-            for part in subexpressions(expression):
-                yield from _used_as_sparse_in(part)
+        for part in expressions_within(statement):
+            yield from _used_as_sparse_in(part)
 
 
 def _used_as_sparse_in(part: Expression) -> Iterator[Variable]:

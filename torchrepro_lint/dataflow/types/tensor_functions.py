@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchrepro_lint.dataflow.types.attributes import shape
-from torchrepro_lint.dataflow.types.context import device_at
+from torchrepro_lint.dataflow.types.context import TorchArguments, as_tensor, device_at
 from torchrepro_lint.dataflow.types.lattice import (
     LOADED,
     NUMBERS,
@@ -17,19 +17,18 @@ from torchrepro_lint.dataflow.types.lattice import (
     common_gradient,
     device_type,
     dtype_family,
+    nested_data,
     promoted_dtype,
     tensor,
 )
 from torchrepro_lint.dataflow.types.shapes import (
     broadcast_shape,
     matmul_shape,
-    nested_data,
     reduce,
     with_ndim,
     with_shape_of,
     with_sizes,
 )
-from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, as_tensor
 from torchrepro_lint.syntax.nodes import Ref
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.tensor_operations import TensorOperation, tensor_operations
 from torchrepro_lint.dataflow.types.annotations import DTYPES
 from torchrepro_lint.dataflow.types.containers import element
-from torchrepro_lint.dataflow.types.context import device_at, gradients_off
+from torchrepro_lint.dataflow.types.context import TorchArguments, as_tensor, device_at, gradients_off
 from torchrepro_lint.dataflow.types.lattice import (
     BOTTOM,
     NUMBERS,
@@ -27,7 +27,6 @@ from torchrepro_lint.dataflow.types.lattice import (
     promoted_dtype,
 )
 from torchrepro_lint.dataflow.types.shapes import SHAPES, with_shape_of
-from torchrepro_lint.dataflow.types.tensor_arguments import TorchArguments, as_tensor
 from torchrepro_lint.dataflow.types.tensor_functions import FUNCTIONS, values_and_indices, with_dtype
 from torchrepro_lint.syntax.nodes import Arg, Call, Ref
 

@@ -13,7 +13,12 @@ from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, last_word, split_last
-from torchrepro_lint.syntax.visitor import expressions, known_argument, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions_within,
+    known_argument,
+    last_identifier,
+    subexpressions,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -35,12 +40,11 @@ def tensors_by_use(inference: TypeInference, path: str, flow: BodyFlow) -> froze
     shown: set[Binding] = set()
     asked: set[Binding] = set()
     for place in flow.points:
-        for expression in expressions(place.statement):
-            for each in subexpressions(expression):
-                if isinstance(each, Call):
-                    _use_in_call(inference, each, ProgramPoint(path, place.env, 0), shown, asked)
-                elif isinstance(each, Ref) and each.path and each.path[0] in _ATTRIBUTES:
-                    shown.update(_bindings(each, place.env))
+        for each in expressions_within(place.statement):
+            if isinstance(each, Call):
+                _use_in_call(inference, each, ProgramPoint(path, place.env, 0), shown, asked)
+            elif isinstance(each, Ref) and each.path and each.path[0] in _ATTRIBUTES:
+                shown.update(_bindings(each, place.env))
     return frozenset(shown - _with_aliases(asked))
 
 
@@ -134,9 +138,8 @@ def indices_by_use(flow: BodyFlow) -> frozenset[Binding]:
     shown: set[Binding] = set()
     waiting: list[Binding] = []
     for place in flow.points:
-        for expression in expressions(place.statement):
-            for each in subexpressions(expression):
-                waiting += _integral_operands(_index_argument(each), place.env) if isinstance(each, Call) else ()
+        for each in expressions_within(place.statement):
+            waiting += _integral_operands(_index_argument(each), place.env) if isinstance(each, Call) else ()
     while waiting:
         binding = waiting.pop()
         if binding not in shown:
@@ -200,11 +203,10 @@ def _asks(statement: Statement) -> bool:
 
 
 def _coalesced(statement: Statement, env: TypeEnvironment) -> Iterator[Binding]:
-    for expression in expressions(statement):
-        for each in subexpressions(expression):
-            match each:
-                case Call(func=Ref(roots=(root,), path=(word,))) if word in _SPARSE and root in env:
-                    yield env[root]
+    for each in expressions_within(statement):
+        match each:
+            case Call(func=Ref(roots=(root,), path=(word,))) if word in _SPARSE and root in env:
+                yield env[root]
 
 
 def _sparse_operands(value: Expression | None, env: TypeEnvironment | None) -> list[Binding]:

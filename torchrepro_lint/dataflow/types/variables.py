@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import attributes, containers, operators
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of_project, library_value
-from torchrepro_lint.dataflow.types.bindings import ADDING, Binding, ProgramPoint
+from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
 from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import (
     BOTTOM,
@@ -26,10 +26,10 @@ from torchrepro_lint.dataflow.types.lattice import (
 )
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref
+from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_module, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, is_none, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference
@@ -129,7 +129,7 @@ def parameter_value(
             declared = _rest_from_callers(inference, point, name, function, position)
         return AbstractValue("tuple" if param.kind == "*" else "dict", contents=declared)
     passed = _from_callers(inference, point, name, function, position) if point.calls_left else UNKNOWN
-    if isinstance(param.default, Constant) and param.default.value is None and not passed.kind:
+    if is_none(param.default) and not passed.kind:
         declared = or_none(declared)
     return meet(declared, passed)
 
@@ -275,9 +275,9 @@ def _by_kind(
         case "in place" | "flag" | "tensor" | "ndim" | "sized":
             return _as_tensor(binding, before[0], value)
         case "adding" | "mixed" | "handed":
-            return _after_insertion(inference, binding, before[0], inner)
+            return containers.after_insertion(inference, binding, before[0], inner)
         case "written":
-            return _after_element_write(before[0], value)
+            return containers.after_element_write(before[0], value)
     return operators.augmented_value(binding.kind.removesuffix("="), before[0] if before else UNKNOWN, value)
 
 
@@ -309,49 +309,6 @@ def _as_tensor(binding: Binding, before: AbstractValue, value: AbstractValue) ->
         case "ndim":
             return before._replace(min_ndim=binding.at[0], max_ndim=binding.at[1])
     return value if value.is_tensor else before
-
-
-def _after_insertion(
-    inference: TypeInference, binding: Binding, before: AbstractValue, inner: ProgramPoint
-) -> AbstractValue:
-    """A container after a method that fills it, or after it escapes into a call."""
-    call = binding.value
-    if not isinstance(call, Call):
-        return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
-    if before.kind == "dict" and binding.kind != "handed":
-        return before._replace(contents=_after_update(inference, call, before, inner))
-    if before.kind not in ("list", "set") or binding.kind == "mixed" or len(call.args) != 1 or call.args[0].star:
-        return before._replace(contents=None, items=None) if before.kind in ("list", "set", "dict") else before
-    assert isinstance(call.func, Ref)
-    given = inference.infer(call.args[0].value, inner)
-    added = given if call.func.path[-1] in ADDING else containers.element(given)
-    return before._replace(
-        contents=join_all(before.contents, added) if before.contents is not None and added.kind else None, items=None
-    )
-
-
-def _after_update(
-    inference: TypeInference, call: Call, before: AbstractValue, inner: ProgramPoint
-) -> AbstractValue | None:
-    """The values of a dictionary after ``update`` or ``setdefault``; None where they are not known."""
-    if before.contents is None or any(arg.star == "*" for arg in call.args):
-        return None
-    given = [(arg, inference.infer(arg.value, inner)) for arg in call.args]
-    if last_identifier(call.func) == "update":
-        parts = (what for arg, what in given if arg.keyword is None)
-        return join_all(
-            before.contents, containers.mapping(parts, (what for arg, what in given if arg.keyword)).element
-        )
-    return join_all(before.contents, given[1][1]) if len(given) == 2 else None
-
-
-def _after_element_write(before: AbstractValue, value: AbstractValue) -> AbstractValue:
-    """A value after element assignment: the contents of a container become unknown, a tensor may get a gradient."""
-    if before.is_tensor:
-        return before if value.grad is False or value.kind in ("int", "float", "bool") else before._replace(grad=None)
-    if before.kind == "dict":
-        return before._replace(contents=join_all(before.contents, value) if before.contents is not None else None)
-    return before._replace(contents=None, items=None) if before.kind in ("list", "nothing") else before
 
 
 def _narrow(before: AbstractValue, tested: AbstractValue) -> AbstractValue:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import and_
-from typing import NamedTuple
 
+from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
     grad_mode_at,
@@ -27,16 +27,15 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
     Call,
-    Comprehension,
     Constant,
     Expression,
     ExpressionStatement,
     Loop,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
     Statement,
-    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -50,9 +49,16 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import expressions, expressions_within, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions,
+    is_same_reference,
+    iterations,
+    last_identifier,
+    statements,
+    subexpressions,
+    without_subscripts,
+)
 from torchrepro_lint.trace.builder import Trace
-from torchrepro_lint.trace.call_targets import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.trace.library_models import trains_or_measures
 
 _SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
@@ -105,8 +111,7 @@ def _wraps_in_place(event: Event) -> bool:
     """Whether an event runs nothing: ``net.encoder = DataParallel(net.encoder)`` runs when ``net.encoder`` does."""
     match event.statement, event.value:
         case Assign(targets=(Ref() as target,), op="="), Call(func=func, args=(Arg(value=Ref() as inner), *_)):
-            same = (inner.roots, inner.path) == (target.roots, target.path)
-            return same and last_identifier(func)[:1].isupper()
+            return is_same_reference(inner, target) and last_identifier(func)[:1].isupper()
     return False
 
 
@@ -201,7 +206,7 @@ class _ModuleTracker:
                     continue
                 if not inside and any(self._is_module(site.function, arg.value) for arg in site.call.args):
                     self.escapes = self.escapes or not _ITERATING.issuperset(site.names) or not site.names
-                func = _without_subscripts(site.call.func)
+                func = without_subscripts(site.call.func)
                 if (
                     isinstance(func, Ref)
                     and self._is_module(site.function, func)
@@ -292,7 +297,7 @@ class _ModuleTracker:
             return value.op not in _CHOICES or any(self._is_run(function, each) for each in value.operands)
         if not isinstance(value, Call) or (path_of(function), value) in self._creations:
             return False
-        called = _without_subscripts(value.func)
+        called = without_subscripts(value.func)
         if self._is_module(function, called):
             return isinstance(called, Ref) and not set(called.path[-1:]) & {"children", "modules", "to", "cuda"}
         names = self._project.names(path_of(function), value.func)
@@ -305,7 +310,7 @@ class _ModuleTracker:
         return bool(constructors)
 
     def _is_run(self, function: str, value: Expression) -> bool:
-        return isinstance(value, Call) and self._is_module(function, _without_subscripts(value.func))
+        return isinstance(value, Call) and self._is_module(function, without_subscripts(value.func))
 
     def _constructors(self, names: tuple[str, ...]) -> list[str]:
         """The constructors of the project's classes: the object that they make contains the module."""
@@ -360,7 +365,7 @@ class _ModuleTracker:
         return f"{path_of(function)}{reference.roots[0]}"
 
 
-class _Iteration(NamedTuple):
+class _Iteration(Record, frozen=True):
     """A loop in a method: its target, and the attributes of ``self`` that its source mentions."""
 
     function: str
@@ -377,25 +382,9 @@ def _iterations_of(project: ProgramIndex, owner: str) -> tuple[_Iteration, ...]:
         for method in project.files[path].functions
         if method.owner and f"{path}{method.owner}" == owner
         for statement in statements(method.body)
-        for target, source in _iterations(statement)
+        for target, source in iterations(statement)
         if (parts := tuple(each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)))
     )
-
-
-def _iterations(statement: Statement) -> Iterator[tuple[Expression, Expression]]:
-    """The targets and sources of a statement's loops and comprehensions."""
-    if isinstance(statement, Loop) and statement.target is not None:
-        yield statement.target, statement.source
-    for each in expressions_within(statement):
-        if isinstance(each, Comprehension):
-            yield from ((clause.target, clause.source) for clause in each.clauses)
-
-
-def _without_subscripts(func: Expression) -> Expression:
-    """The container of a callee that is an element: ``self.blocks`` of ``self.blocks[0]``."""
-    while isinstance(func, Subscript):
-        func = func.value
-    return func
 
 
 def _is_self(reference: Ref) -> bool:

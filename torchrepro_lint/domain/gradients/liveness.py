@@ -40,7 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import expressions, known_argument, statements, subexpressions
+from torchrepro_lint.syntax.visitor import known_argument, read_expressions, statements, subexpressions
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
 _STOPPING = lazy_pattern(
@@ -254,10 +254,8 @@ def _only_used_in_calls(project: ProgramEffects, path: str, function: Function, 
 
 
 def _references_read(statement: Statement) -> Iterator[Ref]:
-    bound = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
-    for expression in expressions(statement):
-        if not any(expression is target for target in bound):
-            yield from (each for each in subexpressions(expression) if isinstance(each, Ref))
+    for expression in read_expressions(statement):
+        yield from (each for each in subexpressions(expression) if isinstance(each, Ref))
 
 
 def _references_passed(call: Call) -> Iterator[Ref]:

@@ -1,9 +1,8 @@
 """DataLoaders: where they are constructed, and what their workers draw from.
 
-- ``Loader`` and ``find_loaders`` of ``queries``: the loaders of a module, one for each calling context.
+- ``Loader`` and ``find_loaders`` of ``constructions``: the loaders of a module, one for each calling context.
 - ``LoaderQueries`` and ``FetchEffects`` of ``queries``: the generators that workers draw from.
 - ``CallableEffects`` of ``callable_effects``: the same for transforms and collate functions.
-- ``splits_without_generator`` of ``splits``: random splits and samplers that draw from the global generator.
-- ``unseeded_worker_draws`` of ``splits``: the generators of workers that a loader does not fix.
+- ``splits_without_generator`` of ``constructions``: random splits and samplers that draw from the global generator.
 - ``worker_functions`` and ``worker_seeds`` of ``workers``: what is passed as ``worker_init_fn``, and its bad seeds.
 """

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.loaders import dataset_model, transform_models
+from torchrepro_lint.catalogue.libraries import dataset_model, transform_models
 from torchrepro_lint.dataflow.environment import (
     Closure,
     ContextInsensitivity,
@@ -21,8 +21,8 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.domain.program_effects import ProgramEffects, WorkerTrace
 from torchrepro_lint.domain.rng.effects import Draw, called_variable
 from torchrepro_lint.query import limits
-from torchrepro_lint.query.fixpoint import TablingSolver
 from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
@@ -45,7 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     without_brackets,
 )
-from torchrepro_lint.syntax.use_def import functions_around
+from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.trace.contexts import CallingContexts
 from torchrepro_lint.trace.events import TraceEvent
 

@@ -1,43 +1,36 @@
-"""DataLoader construction sites, with their arguments in each calling context, and the effects of what their workers fetch.
+"""Fetch effects: what the workers of DataLoaders draw from while they fetch samples; and the queries about a project's loaders.
 
 A fetch effect is the set of generators that a loader's workers draw from, by its dataset, transforms and collate function:
 ``torch``, ``numpy``, ``python``; ``own`` for a generator that no worker seeds; ``unknown`` where it may be any. Empty means that
-nothing is drawn, as far as all that runs is known.
+nothing is drawn, as far as all that runs is known. Also here: worker draws from NumPy's global generator, which torch before 1.9 left
+unseeded in workers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.loaders import DatasetModel, LoaderKind, dataset_model, loader_kinds, loader_names
-from torchrepro_lint.catalogue.rows import Signature
-from torchrepro_lint.dataflow.arguments import (
-    argument_constants,
-    argument_values,
-    passes_value,
-    read_arguments,
-    without_self,
+from torchrepro_lint.catalogue.libraries import DatasetModel, dataset_model, loader_kinds, loader_names
+from torchrepro_lint.dataflow.arguments import read_arguments
+from torchrepro_lint.dataflow.environment import (
+    Closure,
 )
-from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment, ValueSources
-from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy, implies_none
 from torchrepro_lint.dataflow.reaching_definitions import attribute_values
-from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.loaders.callable_effects import (
     ANY_GENERATOR,
     NO_GENERATORS,
     CallableEffects,
     GeneratorSet,
+    unseeded_draws,
 )
+from torchrepro_lint.domain.loaders.constructions import Loader, LoaderConstruction, find_loaders, may_draw_samples
 from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import paths_constructing
-from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -45,187 +38,19 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Operation,
+    Record,
     Ref,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
-    constructed_class,
     in_project,
     is_instance,
-    simple_name,
+    qualname_of,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, known_argument, receiver_of
-
-
-class LoaderConstruction(NamedTuple):
-    """The construction of a DataLoader in one calling context; ``label`` is its class as the code names it."""
-
-    site: CallSite
-    kind: LoaderKind
-    label: str
-    arguments: BoundArguments
-
-
-class Loader(NamedTuple):
-    """A DataLoader with its arguments in one calling context (see ``LoaderConstruction``), whose values can be asked for.
-
-    Where the arguments depend on the callers of the function, there is one Loader for each caller.
-    """
-
-    site: CallSite
-    kind: LoaderKind
-    label: str
-    arguments: BoundArguments
-    value_sources: ValueSources
-
-    def values(self, word: str) -> tuple[Closure, ...]:
-        """The expressions that may be passed for a parameter."""
-        return argument_values(self.value_sources, self.arguments, word)
-
-    def passes(self, word: str) -> bool:
-        """Whether something other than None may be passed for a parameter."""
-        return passes_value(self.value_sources, self.arguments, word)
-
-    def constants(self, word: str) -> list[object] | None:
-        """The literal values that may be passed for a parameter; None where one of them is no literal."""
-        return argument_constants(self.value_sources, self.arguments, word)
-
-    @property
-    def shuffles(self) -> bool:
-        """Whether its order may be random."""
-        given = known_argument(self.site.call, None, "shuffle")
-        tested = any(implies_falsy(each, given) for each in self.site.guards)
-        return not tested and may_shuffle(self.value_sources, self.kind, self.arguments)
-
-    @property
-    def has_workers(self) -> bool:
-        """Whether ``num_workers`` is passed and not known to be 0."""
-        known = self.constants("num_workers")
-        return known is None or any(value != 0 for value in known)
-
-
-def may_draw_samples(loader: Loader) -> bool:
-    """Whether a loader whose kind draws while it makes samples may do so with these arguments."""
-
-    def argument(word: str) -> Expression | None:
-        values = loader.values(word)
-        return values[0].value if len(values) == 1 else (UNKNOWN_ARGUMENT if values else None)
-
-    return evaluate(loader.kind.when, Signature(loader.kind.name), argument) is not Truth.FAILS
-
-
-def may_shuffle(value_sources: ValueSources, kind: LoaderKind, arguments: BoundArguments) -> bool:
-    """Whether the order of a loader may be random: ``shuffle`` not known to be false, and no sampler passed."""
-    if passes_value(value_sources, arguments, "batch_sampler") or not kind.shuffles:
-        return False
-    if passes_value(value_sources, arguments, "sampler"):
-        return _shuffles_without_sampler(value_sources, arguments)
-    given = arguments.named.get("shuffle", ())
-    if given and all(evaluate_test(value_sources, each.path, each.value, each.environment) is False for each in given):
-        return False  # ``shuffle=mode == "train"``
-    known = argument_constants(value_sources, arguments, "shuffle")
-    return known is None or any(known)
-
-
-def _shuffles_without_sampler(value_sources: ValueSources, arguments: BoundArguments) -> bool:
-    """Whether ``shuffle`` is true where a sampler is None: ``shuffle=sampler is None``, unless it is known to be something else; or
-    both may be so by literals (torch raises an error if there is a sampler).
-    """
-    samplers = [each.value for each in argument_values(value_sources, arguments, "sampler")]
-    given = [each.value for each in arguments.named["sampler"]]
-    is_none_somewhere = any(map(is_none, samplers))
-    if not is_none_somewhere and not any(isinstance(each, Ref) for each in samplers):
-        return False
-    shuffles = (*arguments.named.get("shuffle", ()), *argument_values(value_sources, arguments, "shuffle"))
-    return any(
-        (is_none_somewhere and isinstance(each.value, Constant) and each.value.value is True)
-        or any(implies_none(each.value, sampler) for sampler in given)
-        for each in shuffles
-    )
-
-
-def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:
-    """The loaders of each call together, one for each calling context."""
-    return (list(each) for _, each in groupby(found, key=lambda loader: (loader.site.function, loader.site.call)))
-
-
-def find_loaders(project: ValueFlow, path: str) -> Iterator[LoaderConstruction]:
-    """The DataLoaders of a module, including those with arguments that cannot be read.
-
-    A subclass whose constructor forwards ``**kwargs`` counts where it is constructed, another one in its constructor.
-    """
-    for site in project.calls(path):
-        found = next(filter(None, (_construction(project, path, site, name) for name in site.names)), None)
-        if found is not None:
-            kind, calls = found
-            label = _label(site.call.func, kind)
-            for call in calls:
-                arguments = read_arguments(project.value_sources, call, kind.parameters)
-                yield LoaderConstruction(site, kind, label, arguments)
-
-
-def _construction(project: ValueFlow, path: str, site: CallSite, name: str) -> tuple[LoaderKind, list[Closure]] | None:
-    """The kind of loader that a call of ``name`` constructs, and the constructor's calls, one for each calling context."""
-    kinds = loader_kinds()
-    if name in kinds:
-        return kinds[name], [Closure(path, site.call, environment) for environment in calling_contexts(project, site)]
-    base = constructed_class(name)
-    if base in kinds and name.endswith("__init__"):
-        if forwards_star_arguments(project, path, site.call):
-            return None
-        return kinds[base], [
-            Closure(path, without_self(site.call), environment) for environment in calling_contexts(project, site)
-        ]
-    if project.resolver.classes(name) and not kinds.keys().isdisjoint(project.resolver.ancestry(name)):
-        return _subclass_construction(project, path, site, name)
-    return None
-
-
-def _subclass_construction(
-    project: ValueFlow, path: str, site: CallSite, name: str
-) -> tuple[LoaderKind, list[Closure]] | None:
-    calls: list[Closure] = []
-    kind: LoaderKind | None = None
-    for environment in calling_contexts(project, site):
-        for base, call in project.value_sources.construct(Closure(path, site.call, environment), name).library_calls:
-            own = isinstance(call.value, Call) and (
-                call.value is site.call or forwards_star_arguments(project, call.path, call.value)
-            )
-            if base in loader_kinds() and own and isinstance(call.value, Call):
-                kind = loader_kinds()[base]
-                calls.append(call if call.value is site.call else call._replace(value=without_self(call.value)))
-    return (kind, calls) if kind is not None else None
-
-
-def loader_kind(name: str) -> LoaderKind | None:
-    """The kind of loader that an external class is."""
-    return loader_kinds().get(name)
-
-
-def calling_contexts(project: ValueFlow, site: CallSite) -> list[Environment]:
-    """The argument environments of the function around a call, one for each caller; an empty one if no caller is known."""
-    found = list(project.environments_of(site.function))
-    return found if 0 < len(found) <= limits.MAX_LOADER_CALLERS else [Environment()]
-
-
-def forwards_star_arguments(project: ValueFlow, path: str, call: Call) -> bool:
-    """Whether a constructor forwards its ``*args`` or ``**kwargs``."""
-    for arg in call.args:
-        for root in arg.value.roots if arg.star and isinstance(arg.value, Ref) and not arg.value.path else ():
-            found = project.resolver.parameter(path + root)
-            if found is not None and found.param.kind.startswith("*"):
-                return True
-    return False
-
-
-def _label(func: Expression, kind: LoaderKind) -> str:
-    word = simple_name(kind.name)
-    if isinstance(func, Ref) and func.path[-1:] != ("__init__",):
-        return (func.path or (simple_name(func.roots[0]),))[-1]
-    return word
-
+from torchrepro_lint.syntax.visitor import receiver_of
+from torchrepro_lint.trace.events import TraceEvent
 
 _FETCH_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "get")
 _ABSTRACT_BASES = (
@@ -449,7 +274,9 @@ class LoaderQueries(ProgramEffects):
 
     def loaders(self, path: str) -> list[Loader]:
         """The DataLoaders that a module constructs."""
-        return [Loader(*each, self.value_sources) for each in self._loaders(path)]
+        return [
+            Loader(each.site, each.kind, each.label, each.arguments, self.value_sources) for each in self._loaders(path)
+        ]
 
     @query()
     def _loaders(self, path: str) -> tuple[LoaderConstruction, ...]:
@@ -463,3 +290,71 @@ class LoaderQueries(ProgramEffects):
     def fetch_effects(self) -> FetchEffects:
         """The fetch effects of the project's loaders."""
         return self.part(FetchEffects)
+
+
+# --- NumPy's global generator in workers ------------------------------------------------------------------------------
+
+_DATASET_BASES = frozenset(
+    f"torch.utils.data.{place}{word}"
+    for place in ("", "dataset.")
+    for word in ("Dataset", "IterableDataset", "MapDataPipe")
+)
+_DATASET_FETCH = ("__getitem__", "__getitems__", "__iter__", "__next__")
+
+
+class WorkerDraw(Record, frozen=True):
+    """A draw by its public name, and the dataset method that leads to it (``Boxes.__getitem__``)."""
+
+    label: str
+    owner: str
+    trace_event: TraceEvent
+
+
+def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
+    """Each draw once, by the first dataset that leads to it; without datasets whose loaders all seed their workers."""
+    seen: set[tuple[str, Expression | None]] = set()
+    tended = _seeded_datasets(project)
+    for owner in project.resolver.all_classes():
+        if owner in tended or not _is_dataset(project, owner):
+            continue
+        for word in _DATASET_FETCH:
+            for method in project.resolver.methods(owner, word):
+                if not project.resolver.functions(method):
+                    continue
+                short = f"{qualname_of(owner)}.{word}"
+                for draw in unseeded_draws(project.worker_trace((method,))):
+                    place = draw.trace_event.path, draw.trace_event.event.value
+                    if draw.family == "numpy" and place not in seen:
+                        seen.add(place)
+                        yield WorkerDraw(draw.label, short, draw.trace_event)
+
+
+def _is_dataset(project: LoaderQueries, owner: str) -> bool:
+    return any(
+        base in _DATASET_BASES or base.startswith("torchvision.datasets.") for base in project.resolver.ancestry(owner)
+    )
+
+
+def _seeded_datasets(project: LoaderQueries) -> set[str]:
+    """The dataset classes that have loaders, all of them without workers or with a worker function."""
+    good: set[str] = set()
+    bad: set[str] = set()
+    for path in project.loader_paths():
+        for loader in project.loaders(path):
+            known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
+            kept = good if known or not loader.arguments.complete else bad
+            for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
+                kept.update(_dataset_classes(project, each.path, each.value))
+    return good - bad
+
+
+def _dataset_classes(project: LoaderQueries, path: str, value: object) -> Iterator[str]:
+    """The datasets that an expression creates, inside wrappers too."""
+    if isinstance(value, Call):
+        for name in project.names(path, value.func):
+            if project.resolver.classes(name):
+                yield from filter(in_project, project.resolver.ancestry(name))
+        for arg in value.args:
+            for name in project.names(path, arg.value):
+                if is_instance(name) and project.resolver.classes(class_of(name)):
+                    yield class_of(name)

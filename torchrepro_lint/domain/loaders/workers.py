@@ -1,7 +1,6 @@
 """Worker initialisation: the functions that are passed as ``worker_init_fn``, and the provenance of their seeds.
 
-Such a seed is bad where it changes between runs or is the same in every worker. Also here: worker draws from NumPy's
-global generator, which torch before 1.9 left unseeded in workers.
+Such a seed is bad where it changes between runs or is the same in every worker.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.arguments import is_partial
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.domain.loaders.callable_effects import unseeded_draws
-from torchrepro_lint.domain.loaders.queries import loader_kind
+from torchrepro_lint.domain.loaders.constructions import loader_kind
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
@@ -21,24 +19,22 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Constant,
-    Expression,
     Lambda,
     Operation,
+    Record,
     Ref,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
-    class_of,
     enclosing_function,
     in_project,
     is_instance,
     local_symbol,
     path_of,
-    qualname_of,
     simple_name,
     unbound_method,
 )
-from torchrepro_lint.syntax.use_def import functions_around
+from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.visitor import is_none, receiving_parameters, subexpressions, takes_receiver
 from torchrepro_lint.trace.contexts import CallingContexts
 
@@ -53,7 +49,7 @@ WORKER_INIT = "worker_init_fn"
 _WORKER_INIT_POSITION = 10
 
 
-class WorkerFunction(NamedTuple):
+class WorkerFunction(Record, frozen=True):
     """A function of the project that workers run, its argument environment, and the parameters that get the worker's
     number.
     """
@@ -171,7 +167,7 @@ _PURE = frozenset(
 _SETTINGS = frozenset({"os.getenv", "os.environ.get", "numpy.uint32", "numpy.int64", "numpy.int32", "numpy.uint64"})
 
 
-class WorkerSeed(NamedTuple):
+class WorkerSeed(Record, frozen=True):
     """A call that seeds workers badly: ``name`` is the seeder, ``source`` what makes the seed change between runs
     (empty: all workers get the same one).
 
@@ -337,7 +333,7 @@ class _SeedProvenance:
         if self._worker.worker_ids.intersection(seed.path + root for root in ref.roots):
             return False
         base = seed._replace(value=ref._replace(path=()))
-        if any(self._is_self(seed.path, root) for root in ref.roots):
+        if self._project.resolver.starts_at_receiver(seed.path, ref):
             return True
         behind = [each for each in self._project.value_sources.of(base) if each.value is not base.value]
         return bool(behind) and all(
@@ -359,76 +355,6 @@ class _SeedProvenance:
         """Whether a variable belongs to a function that the workers run."""
         return enclosing_function(path + root) in self._functions
 
-    def _is_self(self, path: str, root: str) -> bool:
-        found = self._project.resolver.parameter(path + root)
-        return found is not None and found.position == 0 and takes_receiver(found.function)
-
     def _runs_in_worker(self, path: str, offset: int) -> bool:
         around = functions_around(self._project.files[path], offset)
         return any(path + each.name in self._functions for each in around)
-
-
-_DATASET_BASES = frozenset(
-    f"torch.utils.data.{place}{word}"
-    for place in ("", "dataset.")
-    for word in ("Dataset", "IterableDataset", "MapDataPipe")
-)
-_DATASET_FETCH = ("__getitem__", "__getitems__", "__iter__", "__next__")
-
-
-class WorkerDraw(NamedTuple):
-    """A draw by its public name, and the dataset method that leads to it (``Boxes.__getitem__``)."""
-
-    label: str
-    owner: str
-    trace_event: TraceEvent
-
-
-def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
-    """Each draw once, by the first dataset that leads to it; without datasets whose loaders all seed their workers."""
-    seen: set[tuple[str, Expression | None]] = set()
-    tended = _seeded_datasets(project)
-    for owner in project.resolver.all_classes():
-        if owner in tended or not _is_dataset(project, owner):
-            continue
-        for word in _DATASET_FETCH:
-            for method in project.resolver.methods(owner, word):
-                if not project.resolver.functions(method):
-                    continue
-                short = f"{qualname_of(owner)}.{word}"
-                for draw in unseeded_draws(project.worker_trace((method,))):
-                    place = draw.trace_event.path, draw.trace_event.event.value
-                    if draw.family == "numpy" and place not in seen:
-                        seen.add(place)
-                        yield WorkerDraw(draw.label, short, draw.trace_event)
-
-
-def _is_dataset(project: LoaderQueries, owner: str) -> bool:
-    return any(
-        base in _DATASET_BASES or base.startswith("torchvision.datasets.") for base in project.resolver.ancestry(owner)
-    )
-
-
-def _seeded_datasets(project: LoaderQueries) -> set[str]:
-    """The dataset classes that have loaders, all of them without workers or with a worker function."""
-    good: set[str] = set()
-    bad: set[str] = set()
-    for path in project.loader_paths():
-        for loader in project.loaders(path):
-            known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
-            kept = good if known or not loader.arguments.complete else bad
-            for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
-                kept.update(_dataset_classes(project, each.path, each.value))
-    return good - bad
-
-
-def _dataset_classes(project: LoaderQueries, path: str, value: object) -> Iterator[str]:
-    """The datasets that an expression creates, inside wrappers too."""
-    if isinstance(value, Call):
-        for name in project.names(path, value.func):
-            if project.resolver.classes(name):
-                yield from filter(in_project, project.resolver.ancestry(name))
-        for arg in value.args:
-            for name in project.names(path, arg.value):
-                if is_instance(name) and project.resolver.classes(class_of(name)):
-                    yield class_of(name)

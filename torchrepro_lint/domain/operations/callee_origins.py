@@ -25,6 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Expression,
     Operation,
+    Record,
     Ref,
     Subscript,
 )
@@ -71,7 +72,7 @@ _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn
 _THROUGH = frozenset({"if", "or", "and", "+", "|", "await", "*", ":="})
 
 
-class Reason(NamedTuple):
+class Reason(Record, frozen=True):
     """Why a call is not followed: its kind, one of ``REASONS``, and what could not be followed, as it is written.
 
     Calls with one ``origin`` have one cause; empty where that is not told.
@@ -87,7 +88,7 @@ class Reason(NamedTuple):
         return REASONS[self.kind].format(self.what)
 
 
-class Origins(NamedTuple):
+class Origins(Record, frozen=True):
     """The reason why a callee is not known, if there is one, else the functions, classes and objects of the project that it may be."""
 
     reason: Reason | None

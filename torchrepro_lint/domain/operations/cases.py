@@ -6,7 +6,6 @@ A call is a case of a row unless a condition is known to fail. Methods count on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     NO_SUBJECTS,
@@ -40,7 +39,7 @@ from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_
 from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Ref
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Record, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -132,7 +131,7 @@ _ATTENTION = ("query", "key", "value")
 _UNKNOWN_ARGUMENTS = Arg(0, 0, None, "**", Ref(0, 0, (), (), 0))
 
 
-class Case(NamedTuple):
+class Case(Record, frozen=True):
     """A call that matches a row of the catalogue, and whether the row's conditions hold or may hold.
 
     ``expression`` is the call itself, or the subscript that runs it.

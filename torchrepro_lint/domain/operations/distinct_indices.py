@@ -10,7 +10,6 @@ from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Arg,
-    Assign,
     Attribute,
     Call,
     Clause,
@@ -23,7 +22,12 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, is_nested
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    all_statements,
+    last_identifier,
+    read_expressions,
+    subexpressions,
+)
 
 # Functions whose one-dimensional results name no element twice; an index has one dimension.
 _DISTINCT_INDICES = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
@@ -233,12 +237,8 @@ def _count_reads(project: Project, path: str, root: str) -> int:
     """The number of reads of a variable."""
     return sum(
         isinstance(each, Ref) and root in each.roots
-        for body in bodies(project.files[path])
-        for statement in statements(body)
-        for expression in expressions(statement)
-        if not (
-            isinstance(statement, Assign) and statement.op == "=" and any(expression is it for it in statement.targets)
-        )
+        for statement in all_statements(project.files[path])
+        for expression in read_expressions(statement)
         for each in subexpressions(expression)
     )
 

@@ -8,9 +8,8 @@ needs to know all that is trained holds across it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
-from torchrepro_lint.catalogue.loaders import loader_names
+from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
@@ -29,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Lambda,
     Loop,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
     Subscript,
@@ -57,7 +57,7 @@ _ITERATING = frozenset(f"builtins.{word}" for word in ("enumerate", "zip", "reve
 _CONTAINERS = ("torch.nn.Sequential()", "torch.nn.ModuleList()", "torch.nn.ModuleDict()")
 
 
-class Gap(NamedTuple):
+class Gap(Record, frozen=True):
     """A place where a program leads into something that is not followed: the call, what of it is unknown, and its event with its order."""
 
     call: str

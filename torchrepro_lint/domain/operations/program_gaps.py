@@ -7,7 +7,7 @@ packages do. So is a call of a value that can only be a constant, or only an obj
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
@@ -18,7 +18,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, qualname_of, top_package
 from torchrepro_lint.syntax.visitor import is_classmethod
 from torchrepro_lint.trace.call_paths import place_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.trace.events import TraceEvent
 
 
-class ProgramGap(NamedTuple):
+class ProgramGap(Record, frozen=True):
     """A call that leads a program into code that is not followed, its order in the trace, and the reason."""
 
     order: int
@@ -116,7 +116,7 @@ def _find(project: ProgramEffects, run: Trace) -> Iterator[ProgramGap]:
                 yield ProgramGap(order, each, reason)
 
 
-class _Judgement(NamedTuple):
+class _Judgement(Record, frozen=True):
     """The reason why a call is a gap, if it is one in all programs; else the functions of which a program must enter one."""
 
     reason: Reason | None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.constants import display_name
@@ -24,12 +23,12 @@ from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Call, Expression, Subscript
+from torchrepro_lint.syntax.nodes import Call, Expression, Record, Subscript
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
-from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
+from torchrepro_lint.trace.events import TraceEvent, calls_in, guards, prefix_and_rest
 
 # The typical operation of models of other libraries.
 _VISION = lazy_pattern(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
@@ -47,7 +46,7 @@ _STANDS_FOR = (
 _MAKING = lazy_pattern(r"\.(from_pretrained|from_config)$")
 
 
-class ReachedOperation(NamedTuple):
+class ReachedOperation(Record, frozen=True):
     """A catalogued operation that a trace runs or constructs: its label for messages, its row and its event."""
 
     label: str
@@ -94,11 +93,7 @@ def _shares_weights(program: Program) -> bool:
 
 
 def _contains_sharing(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
-    return any(
-        isinstance(each.event.value, Call) and last_identifier(each.event.value.func) == "share_memory"
-        for each in trace_events
-        if each.event.kind == "call"
-    )
+    return any(last_identifier(call.func) == "share_memory" for _, call in calls_in(trace_events))
 
 
 def why_not_strict_in(context: Context, function: str) -> str:
@@ -235,7 +230,7 @@ def _calls_of(context: Context, program: Program) -> tuple[_CallIndex, ...]:
     return prefix_and_rest(program.run, "operations", partial(_index_calls, context), context.database)
 
 
-class _CallIndex(NamedTuple):
+class _CallIndex(Record, frozen=True):
     """The calls and subscripts of a trace fragment by file and node, with their orders, and the operations of library models
     that they construct.
     """
@@ -248,9 +243,10 @@ def _index_calls(context: Context, start: int, trace_events: Sequence[TraceEvent
     by_value: dict[tuple[str, Expression | None], list[tuple[int, TraceEvent]]] = {}
     library: list[ReachedOperation] = []
     for order, trace_event in enumerate(trace_events, start):
-        path, kind, value = trace_event.path, trace_event.event.kind, trace_event.event.value
+        resolved = trace_event.resolved
+        path, event, kind, value = resolved.path, resolved.event, resolved.event.kind, resolved.event.value
         if kind == "index" or (kind == "set" and isinstance(value, Subscript)):
-            subscript = trace_event.event.given if kind == "index" else value
+            subscript = event.given if kind == "index" else value
             by_value.setdefault((path, subscript), []).append((order, trace_event))
         elif kind == "call" and isinstance(value, Call):
             by_value.setdefault((path, value), []).append((order, trace_event))

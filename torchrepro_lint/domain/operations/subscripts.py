@@ -7,7 +7,6 @@ Slices, masks, numbers and lists are no such indices.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
@@ -24,6 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Lambda,
     Operation,
+    Record,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import top_package
@@ -33,7 +33,7 @@ _READ = "torch.Tensor.__getitem__", "x[i]"
 _WRITE = "torch.Tensor.index_put_", "x[i] = v"
 
 
-class ImplicitCall(NamedTuple):
+class ImplicitCall(Record, frozen=True):
     """The call of a method by a subscript: its site, the method, how it is written, and the subscript."""
 
     site: CallSite

@@ -19,7 +19,7 @@ from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import CallSite
-from torchrepro_lint.syntax.nodes import Arg, Constant
+from torchrepro_lint.syntax.nodes import Arg, Constant, Record
 from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.visitor import passing_argument
 
@@ -109,7 +109,7 @@ USE_DETERMINISTIC = "torch.use_deterministic_algorithms"
 SET_DETERMINISTIC = "torch.set_deterministic"
 
 
-class ModeSwitch(NamedTuple):
+class ModeSwitch(Record, frozen=True):
     """A call that switches deterministic mode: ``mode`` and ``warn_only`` are arguments (None: left out); ``hidden``: a
     star argument may pass them.
     """

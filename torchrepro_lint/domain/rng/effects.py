@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
-from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
-from torchrepro_lint.catalogue.loaders import loader_names
-from torchrepro_lint.catalogue.rows import Consumer, Scalar
+from torchrepro_lint.catalogue.conditions import argument_reader
+from torchrepro_lint.catalogue.libraries import loader_names
+from torchrepro_lint.catalogue.rows import Consumer
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
+from torchrepro_lint.domain.rng.consumers import Consumers, method_name
 from torchrepro_lint.domain.rng.seeders import (
     OptionalSeed,
     families_of_call,
@@ -33,28 +34,32 @@ from torchrepro_lint.domain.rng.seeders import (
 )
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.nodes import Call, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
-    constructed_class,
     in_project,
-    is_inherited_constructor,
-    is_instance,
     is_nested,
     is_self,
     passes_call,
     simple_name,
-    split_last,
-    split_method,
     top_package,
     without_calls,
 )
+from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
-from torchrepro_lint.trace.events import CallFrame, CallsOfTrace, TraceEvent, guard_values, guards, prefix_and_rest
+from torchrepro_lint.trace.events import (
+    CallFrame,
+    CallsOfTrace,
+    TraceEvent,
+    calls_in,
+    guard_values,
+    guards,
+    prefix_and_rest,
+)
 
 
-class Draw(NamedTuple):
+class Draw(Record, frozen=True):
     """A draw: its public name, its trace event and the event's order.
 
     ``family`` is that of the generator itself, whatever seeds it.
@@ -66,7 +71,7 @@ class Draw(NamedTuple):
     family: str
 
 
-class Seed(NamedTuple):
+class Seed(Record, frozen=True):
     """A call that seeds a family, likewise."""
 
     label: str
@@ -106,6 +111,7 @@ class RngEffects:
         self.end = len(run.trace_events)
         self._names = names
         self._catalogue = catalogue
+        self._consumers = Consumers(names, catalogue)
         self._user_seeders = user_seeders
         self._callee_effects = callee_effects
         self.run = run
@@ -147,10 +153,10 @@ class RngEffects:
 
     def _possible_effect(self, trace_event: TraceEvent) -> str:
         """What an event may do in any trace: ``act``, ``read`` where it may only read data, or nothing."""
-        call = trace_event.event.value
-        if trace_event.event.kind != "call" or not isinstance(call, Call):
-            return "act" if trace_event.event.kind == "iterate" else ""
-        names = trace_event.names
+        resolved = trace_event.resolved
+        call, kind, names = resolved.event.value, resolved.event.kind, resolved.names
+        if kind != "call" or not isinstance(call, Call):
+            return "act" if kind == "iterate" else ""
         return self._callee_effects.of(
             (names, method_and_receiver(call.func)), lambda: self._callee_effect(names, call)
         )
@@ -164,7 +170,7 @@ class RngEffects:
             or self._catalogue.seeder(known) is not None
             or bool(self._catalogue.consumer(class_of(known)))
             or self._may_be_seeder(known)
-            for known in map(without_calls, self._external_names(names or _method_name(call)))
+            for known in map(without_calls, self._consumers.external_names(names or method_name(call)))
         )
         return "act" if acts else "read" if reads_data(names) else ""
 
@@ -195,10 +201,10 @@ class RngEffects:
         elif logs_metric(trace_event.names, call):
             self._metric_events.append(trace_event)
         self.unknown_seeder = self.unknown_seeder or is_seeding_method(trace_event.names, call)
-        for name in self._external_names(trace_event.names or _method_name(call)):
+        for name in self._consumers.external_names(trace_event.names or method_name(call)):
             known = without_calls(name)
             self._seed(trace_event, call, known)
-            for row in self._consumers(name, known):
+            for row in self._consumers.of(name, known):
                 if self._draws(row, trace_event, call) and not self._is_reseeded(row.family, trace_event):
                     self._mark_acting(trace_event)
                     kept = iterated if row.phase in ("iterate", "later") else self.draws
@@ -240,27 +246,6 @@ class RngEffects:
     def _makes_loader(self, name: str) -> bool:
         return not loader_names().isdisjoint(self._names.ancestry(name) if in_project(name) else (name,))
 
-    def _external_names(self, names: tuple[str, ...]) -> Iterator[str]:
-        """The external names of a callee: for a project class its inherited constructor, for results of torch the
-        methods of tensors.
-        """
-        for name in names:
-            if in_project(name):
-                if self._names.classes(name):
-                    methods = self._names.methods(name, "__init__")
-                    yield from (constructed_class(each) for each in methods if not in_project(each))
-            elif is_inherited_constructor(name):
-                yield constructed_class(name)
-            else:
-                yield name
-                head, word = split_last(name)
-                if (
-                    head.startswith("torch.")
-                    and passes_call(head)
-                    and not self._catalogue.consumer(without_calls(name))
-                ):
-                    yield f"torch.Tensor.{word}"
-
     def _mark_acting(self, trace_event: TraceEvent) -> None:
         self.acts = self.acts or not (trace_event.call_path and trace_event.call_path[0].event.kind == "import")
 
@@ -288,24 +273,6 @@ class RngEffects:
         known = propagated_constant(self._names, path, argument_reader(row.signature, call)("shuffle"))
         return "DataLoader(shuffle=True)" if known is True else "a DataLoader that may shuffle"
 
-    def _consumers(self, name: str, known: str) -> Iterator[Consumer]:
-        """The rows of a callee: a class constructs, a function or an instance draws when called."""
-        called = is_instance(name)
-        for row in self._catalogue.consumer(class_of(known)):
-            is_class = simple_name(class_of(known))[:1].isupper()
-            if called == (
-                row.phase == "called" or (row.phase == "call" and is_class)
-            ) and not self._matches_constructor_only(name, row):
-                yield row
-
-    def _matches_constructor_only(self, name: str, row: Consumer) -> bool:
-        """Whether a row matches a method only because its pattern matches the constructor: ``models.resnet18().cuda``."""
-        maker, method = split_method(name)
-        makers = self._catalogue.consumer(without_calls(maker)) if method else ()
-        return "__dict__" in name.split(".") or any(
-            (each.evidence, each.source, each.phase) == (row.evidence, row.source, row.phase) for each in makers
-        )
-
     def _draws(self, row: Consumer, trace_event: TraceEvent, call: Call) -> bool:
         if row.family == "torch" and (trace_event.mode == "loaded" or _fork_blocks(trace_event) & self._seeded_forks):
             return False
@@ -313,40 +280,7 @@ class RngEffects:
             row.family in self._seeded_blocks.get(block, ()) for _, block in guard_values(trace_event)
         ):
             return False
-        argument = argument_reader(row.signature, self._construction(row, trace_event, call))
-        given = [value for word in row.generators if (value := argument(word)) is not None]
-        if any(map(_may_be_given, given)):
-            return False
-        if any(condition.test == "given" and is_unknown_argument(argument(condition.of)) for condition in row.when):
-            return False
-        known = self._classes(row, trace_event, argument)
-        if self._only_evaluates:
-            known["module.training"] = False
-        if self._only_evaluates and any(_is_training_flag(argument(word)) for word in ("training", "train")):
-            return False
-        return evaluate(row.when, row.signature, argument, known) is not Truth.FAILS
-
-    def _classes(self, row: Consumer, trace_event: TraceEvent, argument: ArgumentReader) -> dict[str, Scalar]:
-        """The classes of the arguments, for conditions on ``class.parameter``."""
-        found: dict[str, Scalar] = {}
-        for condition in row.when:
-            head, _, word = condition.of.partition(".")
-            given = argument(word) if head == "class" else None
-            names = self._names.names(trace_event.path, given) if given is not None else ()
-            if len(names) == 1 and is_instance(names[0]):
-                found[condition.of] = simple_name(class_of(names[0]))
-        return found
-
-    def _construction(self, row: Consumer, trace_event: TraceEvent, call: Call) -> Call:
-        """The call whose arguments a row's conditions test: for a called object, the one that created it."""
-        if row.phase != "call" or not any(map(is_instance, trace_event.names)):
-            return call
-        made = (
-            value
-            for _, value in self._names.values_through_calls(trace_event.path, call.func)
-            if isinstance(value, Call)
-        )
-        return next(made, call)
+        return self._consumers.draws(row, trace_event, call, only_evaluates=self._only_evaluates)
 
     def _family(self, row: Consumer, trace_event: TraceEvent) -> str:
         """The family that seeds a draw: workers' Python and NumPy generators are seeded from torch's (NumPy's from
@@ -388,7 +322,7 @@ class RngEffects:
     def _has_nondeterministic_seed(self, path: str, name: str, call: Call) -> bool:
         """Whether the seed is nondeterministic, so that the call seeds from entropy in effect."""
         seeder = self._catalogue.seeder(name)
-        seed = seeder and passed_seed(seeder, call)
+        seed = None if seeder is None else passed_seed(seeder, call)
         return seed is not None and nondeterministic_source(self._names, path, seed) is not None
 
     def _may_be_seeder(self, name: str) -> bool:
@@ -401,16 +335,7 @@ class RngEffects:
 
 def _called_words(_start: int, trace_events: Sequence[TraceEvent]) -> frozenset[str]:
     """The last words of the callees."""
-    return frozenset(
-        method_and_receiver(trace_event.event.value.func)[0]
-        for trace_event in trace_events
-        if trace_event.event.kind == "call" and isinstance(trace_event.event.value, Call)
-    )
-
-
-def _is_training_flag(value: Expression | None) -> bool:
-    """``training=self.training``."""
-    return isinstance(value, Ref) and value.path[-1:] == ("training",)
+    return frozenset(method_and_receiver(call.func)[0] for _, call in calls_in(trace_events))
 
 
 # Packages with known functions: one that is named like a seeder but not in the catalogue seeds none of our families.
@@ -455,12 +380,6 @@ def _fork_blocks(trace_event: TraceEvent) -> set[tuple[str, Expression]]:
     }
 
 
-def _method_name(call: Call) -> tuple[str, ...]:
-    """An in-place sampler on an unknown receiver: only torch has such names."""
-    word, _ = method_and_receiver(call.func)
-    return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
-
-
 def called_variable(func: Expression) -> str:
     """The last word where a variable or an attribute of ``self`` is called: ``self.transform(x)``."""
     match func:
@@ -473,9 +392,4 @@ def called_variable(func: Expression) -> str:
 
 def _has_generator(loader: Call) -> bool:
     """Whether a loader gets a generator; torch's starts with a constant seed unless it is given another."""
-    return any(arg.keyword == "generator" and _may_be_given(arg.value) for arg in loader.args)
-
-
-def _may_be_given(value: Expression) -> bool:
-    """Whether a value may be other than None."""
-    return not isinstance(value, Constant) or value.value is not None
+    return any(arg.keyword == "generator" and not is_none(arg.value) for arg in loader.args)

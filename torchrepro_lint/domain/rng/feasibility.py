@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrepro_lint.catalogue.loaders import loader_names
+from torchrepro_lint.catalogue.libraries import loader_names, samplers_of
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
-from torchrepro_lint.domain.loaders.queries import loader_kind, may_shuffle
+from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import AccumulatedReads, LruTable
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
-from torchrepro_lint.trace.call_targets import runs_in_worker, samplers_of
+from torchrepro_lint.trace.call_targets import runs_in_worker
 from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
 from torchrepro_lint.trace.library_models import calls_method
 

@@ -6,7 +6,6 @@ Reads that only print or log do not count.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.project import Project
@@ -22,9 +21,9 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Operation,
+    Record,
     Ref,
     SimpleStatement,
-    Statement,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
@@ -40,7 +39,13 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
+from torchrepro_lint.syntax.visitor import (
+    bodies,
+    last_identifier,
+    operands_of,
+    read_expressions,
+    statements,
+)
 
 _DIVISIONS = frozenset({"%", "&", "//", ">>"})
 _NUMERIC_CONVERSIONS = frozenset(
@@ -50,7 +55,7 @@ _SEED = lazy_pattern(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
 _SEEDED = "seeds"
 
 
-class NumberUse(NamedTuple):
+class NumberUse(Record, frozen=True):
     """What becomes of a number, in words such as ``is the seed of `Random```, and the expression that uses it."""
 
     said: str
@@ -229,9 +234,7 @@ def option_reads(project: Project, files: Sequence[str]) -> OptionReads:
 def _expressions_read(project: Project, path: str) -> list[Expression]:
     """The expressions that a file reads and their parts, unordered; without what is only logged and without callees."""
     found: list[Expression] = []
-    left = [
-        each for body in bodies(project.files[path]) for one in statements(body) for each in _reading_expressions(one)
-    ]
+    left = [each for body in bodies(project.files[path]) for one in statements(body) for each in read_expressions(one)]
     while left:
         expression = left.pop()
         if not isinstance(expression, Call):
@@ -246,11 +249,6 @@ def _expressions_read(project: Project, path: str) -> list[Expression]:
                 left.append(expression.func.value if isinstance(expression.func, Attribute) else expression.func)
         found.append(expression)
     return found
-
-
-def _reading_expressions(statement: Statement) -> Iterator[Expression]:
-    targets = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
-    return (each for each in expressions(statement) if not any(each is target for target in targets))
 
 
 def _is_logging(func: Expression) -> bool:

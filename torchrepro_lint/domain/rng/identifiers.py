@@ -1,12 +1,15 @@
 """Identifier draws: random numbers that only become a port, a URL, a temporary name or another identifier.
 
-They change no result, and a fixed one would make two jobs collide, so they count as no draws.
+They change no result, and a fixed one would make two jobs collide, so they count as no draws. What the operating system draws
+(``secrets``, ``os.urandom``, ``uuid``) is mostly for identifiers, too; also here: whether it becomes data.
 """
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.domain.rng.effects import RngEffects
+from torchrepro_lint.domain.rng.effects import Draw, RngEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -17,7 +20,7 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     Expression,
-    Lambda,
+    ExpressionStatement,
     Loop,
     Operation,
     Ref,
@@ -26,32 +29,43 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import last_identifier, passing_argument
+from torchrepro_lint.syntax.visitor import last_identifier, passing_argument, receiver_of, subexpressions
 
 _SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"
     r"numpy\.random\.(randint|choice|random|rand|uniform|bytes)|torch\.(randint|rand)"
 )
+# Draws that change nothing but their generator.
+_VALUES = lazy_pattern(
+    r"random\.(random|randint|randrange|uniform|gauss|choices?|sample)|"
+    r"torch\.((rand|randn|randint)(_like)?|randperm|normal|bernoulli|multinomial)|"
+    r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)"
+)
 # Names that say what a value is for.
-IDENTIFIERS = lazy_pattern(
+_IDENTIFIERS = lazy_pattern(
     r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|job|session|group|sweep)_?id|nonce|"
     r"token|salt|(tmp|temp)\w*|suffix|file_?name|dir_?name|(run|exp|experiment|job|group|project)_?name|(run|exp)_?dir|"
     r"(save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
 )
+_NAMES = lazy_pattern(r"(?i)(\w*_)?(name|slug|version)")
 _MACHINES = lazy_pattern(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
-MAKERS = lazy_pattern(r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)")
+_MAKERS = lazy_pattern(
+    r"(?i)(\w*_)?(port|url|uuid|suffix|filename|dirname)|"
+    r"(\w*_)?(random|unique|run|exp|experiment|job|session|project)_?(name|id|slug)"
+)
 # Calls whose result still is the number or its text.
 _PASSES_ON = lazy_pattern(
     r"builtins\.(str|int|hex|oct|repr|format|bytes|chr|round|abs|iter)|os\.path\.\w+|os\.fspath|pathlib\.\w+|posixpath\.\w+|"
     r"'str'\.\w+|builtins\.str\(\)\.\w+"
 )
+_CHOICES = frozenset({"choice", "choices", "sample"})
 _TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"})
 # Calls that use a value as an identifier.
 _USES = lazy_pattern(
     r"builtins\.open|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs|"
     r"path\.(exists|isfile|isdir|islink|lexists|getsize))|"
-    r"(shutil|tempfile|socket|subprocess|wandb|mlflow|neptune|comet_ml|clearml)\..*|"
+    r"(shutil|tempfile|socket|subprocess|wandb|mlflow|neptune|comet_ml|clearml|coolname)\..*|"
     r"torch\.distributed\.(init_process_group|TCPStore|FileStore|rpc\..*|elastic\..*)|"
     r"torch\.utils\.tensorboard\..*|tensorboardX\..*"
 )
@@ -59,23 +73,31 @@ _USES = lazy_pattern(
 
 def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
     """The effects of a trace, less the draws that only make an identifier."""
-    known: dict[tuple[str, Call], bool] = {}
-    for family, draws in list(effects.draws.items()):
-        kept = []
-        for draw in draws:
-            call = draw.trace_event.event.value
-            if isinstance(call, Call) and any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names)):
-                key = draw.trace_event.path, call
-                if key not in known:
-                    known[key] = only_identifies(project, *key)
-                if known[key]:
-                    continue
-            kept.append(draw)
-        if kept:
-            effects.draws[family] = kept
-        else:
+    is_identifier = cache(partial(only_identifies, project))
+
+    def counts(draw: Draw) -> bool:
+        call = draw.trace_event.event.value
+        if not isinstance(call, Call):
+            return True
+        is_scalar = any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names))
+        return not (is_scalar and is_identifier(draw.trace_event.path, call)) and not _is_discarded(draw, call)
+
+    for family in list(effects.draws):
+        effects.draws[family] = list(filter(counts, effects.draws[family]))
+        if not effects.draws[family]:
             del effects.draws[family]
     return effects
+
+
+def _is_discarded(draw: Draw, call: Call) -> bool:
+    """Whether nothing gets what is drawn, as where a program tries whether a device can be used."""
+    statement = draw.trace_event.event.statement
+    return (
+        isinstance(statement, ExpressionStatement)
+        and statement.value is call
+        and any(map(_VALUES.fullmatch, draw.trace_event.names))
+        and not any(arg.keyword == "out" for arg in call.args)
+    )
 
 
 def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
@@ -84,7 +106,10 @@ def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
 
 
 def only_makes_identifiers(project: ValueFlow, path: str, generator: Call) -> bool:
-    """Whether all numbers that are drawn from a generator, which this call makes, become identifiers."""
+    """Whether all that is drawn from a generator, which this call makes, becomes identifiers.
+
+    Characters do: who makes a generator of its own for them, with another seed in each run, wants a name that no other run has.
+    """
     return _IdentifierUses(project).generator(path, generator, limits.MAX_IDENTIFIER_DEPTH)
 
 
@@ -115,10 +140,18 @@ class _IdentifierUses:
                 return self.only(path, whole, depth - 1)
             case Collection(kind="dict", items=items):
                 keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item is value]
-                return all(isinstance(key, Constant) and IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
-            case Collection(kind="tuple") as whole if is_lambda(here.function):
+                return all(isinstance(key, Constant) and _IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
+            case Collection(kind="tuple") as whole if is_lambda(here.function) or self._is_formatted(path, whole):
                 return self.only(path, whole, depth - 1)
+            case Operation(op="==" | "!=" | "in" | "not in"):
+                # Whether a name is taken, or what it may not be.
+                return isinstance(value, Ref) and _NAMES.fullmatch(last_identifier(value)) is not None
         return False
+
+    def _is_formatted(self, path: str, values: Expression) -> bool:
+        """Whether a tuple stands behind the ``%`` of a text."""
+        above = self._project.uses.spots(path).of(values)
+        return above is not None and isinstance(above.parent, Operation) and above.parent.op == "%"
 
     def generator(self, path: str, made: Expression, depth: int) -> bool:
         """Whether all that is drawn from a generator, where it is made, only becomes an identifier."""
@@ -128,7 +161,9 @@ class _IdentifierUses:
             case Attribute() as method:
                 above = spots.of(method)
                 drawn = above.parent if above is not None else None
-                return isinstance(drawn, Call) and drawn.func is method and self.only(path, drawn, depth)
+                return isinstance(drawn, Call) and drawn.func is method and self._is_identifier(path, drawn, depth)
+            case Call(func=func) as call if func is not made:
+                return self._argument(path, made, call, depth)
         if here is None or here.parent is not None or not isinstance(here.statement, Assign):
             return False
         targets = [each for each in here.statement.targets if isinstance(each, Ref) and not each.path]
@@ -136,19 +171,37 @@ class _IdentifierUses:
             return False
         found = (self._project.uses.of_variable(path, each, here, here.statement.end) for each in targets)
         reads = [use for uses in found for use in uses]
-        return bool(reads) and all(self._is_drawn_for_identifier(file, ref, depth) for file, ref, _ in reads)
+        drawn_by = [one for file, ref, _ in reads if (one := self._call_of(file, ref)) is not None and file == path]
+        if len(drawn_by) < len(reads):
+            return False
+        texts = [each for each in drawn_by if self._draws_characters(path, each)]
+        # They may be shuffled, too.
+        rest = [
+            each for each in drawn_by if each not in texts and not (texts and last_identifier(each.func) == "shuffle")
+        ]
+        return bool(drawn_by) and all(self.only(path, each, depth) for each in rest)
 
-    def _is_drawn_for_identifier(self, path: str, ref: Expression, depth: int) -> bool:
-        """Whether a read of a generator is a draw that only becomes an identifier: ``rng.choice(letters)``."""
+    def _call_of(self, path: str, ref: Expression) -> Call | None:
+        """The call of what is read: ``rng.choice(letters)``."""
         spot = self._project.uses.spots(path).of(ref)
-        drawn = spot.parent if spot is not None else None
-        return isinstance(drawn, Call) and drawn.func is ref and self.only(path, drawn, depth)
+        called = spot.parent if spot is not None else None
+        return called if isinstance(called, Call) and called.func is ref else None
+
+    def _is_identifier(self, path: str, drawn: Call, depth: int) -> bool:
+        return self._draws_characters(path, drawn) or self.only(path, drawn, depth)
+
+    def _draws_characters(self, path: str, drawn: Call) -> bool:
+        """``choice(string.ascii_letters)``, ``choices("abc", k=6)``."""
+        given = drawn.args[0].value if drawn.args and last_identifier(drawn.func) in _CHOICES else None
+        return given is not None and any(
+            _is_text(self._project, file, each) for file, each in self._project.values(path, given)
+        )
 
     def _argument(self, path: str, value: Expression, call: Call, depth: int) -> bool:
         arg = next((each for each in call.args if each.value is value), None)
         if arg is None or arg.star:
             return False
-        if arg.keyword is not None and IDENTIFIERS.fullmatch(arg.keyword):
+        if arg.keyword is not None and _IDENTIFIERS.fullmatch(arg.keyword):
             return True
         names = self._project.names(path, call.func)
         if names and all(map(_USES.fullmatch, names)):
@@ -159,7 +212,7 @@ class _IdentifierUses:
             return arg is passing_argument(call, int("torch.save" in names), "f", "file")
         # The parameter that gets the value may be named for an identifier.
         return any(
-            each is arg and IDENTIFIERS.fullmatch(param.name)
+            each is arg and _IDENTIFIERS.fullmatch(param.name)
             for name in names
             for function in self._project.resolver.functions(name)
             for each, param in self._project.resolver.call_graph.receiving(path, call, function)
@@ -172,15 +225,15 @@ class _IdentifierUses:
             case SimpleStatement(kind="return"):
                 return self._returned(path, here.function, depth)
             case Loop(target=target) if target is not None:
-                return isinstance(target, Ref) and IDENTIFIERS.fullmatch(last_identifier(target)) is not None
+                return isinstance(target, Ref) and _IDENTIFIERS.fullmatch(last_identifier(target)) is not None
         return False
 
     def _target(self, path: str, target: Expression, here: ExpressionPosition, depth: int) -> bool:
         match target:
-            case Ref() | Attribute() if IDENTIFIERS.fullmatch(last_identifier(target)):
+            case Ref() | Attribute() if _IDENTIFIERS.fullmatch(last_identifier(target)):
                 return True
             case Subscript(indices=(Constant(value=str(key)),)):
-                return IDENTIFIERS.fullmatch(key) is not None
+                return _IDENTIFIERS.fullmatch(key) is not None
             case Ref(path=()):
                 reads = list(self._project.uses.of_variable(path, target, here, here.statement.end))
                 return bool(reads) and all(
@@ -190,29 +243,156 @@ class _IdentifierUses:
 
     def _returned(self, path: str, function: str, depth: int) -> bool:
         word = simple_name(function)
-        if MAKERS.fullmatch(word) or (is_lambda(function) and self._orders_machines(path, function)):
+        if _MAKERS.fullmatch(word) or (is_lambda(function) and _orders_machines(self._project, path, function)):
             return True
         calls = self._project.uses.of_result(f"{path}{function}") if not is_module(function) else []
         return bool(calls) and all(self.only(file, call, depth - 1) for file, call in calls)
 
-    def _orders_machines(self, path: str, function: str) -> bool:
-        """Whether a lambda is the key by which devices or hosts are sorted: what a job takes first is no result of it."""
-        return any(
-            arg.keyword == "key"
-            and isinstance(arg.value, Lambda)
-            and arg.value.function == function
-            and _is_machines(site.call)
-            for site in self._project.calls_by(path, frozenset({"sort", "sorted"}))
-            for arg in site.call.args
-        )
+
+def _keyed_call(project: ValueFlow, path: str, function: str) -> Call | None:
+    """The call that gets a lambda as its ``key``, as a sort does."""
+    spots = project.uses.spots(path)
+    made = spots.lambda_of(function)
+    here = None if made is None else spots.of(made)
+    if here is None or not isinstance(here.parent, Call):
+        return None
+    return here.parent if any(arg.keyword == "key" and arg.value is made for arg in here.parent.args) else None
 
 
-def _is_machines(call: Call) -> bool:
-    """Whether a call sorts what is named for devices or hosts."""
-    match call:
-        case Call(func=Ref(roots=roots, path=(*words, "sort"))):
-            named = words[-1] if words else simple_name(roots[0])
-            return _MACHINES.fullmatch(named) is not None
-        case Call(args=(first, *_)):
-            return _MACHINES.fullmatch(last_identifier(first.value)) is not None
-    return False
+def _orders_machines(project: ValueFlow, path: str, function: str) -> bool:
+    """Whether a lambda is the key by which devices or hosts are sorted: what a job takes first is no result of it."""
+    call = _keyed_call(project, path, function)
+    word = "" if call is None else last_identifier(call.func)
+    if call is None or word not in ("sort", "sorted"):
+        return False
+    ordered = receiver_of(call.func) if word == "sort" else call.args[0].value
+    return ordered is not None and _MACHINES.fullmatch(last_identifier(ordered)) is not None
+
+
+# --- what the operating system draws ---------------------------------------------------------------------------------
+
+# Calls that no seed reaches: they ask the operating system.
+SYSTEM_DRAWS = frozenset(
+    {"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.choice", "secrets.randbelow", "secrets.randbits"}
+    | {"secrets.token_bytes", "secrets.token_hex"}
+)
+_INDEX = "is an index"
+_COMPARISONS = frozenset({"<", "<=", ">", ">="})
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "&", ">>", "<<", "^", "|", "**"})
+_NUMBERS = lazy_pattern(
+    r"builtins\.(int|float|abs|round|min|max)(\.from_bytes)?|int\.from_bytes|struct\.unpack|builtins\.(list|bytes|bytearray)"
+)
+_NUMERIC_PARTS = frozenset({"int", "time_low", "node"})
+_PARTS = _NUMERIC_PARTS | {"hex", "bytes"}
+# Draws that are no numbers before they are converted. In brackets they are the key of a dictionary, which only identifies.
+_TOKENS = frozenset({"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.token_bytes", "secrets.token_hex"})
+_ARRAYS = lazy_pattern(
+    r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
+)
+_SEEDERS = lazy_pattern(r"(.*\.)?(manual_)?seed(_all|_everything)?|.*\.set_seed|.*\.(default_rng|RandomState|PRNGKey)")
+
+
+def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
+    """What a number of the operating system decides, in words such as ``is an index``; empty where that is not seen, and for a number
+    that becomes a seed: TRL105 and TRL107 are about those.
+    """
+    left: list[tuple[str, Expression, bool]] = [(path, drawn, _TOKENS.isdisjoint(project.names(path, drawn.func)))]
+    seen, first = set[tuple[str, Expression]](), ""
+    if _chooses_data(project, path, drawn):
+        return "is data"
+    while left and len(seen) < limits.MAX_SYSTEM_DRAW_USES:
+        file, value, is_number = left.pop(0)
+        here = project.uses.spots(file).of(value)
+        if here is None or (file, value) in seen:
+            continue
+        seen.add((file, value))
+        if isinstance(here.parent, Call) and any(map(_SEEDERS.fullmatch, project.names(file, here.parent.func))):
+            return ""
+        said, further = _data_step(project, file, value, here)
+        if said != _INDEX or is_number:
+            first = first or said
+        left += ((*each, is_number or _is_converted(here.parent, each[1])) for each in further)
+    return first
+
+
+def _is_converted(parent: Expression | None, further: Expression) -> bool:
+    """Whether a token goes on as a number: ``int(...)``, ``.int``, a byte of bytes."""
+    match parent:
+        case Call():
+            return True
+        case Attribute(name=name):
+            return name in _NUMERIC_PARTS
+        case Subscript(indices=indices):
+            return isinstance(indices[0], Constant)
+    return isinstance(further, Ref) and not _NUMERIC_PARTS.isdisjoint(further.path)
+
+
+def _chooses_data(project: ValueFlow, path: str, drawn: Call) -> bool:
+    """``secrets.choice`` of anything but characters, unless it only becomes an identifier."""
+    if "secrets.choice" not in project.names(path, drawn.func) or not drawn.args:
+        return False
+    return not any(
+        _is_text(project, file, each) for file, each in project.values(path, drawn.args[0].value)
+    ) and not only_identifies(project, path, drawn)
+
+
+def _is_text(project: ValueFlow, path: str, value: Expression) -> bool:
+    """Whether an expression is a literal text, a constant of the module ``string``, or a sum of such."""
+    return all(
+        (isinstance(each, Constant) and isinstance(each.value, str))
+        or (isinstance(each, Ref) and any(name.startswith("string.") for name in project.names(path, each)))
+        or (isinstance(each, Operation) and each.op == "+")
+        for each in subexpressions(value)
+    )
+
+
+def _data_step(
+    project: ValueFlow, path: str, value: Expression, here: ExpressionPosition
+) -> tuple[str, list[tuple[str, Expression]]]:
+    """What a value decides where it stands, and where it goes on to."""
+    match here.parent:
+        case Subscript(indices=indices) if any(each is value for each in indices):
+            return _INDEX, []
+        case Operation(op=op) if op in _COMPARISONS:
+            return "decides a comparison", []
+        case Operation(op=op) as whole if op in _ARITHMETIC or op in ("if", "or"):
+            return "", [(path, whole)]
+        case Attribute(name=name) as part if name in _PARTS:
+            return "", [(path, part)]
+        case Comprehension(kind="dict", elements=(key, _)) if key is value:
+            return "", []
+        case Subscript() | Comprehension() as whole:
+            return "", [(path, whole)]
+        case Call(func=func) as call if func is not value:
+            return _data_argument(project, path, call)
+        case None:
+            return _data_statement(project, path, here)
+    return "", []
+
+
+def _data_argument(project: ValueFlow, path: str, call: Call) -> tuple[str, list[tuple[str, Expression]]]:
+    names = project.names(path, call.func)
+    if any(map(_ARRAYS.fullmatch, names)):
+        return "becomes an array", []
+    if "builtins.range" in names:
+        return "is a number of steps", []
+    return "", [(path, call)] if any(map(_NUMBERS.fullmatch, names)) else []
+
+
+def _data_statement(
+    project: ValueFlow, path: str, here: ExpressionPosition
+) -> tuple[str, list[tuple[str, Expression]]]:
+    match here.statement:
+        case Assign(op="=" | ":" | "+=", targets=targets):
+            found: list[tuple[str, Expression]] = []
+            for target in targets:
+                if isinstance(target, Ref) and not target.path and not _IDENTIFIERS.fullmatch(last_identifier(target)):
+                    uses = project.uses.of_variable(path, target, here, here.statement.end)
+                    found += [(file, ref) for file, ref, words in uses if set(words) <= _PARTS]
+            return "", found
+        case SimpleStatement(kind="return") if _keyed_call(project, path, here.function):
+            return "decides an order", []
+        case SimpleStatement(kind="return") if not is_module(here.function):
+            word = simple_name(here.function)
+            return "", [] if _MAKERS.fullmatch(word) else list(project.uses.of_result(f"{path}{here.function}"))
+    return "", []

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import (
     ArgumentReader,
@@ -19,7 +18,7 @@ from torchrepro_lint.catalogue.conditions import (
     evaluate,
     is_unknown_argument,
 )
-from torchrepro_lint.catalogue.loaders import LibraryGenerator, library_generators
+from torchrepro_lint.catalogue.libraries import LibraryGenerator, library_generators
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.domain.project import Project
@@ -28,7 +27,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import wildcard_expression
-from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Record
 from torchrepro_lint.syntax.qualified_names import is_instance, simple_name, without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.entry_points import is_test
@@ -36,7 +35,7 @@ from torchrepro_lint.trace.entry_points import is_test
 _PROCESSORS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "os.process_cpu_count", "joblib.cpu_count"})
 
 
-class UnrepeatableCall(NamedTuple):
+class UnrepeatableCall(Record, frozen=True):
     """A call that a row of the table describes, and why: ``source`` is what its seed is made from, empty where it has none.
 
     ``given`` is the argument that it passes; ``certain`` says that the row's conditions are known to hold.

@@ -1,17 +1,17 @@
 """Optional seeds: whether the seeders of a run seed in a run without options, which default keeps them from it, and which
 seeders literal arguments rule out. Partly seeded functions seed some generators and draw from others that nothing on the way seeds.
+A process that is a new interpreter has none of the seeds of the one that starts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
-from torchrepro_lint.dataflow.constants import ENTROPY, Declaration
-from torchrepro_lint.dataflow.default_values import DefaultValues, Ruling
+from torchrepro_lint.dataflow.constants import ENTROPY, Declaration, Ruling
+from torchrepro_lint.dataflow.default_values import DefaultValues
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.program_effects import ProgramEffects
@@ -22,12 +22,14 @@ from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Statement
+from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key, is_main_test
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Statement
 from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
+from torchrepro_lint.syntax.scopes import function_at
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.builder import Trace
-from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.call_paths import fresh_start
+from torchrepro_lint.trace.events import CallFrame, TraceEvent
 
 # Scalar draws, by the family whose generator they draw from.
 _SCALAR_DRAWS = {
@@ -39,7 +41,7 @@ _SCALAR_DRAWS = {
 _COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire", "typer.run", "tyro.cli", "jsonargparse.CLI", "defopt.run"})
 
 
-class Shipped(NamedTuple):
+class Shipped(Record, frozen=True):
     """What a run without options seeds: the families that it does not, and the seeds that literal arguments rule out."""
 
     optional: tuple[OptionalSeed, ...]
@@ -84,7 +86,7 @@ def without_seed_draws(draws: Iterable[Draw], optional: Iterable[OptionalSeed]) 
 _RULED_OUT = "ruled out"
 
 
-class _Cause(NamedTuple):
+class _Cause(Record, frozen=True):
     declared: Declaration
     test: Ruling | None
     changes: bool
@@ -229,7 +231,7 @@ class _DefaultFeasibility(PathFeasibility):
         return all(is_none(value) for _, value in self._project.resolver.values(path, given))
 
 
-class PartlySeeded(NamedTuple):
+class PartlySeeded(Record, frozen=True):
     """A function, its first own seeder, and the first draw from a family that it leaves out."""
 
     function: str
@@ -266,7 +268,7 @@ def _traced_events(_: ProgramIndex) -> dict[str, int]:
 _MANY_EVENTS = 100_000
 
 
-class _Searched(NamedTuple):
+class _Searched(Record, frozen=True):
     """What is known of a seeding function: what it leaves unseeded, the large cycle that it is in, and how many events its trace has."""
 
     found: tuple[PartlySeeded, ...]
@@ -312,3 +314,41 @@ def _settles(effects: RngEffects, family: Family) -> bool:
     """Whether a program seeds the family, or is itself reported."""
     reported = effects.matters and effects.acts and family.key in effects.draws
     return reported or family.key in effects.seeds or effects.unknown_seeder
+
+
+def draws_without_inherited_seeds(
+    project: ProgramEffects, run: Trace, draws: Iterable[Draw], seeds: Sequence[Seed]
+) -> Iterator[Draw]:
+    """The draws in processes that begin as new interpreters and set none of the seeds themselves.
+
+    Such a process imports the modules again, so that it has the seeds which they set when they are imported.
+    """
+    for draw in draws:
+        start = fresh_start(project, draw.trace_event)
+        if start is not None and not any(_holds_in(project, run, seed.trace_event, start) for seed in seeds):
+            yield draw
+
+
+def _holds_in(project: ProgramEffects, run: Trace, seed: TraceEvent, start: CallFrame) -> bool:
+    """Whether a seed is set in the process that a frame starts."""
+    return start in seed.call_path or _is_set_on_import(project, seed) or _calls(run, start.into, seed.function)
+
+
+def _is_set_on_import(project: ProgramEffects, seed: TraceEvent) -> bool:
+    """Whether an event happens whenever the entry file is imported: not under its ``__main__`` guard, and in no function of it."""
+    first = seed.call_path[0].event if seed.call_path else seed.event
+    path = seed.call_path[0].path if seed.call_path else seed.path
+    return function_at(project.files[path], first.statement.start) is None and not any(
+        is_main_test(guard.value) for guard in first.guards
+    )
+
+
+def _calls(run: Trace, caller: str, function: str) -> bool:
+    """Whether a function calls another one, directly or not: a function that was entered before is not entered again."""
+    seen, waiting = {function}, [function]
+    while waiting:
+        for edge in run.call_edges.get(waiting.pop(), ()):
+            if edge.caller not in seen:
+                seen.add(edge.caller)
+                waiting.append(edge.caller)
+    return caller in seen

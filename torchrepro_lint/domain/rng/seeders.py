@@ -7,18 +7,16 @@ is, whether its calls leave a result or measure something over data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.loaders import loader_names
+from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Seeder
-from torchrepro_lint.dataflow.constants import Declaration
-from torchrepro_lint.dataflow.default_values import Ruling
+from torchrepro_lint.dataflow.constants import Declaration, Ruling
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_unresolved,
@@ -47,7 +45,7 @@ _TAKING = frozenset(
 )
 
 
-class OptionalSeed(NamedTuple):
+class OptionalSeed(Record, frozen=True):
     """A family that a run without options does not seed: the declaration of the default that is to blame, the test that it
     fails (None where the default is the seed itself), whether the family gets a new seed in each run, and the scalar draws,
     by file and call, that only make this seed.
@@ -92,7 +90,7 @@ def _missing_seed_meaning(seeder: Seeder, call: Call) -> str:
     seed = passed_seed(seeder, call)
     if seed is None:
         return seeder.default
-    return seeder.none if isinstance(seed, Constant) and seed.value is None else ""
+    return seeder.none if is_none(seed) else ""
 
 
 def seeding_functions(project: ProgramIndex, catalogue: Catalogue, path: str, words: frozenset[str]) -> list[str]:

@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
+from hmac import compare_digest
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO
 
 from torchrepro_lint import __version__
+from torchrepro_lint.syntax.nodes import Record
 
 CACHE_DIR_VARIABLE = "TORCHREPRO_LINT_CACHE_DIR"
 # The limit for the caches of all projects; the least recently used are removed first.
@@ -33,7 +32,7 @@ _KEY = "key"
 SIGNATURE_BYTES = 32
 
 
-class Cache(NamedTuple):
+class Cache(Record, frozen=True):
     """The cache of one project: its directory, and the key that signs what is in it."""
 
     place: Path
@@ -47,7 +46,7 @@ class Cache(NamedTuple):
             return None
         return (
             data[SIGNATURE_BYTES:]
-            if secrets.compare_digest(data[:SIGNATURE_BYTES], self.sign(name, data[SIGNATURE_BYTES:]))
+            if compare_digest(data[:SIGNATURE_BYTES], self.sign(name, data[SIGNATURE_BYTES:]))
             else None
         )
 
@@ -110,22 +109,26 @@ def user_directory() -> Path:
 
 def remove(caches: Iterable[Path]) -> int:
     """Remove the caches of projects; returns how many there were."""
+    from shutil import rmtree  # it loads much that few runs need
+
     removed = 0
     for place in caches:
         with contextlib.suppress(OSError):
-            shutil.rmtree(place)
+            rmtree(place)
             removed += 1
     return removed
 
 
 def trim(top: Path, most: int = MAX_BYTES) -> None:
     """Evict the least recently used caches, until all together have at most ``most`` bytes."""
+    from shutil import rmtree
+
     with contextlib.suppress(OSError):
         sizes = {place: sum(each.stat().st_size for each in place.iterdir()) for place in project_caches(top)}
         for place in sorted(sizes, key=lambda each: each.stat().st_mtime):
             if sum(sizes.values()) <= most:
                 return
-            shutil.rmtree(place)
+            rmtree(place)
             del sizes[place]
 
 
@@ -168,27 +171,31 @@ def _key(place: Path) -> bytes | None:
     with contextlib.suppress(OSError):
         if not path.exists():
             place.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(prefix=".", dir=place)  # readable by its owner alone
-            with os.fdopen(handle, "wb") as file:
-                file.write(secrets.token_bytes(SIGNATURE_BYTES))
+            with _new_file(place) as file:
+                file.write(os.urandom(SIGNATURE_BYTES))
             with contextlib.suppress(FileExistsError):
-                os.link(temporary, path)
-            os.unlink(temporary)
+                os.link(file.name, path)
+            os.unlink(file.name)
         key = path.read_bytes() if path.is_file() else b""
         return key if len(key) == SIGNATURE_BYTES else None
     return None
 
 
 def _replace(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
+    file = _new_file(path.parent)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             file.write(data)
-        os.replace(temporary, path)
+        os.replace(file.name, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(file.name)
         raise
+
+
+def _new_file(place: Path) -> IO[bytes]:
+    """A new file in a directory, with a name of its own, that only its owner may read."""
+    return open(place / f".{os.urandom(8).hex()}", "xb", opener=partial(os.open, mode=0o600))
 
 
 @cache

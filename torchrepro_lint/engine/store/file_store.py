@@ -11,11 +11,12 @@ import os
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.engine.store.cache import SIGNATURE_BYTES, Cache, tool_stamp, trim
 from torchrepro_lint.source.files import FileSignature, digest, unchanged
 from torchrepro_lint.syntax.file_encoding import decode_tree, encode_tree
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.serialization import summary_from, summary_json
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _NAME = "facts"
 _LENGTH = 8
 
 
-class PackedFacts(NamedTuple):
+class PackedFacts(Record, frozen=True):
     """A file's facts as they are stored: the summary as JSON, the rest compressed."""
 
     summary: Any

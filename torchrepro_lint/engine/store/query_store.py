@@ -12,15 +12,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torchrepro_lint.dataflow.value_sources import has_device_context
 from torchrepro_lint.domain.loaders.workers import worker_function_words
 from torchrepro_lint.domain.program_effects import program_summary
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.project import Project, initialised_attributes
 from torchrepro_lint.domain.rng.library_generators import calls_setter
 from torchrepro_lint.domain.scripted import scripted_values
-from torchrepro_lint.domain.uninitialised import initialised_attributes
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.resolve.call_sites import CallCandidates, CallPlace, FileCalls
 from torchrepro_lint.resolve.imports import ImportResolver
@@ -28,7 +27,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import file_calls, link, prepare_revision, revise
 from torchrepro_lint.resolve.registries import Registries
 from torchrepro_lint.source.files import digest
-from torchrepro_lint.syntax.nodes import fields
+from torchrepro_lint.syntax.nodes import Record, fields
 from torchrepro_lint.trace.events import EventTargets, EventTargetTable
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _read_places(of: dict[str, list[Any]]) -> dict[str, tuple[CallPlace, ...]]:
     return {name: tuple([CallPlace(*each) for each in places]) for name, places in of.items()}
 
 
-class _DurableQuery(NamedTuple):
+class _DurableQuery(Record, frozen=True):
     """A query whose answers are stored: its function, and how an answer is written as JSON and read."""
 
     function: Callable[..., Any]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.config.configurations import read_configurations
 from torchrepro_lint.config.discovery import Plan, ProjectTree, source_roots
@@ -22,6 +22,7 @@ from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.files import FileSignature, digest, file_signature, is_notebook, read_program, unchanged
 from torchrepro_lint.source.text import Cell, Edit, Fix, Lines, Message, Position, Reference, Span
+from torchrepro_lint.syntax.nodes import Record, fields
 from torchrepro_lint.trace.call_paths import CallPathStep
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def encode_record(value: Any) -> Any:
         return None
     if isinstance(value, Message):
         return ["Message", *map(encode_record, value.parts)]
+    if isinstance(value, Record):
+        return [type(value).__name__, *map(encode_record, fields(value))]
     if isinstance(value, tuple):
         kind = type(value).__name__ if hasattr(value, "_fields") else ""
         return [kind, *map(encode_record, value)]
@@ -65,8 +68,8 @@ def decode_record(value: Any, types: Mapping[str, Any]) -> Any:
     """The record that ``encode_record`` encoded; raises ``KeyError`` or ``TypeError`` for a value of other ``types``."""
     if not isinstance(value, list):
         return value
-    kind, *fields = value
-    items = tuple([decode_record(each, types) for each in fields])
+    kind, *own = value
+    items = tuple([decode_record(each, types) for each in own])
     return types[kind](*items) if kind else items
 
 
@@ -105,7 +108,7 @@ class _FileLines(Lines):
 _MAX_RECORDS = 8
 
 
-class RunRecord(NamedTuple):
+class RunRecord(Record, frozen=True):
     """The place of a recorded run in the cache."""
 
     cache: Cache

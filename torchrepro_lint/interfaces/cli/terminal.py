@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -126,7 +125,9 @@ def is_terminal(stream: TextIO | None = None) -> bool:
 
 def width() -> int:
     """The columns of the terminal."""
-    return shutil.get_terminal_size().columns
+    from shutil import get_terminal_size  # it loads the libraries of archives
+
+    return get_terminal_size().columns
 
 
 def progress(

@@ -148,12 +148,11 @@ def _cell(cell: CellText) -> dict[str, Any]:
     return {"cell_type": "code", "metadata": metadata, "outputs": [], "source": cell.text}
 
 
-ENCODINGS = ("utf-8", "utf-16", "utf-32")
 _LAST_NARROW = "\uffff"
 
 
 def length_in_units(text: str, encoding: str) -> int:
-    """The length of a text in the units of one of ``ENCODINGS``."""
+    """The length of a text in the units of ``utf-8``, ``utf-16`` or ``utf-32``."""
     if encoding == "utf-32" or text.isascii():
         return len(text)
     if encoding == "utf-8":

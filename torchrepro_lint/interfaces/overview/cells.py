@@ -12,7 +12,7 @@ from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.loaders.queries import Loader
+from torchrepro_lint.domain.loaders.constructions import Loader
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,

@@ -46,6 +46,7 @@ from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.source.text import with_paths
+from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.syntax.qualified_names import path_of, split_name, top_package
 
 # Libraries that train with torch for a program, which need not import torch itself.
@@ -362,7 +363,7 @@ def _changed(before: str | None, version: str) -> frozenset[str]:
 
 
 def _behaviour_rows(version: str | None, operation: str) -> list[tuple[object, ...]]:
-    return [row[1:5] for row in load(version).operation(operation)] if version else []
+    return [fields(row)[1:5] for row in load(version).operation(operation)] if version else []
 
 
 def _worst(path: str, found: Iterable[Case]) -> Iterator[tuple[_Call, str]]:

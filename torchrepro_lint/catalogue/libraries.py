@@ -1,8 +1,10 @@
-"""Library models: classes that construct a DataLoader, what datasets and transforms draw for each sample, and generators of libraries.
+"""Library models: classes that construct a DataLoader, what datasets and transforms draw for each sample, generators of libraries, and
+module wrappers: calls that return the module they were given, or wrap it.
 
-The tables are ``loaders.toml``, ``datasets.toml``, ``transforms.toml`` and ``generators.toml``. Rows may hold for a range of library
+The tables are ``loaders.toml``, ``datasets.toml``, ``transforms.toml``, ``generators.toml`` and ``module_wrappers.toml``. Rows may hold for a range of library
 versions; the newest version that the project's requirements admit decides. The generators are those of calls that draw from one of
-their library's own, or let threads decide, so that seeding torch, NumPy and Python does not make them repeatable.
+their library's own, or let threads decide, so that seeding torch, NumPy and Python does not make them repeatable. Calling a wrapped
+module runs the module's own forward, so name resolution looks through wrappers.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_row, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
-from torchrepro_lint.syntax.qualified_names import in_project, top_package, without_calls
+from torchrepro_lint.syntax.nodes import Call, Expression, Record, Ref
+from torchrepro_lint.syntax.qualified_names import in_project, passes_call, simple_name, top_package, without_calls
+from torchrepro_lint.syntax.visitor import known_argument
 
 # The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.
 LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -40,7 +44,7 @@ def admits_release_from(specifiers: str, release: str) -> bool:
     return any(each >= first and admitted.contains(each, prereleases=True) for each in tried)
 
 
-class LoaderKind(NamedTuple):
+class LoaderKind(Record, frozen=True):
     """A class that constructs a DataLoader, and takes its arguments besides its own ``parameters``.
 
     ``dataset`` is the parameter whose samples workers fetch (empty: they draw nothing). ``draws`` is a family that making a
@@ -81,9 +85,11 @@ def loader_names() -> frozenset[str]:
 
 # The number of names whose rows are cached: the same few are asked for at every call.
 _CACHED_NAMES = 1024
+# Names of callees, which are asked for again and again.
+_CACHED_WRAPPERS = 1 << 14
 
 
-class TransformModel(NamedTuple):
+class TransformModel(Record, frozen=True):
     """The model of a transform: what it draws for a sample.
 
     ``draws`` are families, and ``own`` for a generator that no worker seeds; with ``inner`` the wrapped transforms decide.
@@ -100,7 +106,7 @@ class TransformModel(NamedTuple):
     before: str = ""
 
 
-class DatasetModel(NamedTuple):
+class DatasetModel(Record, frozen=True):
     """The model of a dataset: what it draws for a sample.
 
     ``calls`` are the parameters whose values are called on each sample; with ``wraps`` the first argument decides. The row
@@ -174,7 +180,7 @@ def _fits(name: str, modules: tuple[str, ...], names: re.Pattern[str]) -> bool:
     return any(name.startswith(f"{module}.") and names.fullmatch(name[len(module) + 1 :]) for module in modules)
 
 
-class LibraryGenerator(NamedTuple):
+class LibraryGenerator(Record, frozen=True):
     """A call that is repeatable only with its ``argument``: ``cause`` says why, as a message says it of the call.
 
     Reported where the argument is left out or None, and none of ``others`` is given; with ``key`` where the argument, a
@@ -240,3 +246,108 @@ def _roots() -> frozenset[str]:
 def _tables() -> list[Table]:
     found: list[Table] = read_table("generators.toml")["generator"]
     return found
+
+
+_TRANSFORM_NAME = lazy_pattern(
+    r"(?i)(?=\w*\Z)(?:collate_fn|\w*transf\w*|(\w*_)?(trans|tfms?|tsfm|aug)(_\w*)?|\w*augment\w*)"
+)
+
+
+def takes_transforms(call: Call) -> bool:
+    """Whether a call gets transforms or a collate function, by names: ``Rows(transform=crop)``, ``transforms.append(crop)``."""
+    if any(arg.keyword and _TRANSFORM_NAME.fullmatch(arg.keyword) for arg in call.args):
+        return True
+    match call.func:
+        case Ref(roots=roots, path=(*words, "append" | "extend" | "insert")):
+            return bool(_TRANSFORM_NAME.fullmatch(simple_name((*roots, *words)[-1])))
+    return False
+
+
+def samplers_of(call: Call) -> list[Expression]:
+    """The sampler arguments of a loader."""
+    return [arg.value for arg in call.args if arg.keyword in ("sampler", "batch_sampler")]
+
+
+# --- module wrappers -------------------------------------------------------------------------------------------------
+
+# Methods that return the object they are called on, whatever its class.
+FLUENT_METHODS = frozenset(
+    {"to", "cuda", "cpu", "xpu", "eval", "train", "float", "half", "double", "bfloat16", "to_empty", "requires_grad_"}
+    | {"share_memory", "manual_seed"}
+)
+# Those that other classes have, too, and that return something else there.
+_OF_MODULES = frozenset(
+    f"{module}().{word}"
+    for module in ("torch.nn.Module", "torch.nn.modules.module.Module")
+    for word in ("apply", "type")
+)
+# Methods of ``torch.nn.Module`` that run no forward pass.
+METHODS_WITHOUT_FORWARD = frozenset(
+    {"parameters", "named_parameters", "children", "modules", "named_modules", "buffers", "state_dict", "eval", "train"}
+    | {"load_state_dict", "to", "cuda", "cpu", "half", "float", "bfloat16", "requires_grad_", "apply", "zero_grad"}
+)
+
+
+class ModuleWrapper(Record, frozen=True):
+    """A call that returns a module it was given for the parameter ``module`` (empty: its first argument).
+
+    ``result`` is what the call returns: ``module``, a ``tuple`` that begins with it, or the ``arguments`` in their order (a
+    single argument not in a tuple).
+    """
+
+    signature: Signature
+    module: str
+    result: str
+    source: str
+    evidence: str
+
+
+@lru_cache(maxsize=1)
+def module_wrappers() -> NameIndex[ModuleWrapper]:
+    """The rows of the table by qualified name."""
+    return NameIndex((table, _wrapper) for table in read_table("module_wrappers.toml")["wrapper"])
+
+
+def _wrapper(table: Table, name: str) -> ModuleWrapper:
+    module, result = table.get("module", ""), table.get("result", "module")
+    return ModuleWrapper(read_signature(table, name), module, result, table["source"], table["evidence"])
+
+
+@lru_cache(maxsize=_CACHED_WRAPPERS)
+def module_wrapper(name: str) -> ModuleWrapper | None:
+    """The row about a name from outside; methods are named through their class: ``Accelerator().prepare``."""
+    return next(iter(module_wrappers().of(without_calls(name))), None)
+
+
+def is_fluent(name: str) -> bool:
+    """Whether a method from outside (``torch.nn.Module().to``) returns the object that it is called on."""
+    return passes_call(name) and (simple_name(name) in FLUENT_METHODS or name in _OF_MODULES)
+
+
+def wrapped_module(wrapper: ModuleWrapper, call: Call) -> Expression | None:
+    """The module that a call gets and returns as its whole result; None where the result is a tuple."""
+    if wrapper.result == "tuple" or (wrapper.result == "arguments" and _count_returned(wrapper, call) > 1):
+        return None
+    return _module_argument(wrapper, call)
+
+
+def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Expression | None:
+    """The argument that is returned at an index of a call's result, if the result is unpacked."""
+    if wrapper.result == "tuple":
+        return _module_argument(wrapper, call) if index == 0 else None
+    if wrapper.result == "module" or index < 0 or any(arg.star for arg in call.args):
+        return None
+    return known_argument(call, index, *wrapper.signature.parameters[index : index + 1])
+
+
+def _count_returned(wrapper: ModuleWrapper, call: Call) -> int:
+    """The least number of arguments that are returned; a star may be several."""
+    words = wrapper.signature.parameters
+    return sum(1 + (arg.star != "") for arg in call.args if arg.keyword is None or arg.keyword in words)
+
+
+def _module_argument(wrapper: ModuleWrapper, call: Call) -> Expression | None:
+    """The argument for the module, by keyword or by position."""
+    words = wrapper.signature.parameters
+    index = words.index(wrapper.module) if wrapper.module in words else 0
+    return known_argument(call, index, wrapper.module)

@@ -1,0 +1,121 @@
+"""Consumers of random numbers: the rows of the catalogue about a callee, and whether a call draws by a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.catalogue.catalogue import Catalogue
+from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
+from torchrepro_lint.catalogue.rows import Consumer, Scalar
+from torchrepro_lint.domain.rng.seeders import method_and_receiver
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.syntax.nodes import Call, Expression, Ref
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    constructed_class,
+    in_project,
+    is_inherited_constructor,
+    is_instance,
+    passes_call,
+    simple_name,
+    split_last,
+    split_method,
+    without_calls,
+)
+from torchrepro_lint.syntax.visitor import is_none
+from torchrepro_lint.trace.events import TraceEvent
+
+
+class Consumers:
+    """The rows of the catalogue about the calls of a project."""
+
+    def __init__(self, names: Names, catalogue: Catalogue) -> None:
+        self._names = names
+        self._catalogue = catalogue
+
+    def external_names(self, names: tuple[str, ...]) -> Iterator[str]:
+        """The external names of a callee: for a project class its inherited constructor, for results of torch the
+        methods of tensors.
+        """
+        for name in names:
+            if in_project(name):
+                if self._names.classes(name):
+                    methods = self._names.methods(name, "__init__")
+                    yield from (constructed_class(each) for each in methods if not in_project(each))
+            elif is_inherited_constructor(name):
+                yield constructed_class(name)
+            else:
+                yield name
+                head, word = split_last(name)
+                if (
+                    head.startswith("torch.")
+                    and passes_call(head)
+                    and not self._catalogue.consumer(without_calls(name))
+                ):
+                    yield f"torch.Tensor.{word}"
+
+    def of(self, name: str, known: str) -> Iterator[Consumer]:
+        """The rows of a callee: a class constructs, a function or an instance draws when called."""
+        called = is_instance(name)
+        for row in self._catalogue.consumer(class_of(known)):
+            is_class = simple_name(class_of(known))[:1].isupper()
+            if called == (
+                row.phase == "called" or (row.phase == "call" and is_class)
+            ) and not self._matches_constructor_only(name, row):
+                yield row
+
+    def _matches_constructor_only(self, name: str, row: Consumer) -> bool:
+        """Whether a row matches a method only because its pattern matches the constructor: ``models.resnet18().cuda``."""
+        maker, method = split_method(name)
+        makers = self._catalogue.consumer(without_calls(maker)) if method else ()
+        return "__dict__" in name.split(".") or any(
+            (each.evidence, each.source, each.phase) == (row.evidence, row.source, row.phase) for each in makers
+        )
+
+    def draws(self, row: Consumer, trace_event: TraceEvent, call: Call, *, only_evaluates: bool) -> bool:
+        """Whether a call may draw by a row; ``only_evaluates`` says that the run only evaluates modules."""
+        argument = argument_reader(row.signature, self._construction(row, trace_event, call))
+        given = [value for word in row.generators if (value := argument(word)) is not None]
+        if not all(map(is_none, given)):
+            return False
+        if any(condition.test == "given" and is_unknown_argument(argument(condition.of)) for condition in row.when):
+            return False
+        known = self._classes(row, trace_event, argument)
+        if only_evaluates:
+            known["module.training"] = False
+        if only_evaluates and any(_is_training_flag(argument(word)) for word in ("training", "train")):
+            return False
+        return evaluate(row.when, row.signature, argument, known) is not Truth.FAILS
+
+    def _classes(self, row: Consumer, trace_event: TraceEvent, argument: ArgumentReader) -> dict[str, Scalar]:
+        """The classes of the arguments, for conditions on ``class.parameter``."""
+        found: dict[str, Scalar] = {}
+        for condition in row.when:
+            head, _, word = condition.of.partition(".")
+            given = argument(word) if head == "class" else None
+            names = self._names.names(trace_event.path, given) if given is not None else ()
+            if len(names) == 1 and is_instance(names[0]):
+                found[condition.of] = simple_name(class_of(names[0]))
+        return found
+
+    def _construction(self, row: Consumer, trace_event: TraceEvent, call: Call) -> Call:
+        """The call whose arguments a row's conditions test: for a called object, the one that created it."""
+        if row.phase != "call" or not any(map(is_instance, trace_event.names)):
+            return call
+        made = (
+            value
+            for _, value in self._names.values_through_calls(trace_event.path, call.func)
+            if isinstance(value, Call)
+        )
+        return next(made, call)
+
+
+def _is_training_flag(value: Expression | None) -> bool:
+    """``training=self.training``."""
+    return isinstance(value, Ref) and value.path[-1:] == ("training",)
+
+
+def method_name(call: Call) -> tuple[str, ...]:
+    """An in-place sampler on an unknown receiver: only torch has such names."""
+    word, _ = method_and_receiver(call.func)
+    return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()

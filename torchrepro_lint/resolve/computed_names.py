@@ -1,0 +1,174 @@
+"""Computed names: what lookups by a name that is computed at run time may give.
+
+``getattr(module, key)``, ``globals()[key]``, ``sys.modules[key]``, ``import_module(key)``, and calls that build what a configuration
+or a registry names.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+
+from torchrepro_lint.query import limits
+from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
+from torchrepro_lint.resolve.object_sources import ObjectSources
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, ModuleSummary, Ref, Subscript
+from torchrepro_lint.syntax.qualified_names import Value, is_module, module_symbol, path_of, simple_name, split_name
+from torchrepro_lint.syntax.visitor import last_identifier
+
+# The name of an attribute of an outside module that is looked up under an unknown name.
+UNKNOWN_ATTRIBUTE = "anything"
+# The name of an element of a module's namespace under any key.
+ANY_GLOBAL = ("builtins.globals()[]",)
+
+_NAMESPACES = frozenset({"globals", "vars"})
+
+
+def reads_namespaces(summary: ModuleSummary) -> bool:
+    """Whether a file calls what gives the namespace of a module."""
+    return not _NAMESPACES.isdisjoint(summary.calls)
+
+
+class ComputedNames(ObjectSources):
+    """The names that computed lookups may give, on top of object sources."""
+
+    @abstractmethod
+    def names_of(self, path: str, reference: Ref) -> tuple[Value, ...]:
+        """``names`` of a reference that the caller constructed, without a memo entry for it."""
+
+    @abstractmethod
+    def _attribute(self, name: Value, word: str) -> tuple[Value, ...]:
+        """The names that an attribute of a name may stand for."""
+
+    def configured(self, path: str, call: Call) -> tuple[Value, ...]:
+        """The classes and functions that a call constructs or runs because a configuration or a registry names them."""
+        func = call.func
+        word = func.path[-1] if type(func) is Ref and func.path else last_identifier(func) if call.args else ""
+        if call.args and (
+            (word in BUILDERS and self._has_registries)
+            or (word in MAKER_WORDS and not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)))
+        ):
+            return self._memo.solve(("configured", path, call), lambda: self._find_configured(path, call))
+        return ()
+
+    def _find_configured(self, path: str, call: Call) -> Iterator[Value]:
+        self.modules.reads.record_read(path)  # the key is a node of this file
+        yield from self._built(path, call)
+        if not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)):
+            yield from self._made(path, call, nested=True)
+
+    def _built(self, path: str, call: Call) -> Iterator[Value]:
+        """``REGISTRY.build(config)`` and ``build_from_cfg(config, REGISTRY)``: the entries that a configuration or text names."""
+        held: list[Expression] = [arg.value for arg in call.args[1:2]]
+        if isinstance(call.func, Ref) and call.func.path:
+            held.append(call.func._replace(path=call.func.path[:-1]))
+        for table in held:
+            for name in self._registries(path, table):
+                if self.registry.fills(name):
+                    given = call.args[0].value
+                    words = self.configurations.keys_of(path, given) or self.literal_texts(path, given)
+                    yield from self.registry.entries(name, words)
+
+    def _made(self, path: str, call: Call, *, nested: bool) -> Iterator[Value]:
+        self.modules.reads.record_read(path)
+        given = call.args[0].value
+        yield from self.configurations.named(path, given, nested=nested)
+        for text in self.literal_texts(path, given):
+            yield from self.configurations.dotted(path, text)
+
+    # --- namespaces --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def has_namespaces(self) -> bool:
+        """Whether the project looks names up in ``globals()`` or ``vars(module)``."""
+        return any(map(reads_namespaces, (each for _, each in self.modules.summaries())))
+
+    def factories(self, path: str, called: Expression) -> tuple[Value, ...]:
+        """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""
+        found: set[str] = set()
+        looks_up = self.has_namespaces and not isinstance(called, Attribute)
+        for file, each in self.values_through_calls(path, called) if looks_up else ():
+            match each:
+                case Subscript(value=table, indices=(_,)) | Call(func=Attribute(value=table, name="get"), args=(_, *_)):
+                    if any(map(_is_globals, self.held_calls(file, table))):
+                        called_here = set(self.modules.files[file].summary.calls)
+                        found.update(each for each in self.defined_in(file) if simple_name(each) not in called_here)
+        return tuple(sorted(found))
+
+    def held_calls(self, path: str, value: Expression) -> Iterator[Call]:
+        """A call, or those that are assigned to a variable of the file."""
+        if isinstance(value, Call):
+            yield value
+        elif isinstance(value, Ref) and not value.path:
+            for root in value.roots:
+                yield from (made for how, made in self.assigned(path + root) if how == "=" and isinstance(made, Call))
+
+    def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
+        """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
+        if owners := self.names(path, value):
+            return owners
+        passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
+        modules = sorted(filter(is_module, passed))
+        few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= limits.MAX_LOOKED_UP_NAMES
+        return tuple(modules) if few else ()
+
+    def _is_chosen(self, path: str, module: Expression) -> bool:
+        """Whether a module is imported by a computed name: then what is looked up in it is defined there, not imported."""
+        return any(
+            isinstance(each, Call) and last_identifier(each.func) == "import_module"
+            for _, each in self.values(path, module)
+        )
+
+    def _looked_up(
+        self, path: str, owners: tuple[Value, ...], key: Expression, *, own: bool = False
+    ) -> Iterator[Value]:
+        """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
+        choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any.
+        """
+        words = self.literal_texts(path, key)
+        for owner in owners:
+            home, colon, rest = split_name(owner)
+            known = [name for word in words for name in self._attribute(owner, word)]
+            yield from known
+            if not colon and not words:
+                yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
+            elif colon and not rest and not known and not isinstance(key, Constant):
+                found = [*self.defined_in(home)]
+                yield from (own and [name for name in found if path_of(name) == home]) or found
+
+    def _imported(self, path: str, key: Expression) -> Iterator[Value]:
+        for word in self.literal_texts(path, key):
+            if all(part.isidentifier() for part in word.lstrip(".").split(".")):
+                yield from self.modules.resolve(path, word)
+
+    def _loaded(self, path: str, key: Expression) -> Iterator[Value]:
+        """The modules that ``sys.modules`` has under a key: ``__name__``, ``network.__name__``, a text."""
+        match key:
+            case Ref(path=(*holder, "__name__")):
+                yield from self.names_of(path, key._replace(path=tuple(holder)))
+            case Ref() if last_identifier(key) == "__name__":
+                yield module_symbol(path)
+            case _:
+                yield from self._imported(path, key)
+
+    def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
+        """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
+        if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
+            yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
+        elif self.has_namespaces and isinstance(table, Call | Ref):
+            yield from self._of_called_namespace(path, table, key)
+
+    def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
+        for each in self.held_calls(path, table):
+            match each:
+                case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
+                    yield from self._looked_up(path, self._holders(path, module), key)
+                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
+                    yield from (
+                        self._looked_up(path, (module_symbol(path),), key) if self.literal_texts(path, key) else ()
+                    )
+
+
+def _is_globals(value: Expression) -> bool:
+    return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
