@@ -40,9 +40,11 @@ REPEATS: dict[str, Callable[[int], str]] = {
         "C{n}()(torch.rand(1))",
     ),
     "classes of one": _lines("class C{j}(C0):\n  def f(self): return self.g()\n", "class C0(nn.Module): pass"),
-    "functions, each calling the one before": _lines("def f{j}(): f{i}()\n", "def f0(): torch.rand(1)", "f{n}()"),
-    "functions, each calling the next": _lines("def f{i}(): f{j}()\n", "", "def f{n}(): torch.rand(1)\nf0()"),
-    "functions in a ring": _lines("def f{j}(): f{i}()\n", "def f0(): f100(); torch.rand(1)", "f{n}()"),
+    "functions, each calling the one before": _lines(
+        "def f{j}(): f{i}()\n", "def f0(): return torch.rand(1)", "f{n}()"
+    ),
+    "functions, each calling the next": _lines("def f{i}(): f{j}()\n", "", "def f{n}(): return torch.rand(1)\nf0()"),
+    "functions in a ring": _lines("def f{j}(): f{i}()\n", "def f0(): f100(); return torch.rand(1)", "f{n}()"),
     "functions in a ring, each returning what the next returns": lambda count: (
         f"{_TORCH}{_ring('def f{i}(x): return f{j}(x)', count)}f0(1)\n"
     ),
@@ -57,7 +59,7 @@ REPEATS: dict[str, Callable[[int], str]] = {
     ),
     "lambdas in a ring": lambda count: f"{_TORCH}{_ring('f{i} = lambda x: f{j}(x)', count)}f0(1)\n",
     "generators in a ring": lambda count: (
-        f"{_TORCH}{_ring('def f{i}(): yield from f{j}()', count)}for x in f0(): torch.rand(1)\n"
+        f"{_TORCH}{_ring('def f{i}(): yield from f{j}()', count)}for x in f0(): x = torch.rand(1)\n"
     ),
     "methods in a ring": lambda count: (
         f"{_TORCH}class C:\n{_ring('  def f{i}(self, x): return self.f{j}(x)', count)}C().f0(torch.rand(1))\n"
@@ -69,7 +71,7 @@ REPEATS: dict[str, Callable[[int], str]] = {
         f"{_TORCH}def g():\n  while True:\n{_ring('    a{i} = a{j}', count)}    torch.rand(a0)\ng()\n"
     ),
     "functions, each calling both neighbours": _lines(
-        "def f{i}(): f{j}(); f{i}()\n", "", "def f{n}(): torch.rand(1)\nf0()"
+        "def f{i}(): f{j}(); f{i}()\n", "", "def f{n}(): return torch.rand(1)\nf0()"
     ),
     "functions, each calling the two before": _lines(
         "def f{j}(x): f{i}(x); g{i}(x)\ndef g{j}(x): f{i}(x)\n", "def f0(x): torch.rand(x)\ng0 = f0", "f{n}(1)"
@@ -143,19 +145,19 @@ REPEATS: dict[str, Callable[[int], str]] = {
         _MAIN.format("g1(torch.rand(1).cuda()).backward()"),
     ),
     "calls of one function": _lines("f({i}, torch.rand(1))\n", "def f(x, y): return y.index_select(0, x)"),
-    "decorated functions": _lines("@d\ndef f{i}(): torch.rand(1)\n", "def d(f): return f"),
+    "decorated functions": _lines("@d\ndef f{i}(): return torch.rand(1)\n", "def d(f): return f"),
     "functions, each decorated by the one before": _lines(
         "@f{i}\ndef f{j}(g): return g\n", "def f0(g): return g", "f{n}(1)"
     ),
-    "decorators of one function": _joined("", "@d{i}\n", "def f(): torch.rand(1)\nf()", "d0 = d1 = print"),
+    "decorators of one function": _joined("", "@d{i}\n", "def f(): return torch.rand(1)\nf()", "d0 = d1 = print"),
     "registered functions": _lines(
-        "@register('f{i}')\ndef f{i}(): torch.rand(1)\n",
+        "@register('f{i}')\ndef f{i}(): return torch.rand(1)\n",
         "TABLE = {}\ndef register(name):\n  def put(f):\n    TABLE[name] = f\n    return f\n  return put",
         "TABLE[input()]()",
     ),
     "functions in a dictionary": lambda count: (
         _TORCH
-        + "".join(f"def f{each}(): torch.rand(1)\n" for each in range(count))
+        + "".join(f"def f{each}(): return torch.rand(1)\n" for each in range(count))
         + "d = {"
         + "".join(f"'f{each}': f{each}, " for each in range(count))
         + "}\nd[input()]()\n"
@@ -183,7 +185,7 @@ REPEATS: dict[str, Callable[[int], str]] = {
     "handlers": _joined("try: pass\n", "except E{i} as e: x = torch.rand(e)\n", "finally: print(x)"),
     "cases": _joined("match a:\n", "  case {i}: x = torch.rand({i})\n", "print(x)"),
     "loops": _lines("for x{j} in x{i}: torch.rand(x{j})\n", "x0 = os.listdir('.')"),
-    "contexts": _joined("with (", "open('{i}') as f{i}, ", "): torch.rand(1)"),
+    "contexts": _joined("with (", "open('{i}') as f{i}, ", "): x = torch.rand(1)"),
     "contexts one after the other": _lines("with torch.no_grad(): x = x.index_select(0, i)\n", "x = torch.rand(1)"),
     "loops in a comprehension": _joined("x = [a", " for a{j} in a{i}", "]"),
     "parameters": _joined("def f(", "a{i}=None, ", "): torch.manual_seed(a1)\nf(1)"),
@@ -200,14 +202,14 @@ REPEATS: dict[str, Callable[[int], str]] = {
         "l = DataLoader(d, shuffle=True, num_workers=2)\n", "d = D()", "for x in l: print(x)"
     ),
     "seeds": _lines("torch.manual_seed({i}); np.random.seed({i}); random.seed()\n"),
-    "draws": _lines("np.random.rand({i}); random.random(); torch.rand(1)\n"),
+    "draws": _lines("x = np.random.rand({i}), random.random(), torch.rand(1)\n"),
     "draws of an own generator": _lines(
         "g{i} = torch.Generator(); torch.rand(1, generator=g{i}); r = np.random.default_rng()\n"
     ),
     "listings": _lines("x{i} = os.listdir('{i}')\nprint(x{i}[0])\n"),
     "listings in one list": _lines("x += os.listdir('{i}')\n", "x = []", "print(x[0])"),
     "sets": _lines("s{i} = set(x)\nfor a in s{i}: y.append(a)\n"),
-    "a set of names": _joined("s = {", "'a{i}', ", "}\nfor x in s: print(x); torch.rand(1)"),
+    "a set of names": _joined("s = {", "'a{i}', ", "}\nfor x in s: print(x); x = torch.rand(1)"),
     "sets of one variable": _lines("s = s | set(x)\n", "s = set()", "print(list(s)[0])"),
     "switches": _lines("torch.backends.cudnn.benchmark = True\ntorch.use_deterministic_algorithms(False)\n"),
     "selections": _lines(
@@ -215,20 +217,26 @@ REPEATS: dict[str, Callable[[int], str]] = {
     ),
     "selections in one": _joined("y = x", ".index_select(0, i) + x", ""),
     "optimizers": _lines("o{i} = torch.optim.SGD(m.parameters(), 1)\no{i}.step()\n", "m = nn.Linear(1, 1)"),
-    "entry points": _lines(_MAIN.format("torch.rand(1)")),
+    "entry points": _lines(_MAIN.format("x = torch.rand(1)")),
     "commands": _lines(
         "@click.command()\ndef f{i}(seed): torch.manual_seed(seed); nn.Linear(1, 1); torch.save(1, 2)\n", "import click"
     ),
     "datasets": _lines(
         "class D{i}(torch.utils.data.Dataset):\n  def __getitem__(self, i): return np.random.rand()\nDataLoader(D{i}(), num_workers=1)\n"
     ),
-    "threads": _lines("threading.Thread(target=f{i}).start()\ndef f{i}(): torch.rand(1)\n", "import threading"),
-    "suppressions": _lines("torch.rand(1)  # noqa: TRL101\nx = 1  # torchrepro: ignore[TRL502] for {i}\n"),
+    "calls of a library behind an argument": _lines(
+        "    x{j} = lib.step(x{i}, x{i}, x{i}, a)\n",
+        "import lib\nclass C:\n  def f(self, a): return np.random.rand()\ndef g(c: C, a): return c.f(a)\n"
+        "class D(torch.utils.data.Dataset):\n  def __init__(self, a): self.a = a\n  def __getitem__(self, a):\n    x0 = lib.start(self.a)",
+        "    return g(x{n}, a)\nDataLoader(D(C()), num_workers=1)",
+    ),
+    "threads": _lines("threading.Thread(target=f{i}).start()\ndef f{i}(): return torch.rand(1)\n", "import threading"),
+    "suppressions": _lines("x = torch.rand(1)  # noqa: TRL101\nx = 1  # torchrepro: ignore[TRL502] for {i}\n"),
     "comments": _lines("# {i}\n"),
-    "blank lines": lambda count: _TORCH + "\n" * count + "torch.rand(1)\n",
+    "blank lines": lambda count: _TORCH + "\n" * count + "x = torch.rand(1)\n",
     "environment": _lines("os.environ['A{i}'] = '1'\nos.environ['PYTHONHASHSEED'] = '{i}'\n"),
     "lines that go on": _joined("x = 1", " + \\\n  1", "\n"),
-    "semicolons": _joined("torch.rand(1)", "; torch.rand({i})", ""),
+    "semicolons": _joined("x = torch.rand(1)", "; x = torch.rand({i})", ""),
     "deletions": _lines("del a{i}\n"),
     "assertions": _lines("assert len(os.listdir('{i}')) == 1\n"),
     "a string in lines": _joined("x = '''", "a{i}\n", "'''"),

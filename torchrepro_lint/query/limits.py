@@ -135,6 +135,8 @@ MAX_CONTEXTS = 8
 MAX_CONTEXT_DEPTH = 24
 # Objects that hold one another; the arguments of methods of deeper ones are unknown, silently.
 MAX_OBJECT_DEPTH = 10
+# Calls behind a value that are searched for the object whose method is run (programs have up to 15); beyond, it may be any.
+MAX_OBJECT_CALLS = 100
 # Callers of callers that are searched for a loop; beyond, a call runs once, and rules about repeated calls stay silent.
 MAX_CALLER_DEPTH = 5
 

@@ -57,6 +57,8 @@ class Values(ClassHierarchy):
         super().__init__(modules, torch)
         self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]]
         self._behind = self.database.table("values", compare=True)
+        self._arguments: MemoTable[Symbol, tuple[tuple[str, Expression], ...]]
+        self._arguments = self.database.table("passed arguments", compare=True)
 
     @abstractmethod
     def _points_to(self, name: Value) -> tuple[Value, ...]:
@@ -134,10 +136,16 @@ class Values(ClassHierarchy):
                 for owner in project_classes(self._points_to(name)):
                     yield from self.attribute_values(owner, words[0])
 
-    def passed(self, name: Symbol) -> list[tuple[str, Expression]]:
+    def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
+        if self._memo.busy:
+            return self._find_passed(name)
+        return self._arguments.of(name, lambda: self._find_passed(name))
+
+    def _find_passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
+        self.modules.reads.record_read(path_of(name))
         found = self.parameter(name)
-        return list(self._passed(path_of(name), *found)) if found is not None else []
+        return tuple(self._passed(path_of(name), *found)) if found is not None else ()
 
     def _passed(self, path: str, function: Function, param: Param, position: int) -> Iterator[tuple[str, Expression]]:
         """The arguments that calls pass for a parameter, its default where they leave it out.

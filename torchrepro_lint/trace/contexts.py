@@ -13,6 +13,7 @@ from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passe
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.call_stack import Budget
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -137,6 +138,7 @@ class CallEdgeContexts:
         self._likely = likely
         self._project = project
         self._run = run
+        self._calls = Budget(limits.MAX_OBJECT_CALLS)
 
     def scopes(
         self, function: str, definition: Function, caller: str, event: Event, outer: Environment
@@ -170,7 +172,7 @@ class CallEdgeContexts:
         if isinstance(call, Call) and _is_on_self(call, caller, word):
             objects = [outer]
         else:
-            objects = list(self._objects(scoped, function, 0))
+            objects = list(self._objects(scoped, function))
             if not objects and not self._is_of_others(scoped, word) and not self._are_arguments_known(scoped, function):
                 objects = [Environment()]
         if isinstance(event.given, Subscript) and event.kind == "index" and len(event.given.indices) == 1:
@@ -226,19 +228,29 @@ class CallEdgeContexts:
         skip = self._project.resolver.is_bound(call.path, func, definition)
         return bind_arguments(self._project.value_sources, call, function, definition, skip=skip, outer=same)
 
-    def _objects(self, used: Closure, method: str, depth: int) -> Iterator[Environment]:
-        """The environments of the objects with a method among the values that an expression calls, iterates or passes."""
+    def _objects(self, used: Closure, method: str) -> Iterator[Environment]:
+        """The environments of the objects with a method among the values that an expression calls, iterates or passes; one of which
+        nothing is known where there are too many calls behind it.
+        """
+        if not self._calls.spend():
+            yield Environment()
+            return
         word = simple_name(method)
-        for part in involved_values(used.value, word):
-            for each in self._project.value_sources.of(used._replace(value=part)):
-                if not isinstance(each.value, Call) or depth > limits.MAX_OBJECT_DEPTH:
+        sources, resolver = self._project.value_sources, self._project.resolver
+        try:
+            for each in (
+                one for part in involved_values(used.value, word) for one in sources.of(used._replace(value=part))
+            ):
+                if not isinstance(each.value, Call):
                     continue
-                classes = [name for name in self._names(each, each.value.func) if self._project.resolver.classes(name)]
-                fitting = [name for name in classes if method in self._project.resolver.methods(name, word)]
+                classes = [name for name in self._names(each, each.value.func) if resolver.classes(name)]
+                fitting = [name for name in classes if method in resolver.methods(name, word)]
                 if fitting:
-                    yield self._project.value_sources.construct(each, fitting[0]).environment
+                    yield sources.construct(each, fitting[0]).environment
                 elif not classes and each.value is not used.value:
-                    yield from self._objects(each, method, depth + 1)
+                    yield from self._objects(each, method)
+        finally:
+            self._calls.leave()
 
     def _is_of_others(self, used: Closure, word: str) -> bool:
         """Whether the value that an event iterates, calls, or calls a method of is known: only functions and objects of the
@@ -252,7 +264,7 @@ class CallEdgeContexts:
 
     def _are_arguments_known(self, used: Closure, method: str) -> bool:
         """Whether all arguments of an event that might have a method are known in this environment, and do not have it."""
-        arguments = list(self._arguments_with(used, method, 0))
+        arguments = list(self._arguments_with(used, method))
         return bool(arguments) and all(map(self._is_all_known, arguments))
 
     def _is_all_known(self, argument: Closure) -> bool:
@@ -262,17 +274,23 @@ class CallEdgeContexts:
             stored and self._is_set_outside(argument, last_identifier(value))
         )
 
-    def _arguments_with(self, used: Closure, method: str, depth: int) -> Iterator[Closure]:
-        """The arguments, of the calls behind the values of an event, that may have a method."""
-        for part in involved_values(used.value, simple_name(method)):
-            given = used._replace(value=part)
-            passed = isinstance(used.value, Call) and any(part is arg.value for arg in used.value.args)
-            if passed and method in self._run_by_calling(used.path, part):
-                yield given
-                continue
-            for each in self._project.value_sources.of(given) if depth <= limits.MAX_OBJECT_DEPTH else ():
-                if isinstance(each.value, Call) and each.value is not used.value and not self._makes(each):
-                    yield from self._arguments_with(each, method, depth + 1)
+    def _arguments_with(self, used: Closure, method: str) -> Iterator[Closure]:
+        """The arguments, of the calls behind the values of an event, that may have a method; the event itself where there are too many."""
+        if not self._calls.spend():
+            yield used
+            return
+        try:
+            for part in involved_values(used.value, simple_name(method)):
+                given = used._replace(value=part)
+                passed = isinstance(used.value, Call) and any(part is arg.value for arg in used.value.args)
+                if passed and method in self._run_by_calling(used.path, part):
+                    yield given
+                    continue
+                for each in self._project.value_sources.of(given):
+                    if isinstance(each.value, Call) and each.value is not used.value and not self._makes(each):
+                        yield from self._arguments_with(each, method)
+        finally:
+            self._calls.leave()
 
     def _makes(self, call: Closure) -> bool:
         """Whether a call makes an object of the project's."""
