@@ -128,15 +128,15 @@ MAX_FRESH_NAME_DEPTH = 6
 
 # Class methods of a base run for each subclass; those of a model zoo would run hundreds of times. A gap that TRL003 reports.
 MAX_SUBCLASSES = 20
-# Calling contexts of one function, which multiply along a path; with more, it gets that of the whole trace: less exact,
-# silently.
+# Calling contexts of one function, which multiply along a path, and objects whose method one call runs; with more, the function gets
+# the context of the whole trace, and the object may be any: less exact, silently.
 MAX_CONTEXTS = 8
 # Calls of a longer call path than programs have; beyond, a function gets the context of the whole trace, silently.
 MAX_CONTEXT_DEPTH = 24
 # Objects that hold one another; the arguments of methods of deeper ones are unknown, silently.
 MAX_OBJECT_DEPTH = 10
 # Calls behind a value that are searched for the object whose method is run (programs have up to 15); beyond, it may be any.
-MAX_OBJECT_CALLS = 100
+MAX_OBJECT_CALLS = 40
 # Callers of callers that are searched for a loop; beyond, a call runs once, and rules about repeated calls stay silent.
 MAX_CALLER_DEPTH = 5
 

@@ -7,6 +7,7 @@ graph, or beyond the limit, has the context of the whole trace.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passes_self
@@ -172,7 +173,9 @@ class CallEdgeContexts:
         if isinstance(call, Call) and _is_on_self(call, caller, word):
             objects = [outer]
         else:
-            objects = list(self._objects(scoped, function))
+            objects = list(islice(self._objects(scoped, function), limits.MAX_CONTEXTS + 1))
+            if len(objects) > limits.MAX_CONTEXTS:
+                objects = [Environment()]
             if not objects and not self._is_of_others(scoped, word) and not self._are_arguments_known(scoped, function):
                 objects = [Environment()]
         if isinstance(event.given, Subscript) and event.kind == "index" and len(event.given.indices) == 1:
