@@ -273,7 +273,13 @@ CONSUMERS = (
 )
 LIBRARIES = (
     Line("draws", "torchvision.models.resnet18()", "101"),
+    Line("draws", "torchvision.models.resnet18(pretrained=True)", ""),
+    Line("draws", "torchvision.models.resnet18(weights='DEFAULT')", ""),
+    Line("draws", "torchvision.models.resnet18(weights=None)", "101"),
     Line("draws", "timm.create_model('resnet18')", "101"),
+    Line("draws", "timm.create_model('resnet18', pretrained=True)", ""),
+    Line("draws", "timm.create_model('resnet18', pretrained=True, num_classes=10)", "101"),
+    Line("draws", "timm.models.resnet18()", "101"),
     Line("draws", "transformers.BertModel(x)", "101"),
     Line("draws", "transformers.BertForMaskedLM(x)", "101"),
     Line("draws", "transformers.DataCollatorForLanguageModeling(x)", ""),

@@ -16,6 +16,7 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
     Call,
+    Clause,
     Collection,
     Comprehension,
     Constant,
@@ -23,14 +24,23 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Function,
     If,
+    Loop,
     Operation,
     Ref,
     SimpleStatement,
     Statement,
     With,
 )
+from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex, contains
-from torchrepro_lint.syntax.visitor import blocks, expressions_within, is_none, is_same_reference, statements
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    expressions_within,
+    is_none,
+    is_same_reference,
+    is_starred,
+    statements,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -199,6 +209,10 @@ def _values(
         case Collection(kind="tuple" | "list" | "set", items=items):
             values = [each.value if isinstance(each, Constant) else ... for each in items]
             return [values] if ... not in values else []
+        case Call(func=Ref(roots=("builtins.len",), path=()), args=(Arg(value=Ref(roots=roots, path=()) as sized),)):
+            known = all(environment.arguments.get(path + root) for root in roots)
+            length = _length(sources, Closure(path, sized, environment), 0) if known else None
+            return [] if length is None else [length]
         case Ref(roots=roots, path=()) if not all(environment.arguments.get(path + root) for root in roots):
             return []
         case Ref(path=(word,)) if not environment.receiver_class or is_set_from_outside(
@@ -209,6 +223,40 @@ def _values(
             found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
     return []
+
+
+def _length(sources: ValueSources, sized: Closure, depth: int) -> int | None:
+    """The number of items of a list or tuple that is displayed, or made of the items of another; None if unknown."""
+    match sized.value:
+        case Collection(kind="tuple" | "list", items=items) if None not in items and not any(map(is_starred, items)):
+            return len(items)
+        case Comprehension(kind="list", clauses=(Clause(source=source, tests=()),)) if depth < limits.MAX_LIST_DEPTH:
+            return _length(sources, sized._replace(value=source), depth + 1)
+        case Ref(path=()) as ref if depth < limits.MAX_LIST_DEPTH:
+            steps = [*sources.reaching_definitions(sized)]
+            values = [each.value for each in steps if each.change is None]
+            found = {_length(sources, each, depth + 1) if isinstance(each, Closure) else None for each in values}
+            if len(values) < len(steps):  # it is changed in place
+                filled = _counting(sources, sized, ref) if found == {0} else ()
+                found = {_length(sources, sized._replace(value=each), depth + 1) for each in filled}
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def _counting(sources: ValueSources, sized: Closure, ref: Ref) -> Iterator[Expression]:
+    """What the one loop that fills an empty list iterates, an item for each step."""
+    sites = [site for root in ref.roots for site in sources.mutations(sized.path).get((root, ()), ())]
+    for function in functions_around(sources.project.files[sized.path], ref.start) if len(sites) == 1 else ():
+        around = [
+            each
+            for each in statements(function.body)
+            if isinstance(each, Loop) and contains((each,), sites[0].statement.start)
+        ]
+        if len(around) == 1 and around[0].target is not None and sites[0].change.kind == "add":
+            loop = around[0]
+            jumps = any(isinstance(each, SimpleStatement) for each in statements(loop.body))
+            if any(each is sites[0].statement for each in loop.body) and not jumps:
+                yield loop.source
 
 
 def is_set_from_outside(

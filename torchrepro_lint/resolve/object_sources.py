@@ -295,7 +295,7 @@ class ObjectSources(Values):
             if all(map(is_element, names)):
                 wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
                 names = self.destructured_names(file, wrapped) or names
-            for name in names:
+            for name in names or self._made_by_parameter(file, value):
                 found.update(self.follow(name, reference.path))
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
@@ -303,6 +303,13 @@ class ObjectSources(Values):
         if len(reference.path) == 1 and not any(map(in_project, found)):
             found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))
+
+    def _made_by_parameter(self, path: str, value: Expression) -> Iterator[Value]:
+        """The names of what a function returns that calls pass for a parameter: ``make()`` of ``train(lambda: gym.make(name))``."""
+        if isinstance(value, Call) and isinstance(value.func, Ref) and not value.func.path:
+            for file, passed in self.values(path, value.func):
+                for name in self.names(file, passed):
+                    yield from self.returns(name) if self.functions(name) else ()
 
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""

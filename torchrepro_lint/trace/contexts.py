@@ -164,7 +164,8 @@ class CallEdgeContexts:
         if isinstance(call, Call) and definition.name.endswith(".__init__"):
             yield from self._constructed(scoped, call, function, definition)
             return
-        called = isinstance(call, Call) and function in self._called(scoped, call.func)
+        names = self._called(scoped, call.func) if isinstance(call, Call) else ()
+        called = function in names or function in self._run_by_calling(names)
         if not definition.owner:
             around = outer if enclosing_function(function) else Environment()  # what a nested function reads
             yield self._bound(scoped, function, definition, around) if called else around
@@ -286,7 +287,7 @@ class CallEdgeContexts:
             for part in involved_values(used.value, simple_name(method)):
                 given = used._replace(value=part)
                 passed = isinstance(used.value, Call) and any(part is arg.value for arg in used.value.args)
-                if passed and method in self._run_by_calling(used.path, part):
+                if passed and method in self._run_by_calling(self._project.names(used.path, part)):
                     yield given
                     continue
                 for each in self._project.value_sources.of(given):
@@ -300,9 +301,9 @@ class CallEdgeContexts:
         func = call.value.func if isinstance(call.value, Call) else call.value
         return any(map(self._project.resolver.classes, self._names(call, func)))
 
-    def _run_by_calling(self, path: str, value: Expression) -> Iterator[str]:
-        """The methods that run where a function calls a value that it gets."""
-        for owner in project_classes(self._project.names(path, value)):
+    def _run_by_calling(self, names: Iterable[str]) -> Iterator[str]:
+        """The methods that run where a value with these names is called."""
+        for owner in project_classes(names):
             yield from self._project.resolver.call_methods(owner)
 
     def _is_set_outside(self, used: Closure, word: str) -> bool:

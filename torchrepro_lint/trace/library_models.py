@@ -29,6 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    Loop,
     Record,
     Ref,
     Statement,
@@ -38,7 +39,6 @@ from torchrepro_lint.syntax.qualified_names import (
     constructed_class,
     in_project,
     is_inherited_constructor,
-    last_word,
     local_symbol,
     path_of,
     project_classes,
@@ -116,13 +116,9 @@ def callbacks(names: Names, library_call: LibraryCall) -> Iterator[str]:
         given = [value for word in row.runs if (value := argument(word)) is not None]
         made = [name for value in given for name in names.names(library_call.path, value) if in_project(name)]
         yield from made
-        owners = [
-            *library_call.receivers,
-            *(_owners(names, library_call) if row.calls else ()),
-            *filter(names.classes, made),
-        ]
+        owners = [*library_call.receivers, *(_owners(names, library_call) if row.calls else ())]
         for pattern in row.calls:
-            for owner in dict.fromkeys(owners):
+            for owner in dict.fromkeys((*owners, *filter(names.classes, made))):
                 yield from names.methods_like(owner, _words(pattern))
 
 
@@ -131,11 +127,8 @@ def _owners(names: Names, library_call: LibraryCall) -> Iterator[str]:
     calls = [(library_call.path, library_call.call)]
     receiver = receiver_of(library_call.call.func)
     if receiver is not None:
-        calls += (
-            (file, made)
-            for file, made in names.values_through_calls(library_call.path, receiver)
-            if isinstance(made, Call)
-        )
+        found = names.values_through_calls(library_call.path, receiver)
+        calls += ((file, made) for file, made in found if isinstance(made, Call))
     for path, call in calls:
         for value in passed_values(call):
             yield from project_classes(names.names(path, value))
@@ -200,8 +193,10 @@ def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
 
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.
 _EVALUATING = ("test", "validate", "predict")
-# Names of functions that load the weights of a model.
-_LOADING = lazy_pattern(r"(?i).*(load|restore|resume).*")
+# Names of functions that may load the weights of a model, and of classes.
+_LOADING = lazy_pattern(r"(?i:.*(load|restore|resume).*)|[A-Z]\w*")
+# Names of functions and methods that make or initialise the parts of a model.
+_INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
 # A variable, or an attribute of one: ``self.net``.
 _ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
 _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
@@ -218,23 +213,55 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
             case Call(func=Ref(roots=roots, path=path)) if event.kind == "call":
                 used.add((roots, path))  # a model that is run before its weights are loaded
         if event.kind == "call" and isinstance(event.value, Call):
-            for held in _loaded_by(names, cache, path_of(name), event.value):
+            for held in (*_loaded_by(names, cache, path_of(name), event.value), *_assigned_all(event)):
                 if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
                     last[held] = at
     for at, event in enumerate(found if loads else ()):
-        statement = event.statement
-        if isinstance(statement, Assign) and event.kind == "call":
-            for target in map(_bound_alone, statement.targets):
-                loaded = loads.get((target.roots, target.path)) if isinstance(target, Ref) else None
-                if isinstance(target, Ref) and target.path and loaded is None and _makes_object(statement.value):
-                    whole = (
-                        target.roots,
-                        target.path[:-1],
-                    )  # whose load replaces the weights of a part that it has by then
-                    loaded = loads.get(whole) if at < last.get(whole, at) else None
-                if loaded and _always(loaded, _uncertain_guards(event.guards)):
-                    yield statement
+        for held in (*_made_by(event, loads), *_initialised_by(event, loads)):
+            if at < last[held] and _always(loads[held], _uncertain_guards(event.guards)):
+                yield event.statement
+
+
+def _assigned_all(event: Event) -> Iterator[_ModelPlace]:
+    """The model whose parameters a loop replaces: ``for n, p in self.named_parameters(): p.data = weights[n]``."""
+    match event.statement:
+        case Loop(target=target, source=Call(func=Ref(roots=roots, path=(*path, word))) as source, body=body):
+            each = target.items[-1] if isinstance(target, Collection) and target.items else target
+            if event.value is source and word.endswith("parameters") and any(_replaces(one, each) for one in body):
+                yield roots, tuple(path)
+
+
+def _replaces(statement: Statement, parameter: Expression | None) -> bool:
+    match statement:
+        case Assign(op="=", targets=(Ref(path=("data",)) as written,)):
+            return isinstance(parameter, Ref) and written.roots == parameter.roots
+        case ExpressionStatement(value=Call(func=Ref(path=("data", "copy_") | ("copy_",)) as written)):
+            return isinstance(parameter, Ref) and written.roots == parameter.roots
+    return False
+
+
+def _made_by(event: Event, places: Iterable[_ModelPlace]) -> Iterator[_ModelPlace]:
+    """The models that an assignment makes, or a part of which it makes."""
+    statement = event.statement
+    if not isinstance(statement, Assign) or event.kind != "call":
+        return
+    for target in map(_bound_alone, statement.targets):
+        if isinstance(target, Ref):
+            whole = target.roots, target.path[:-1]
+            if (target.roots, target.path) in places:
+                yield target.roots, target.path
+            elif target.path and whole in places and _makes_object(statement.value):
+                yield whole
+
+
+def _initialised_by(event: Event, places: Iterable[_ModelPlace]) -> Iterator[_ModelPlace]:
+    """The models that a statement only initialises: ``net.create_architecture()``, ``net.apply(init)``, ``init_weights(net)``."""
+    match event.statement, event.value:
+        case ExpressionStatement(value=whole), Call(func=Ref(path=path) as func, args=args) as call if whole is call:
+            if event.kind == "call" and _INITIALISING.fullmatch(last_identifier(func)):
+                given = (func._replace(path=path[:-1]), *(arg.value for arg in args if isinstance(arg.value, Ref)))
+                yield from (at for each in given for at in ((each.roots, each.path), (each.roots, ())) if at in places)
 
 
 def _makes_object(value: Expression | None) -> bool:
@@ -267,9 +294,10 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
     """The places of models whose weights a call replaces, itself or in the function of the project that it calls."""
     if (held := _loaded_here(call)) is not None:
         yield held
-    elif isinstance(call.func, Ref) and _LOADING.fullmatch(last_word((*call.func.roots, *call.func.path)[-1])):
-        called = [each for each in names.names(path, call.func) if names.functions(each)]
-        given = [_passed(each, path, call, names, cache) for each in called]
+    elif isinstance(call.func, Ref):
+        called = names.names(path, call.func) if _LOADING.fullmatch(last_identifier(call.func)) else ()
+        makers = (each for name in called if names.classes(name) for each in names.methods(name, "__init__")[:1])
+        given = [_passed(each, path, call, names, cache) for each in (*called, *makers) if names.functions(each)]
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
 
 
@@ -324,11 +352,10 @@ def _assigns_attribute(statement: Statement, word: str) -> bool:
 
 def _is_of_base(statement: Statement) -> bool:
     """``super().__init__()``."""
-    return (
-        isinstance(statement, ExpressionStatement)
-        and isinstance(statement.value, Call)
-        and (last_identifier(statement.value.func) == "__init__" and not statement.value.args)
-    )
+    match statement:
+        case ExpressionStatement(value=Call(func=func, args=())):
+            return last_identifier(func) == "__init__"
+    return False
 
 
 def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:

@@ -21,6 +21,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     argument_effect,
     container_of,
     is_counted,
+    is_edit_distance,
     is_membership_name,
     is_regex,
     is_set_of_words,
@@ -73,6 +74,7 @@ class ArgumentTaint:
             is_counted(names, _position(tainted, call))
             or is_set_of_words(names, word, _position(tainted, call), _keyword(call, tainted.node))
             or (tainted.taint == MAPPING and looks_up(word, _position(tainted, call)))
+            or (tainted.taint.has_picked and tainted.taint != JOINED and is_edit_distance(names))
         ):
             return
         elif tainted.taint.is_unordered and (then := self._taken(tainted, call, spot, what)) is not None:
@@ -115,7 +117,8 @@ class ArgumentTaint:
                 yield from self._next(tainted, call)
             case "text" if not is_regex(self._analysis.names.names(path, call.func), _position(tainted, call)):
                 joined = taint.kind != "scalar" and last_identifier(call.func) == "join"
-                yield from observe_order(tainted, call, [TaintedValue(path, call, JOINED if joined else SCALAR)])
+                pieces = JOINED if taint.is_unordered else OrderTaint("scalar", ((None, taint),))
+                yield from observe_order(tainted, call, [TaintedValue(path, call, pieces if joined else SCALAR)])
             case "draw" | "load":
                 yield Sink(path, call, "drawn from" if what == "draw" else "passed on")
             case "extend" | "append":

@@ -177,6 +177,12 @@ _COUNTED_METRICS = lazy_pattern(
     r"(f1|fbeta|jaccard|precision|recall)_score|hamming_loss|matthews_corrcoef|precision_recall_fscore_support|zero_one_loss)"
 )
 
+# Distances between two sequences, which only ask whether elements are equal.
+_EDIT_DISTANCES = lazy_pattern(
+    r"Levenshtein\.(distance|ratio|hamming|editops|opcodes)|editdistance\.(eval|distance)|polyleven\.levenshtein|"
+    r"rapidfuzz\.distance\.\w+\.\w+|(nltk|nltk\.metrics(\.distance)?)\.edit_distance|torchaudio\.functional\.edit_distance"
+)
+
 # Calls whose result is in the order of an argument.
 _ORDER_KEEPING = lazy_pattern(
     r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
@@ -201,7 +207,7 @@ _SAME = frozenset(
 )
 _MAPPINGS = frozenset({"builtins.dict", "builtins.dict.fromkeys", "collections.OrderedDict", "types.MappingProxyType"})
 _TEXTS = lazy_pattern(
-    r"builtins\.(str|repr|format|ascii|int|float|abs|round|bytes|ord|divmod|pow|hex)|os\.path\.\w+|pathlib\.\w+|"
+    r"builtins\.(str|repr|format|ascii|int|float|abs|round|bytes|ord|chr|divmod|pow|hex)|os\.path\.\w+|pathlib\.\w+|"
     r"re\.\w+|json\.dumps|posixpath\.\w+|ntpath\.\w+|string\.\w+|"
     r"fnmatch\.\w+|textwrap\.\w+"
 )
@@ -273,6 +279,11 @@ def is_set_of_words(names: tuple[str, ...], word: str, position: int, keyword: s
 def is_counted(names: tuple[str, ...], position: int) -> bool:
     """Whether a metric gets one of two aligned lists and counts where they agree: their order decides nothing."""
     return position < 2 and bool(names) and all(map(_COUNTED_METRICS.fullmatch, names))
+
+
+def is_edit_distance(names: tuple[str, ...]) -> bool:
+    """Whether a call compares sequences element by element: whatever numbers stand for the elements, the result is the same."""
+    return bool(names) and all(map(_EDIT_DISTANCES.fullmatch, names))
 
 
 def is_membership_name(name: str | None) -> bool:

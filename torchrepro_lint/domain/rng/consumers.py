@@ -9,7 +9,8 @@ from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument
 from torchrepro_lint.catalogue.rows import Consumer, Scalar
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.syntax.nodes import Call, Expression, Ref
+from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
@@ -24,6 +25,9 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.events import TraceEvent
+
+# The members of torchvision's enumerations of weights.
+_NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
 
 
 class Consumers:
@@ -94,8 +98,12 @@ class Consumers:
             head, _, word = condition.of.partition(".")
             given = argument(word) if head == "class" else None
             names = self._names.names(trace_event.path, given) if given is not None else ()
-            if len(names) == 1 and is_instance(names[0]):
+            if isinstance(given, Constant):
+                found[condition.of] = type(given.value).__name__
+            elif len(names) == 1 and is_instance(names[0]):
                 found[condition.of] = simple_name(class_of(names[0]))
+            elif names and all(map(_NAMED_WEIGHTS.fullmatch, names)):
+                found[condition.of] = "Weights"
         return found
 
     def _construction(self, row: Consumer, trace_event: TraceEvent, call: Call) -> Call:

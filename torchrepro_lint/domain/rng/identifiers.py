@@ -33,7 +33,7 @@ from torchrepro_lint.syntax.visitor import last_identifier, passing_argument, re
 
 _SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"
-    r"numpy\.random\.(randint|choice|random|rand|uniform|bytes)|torch\.(randint|rand)"
+    r"numpy\.random\.(randint|choice|random|rand|uniform|bytes)|torch\.(randint|randn?)(_like)?"
 )
 # Draws that change nothing but their generator.
 _VALUES = lazy_pattern(
@@ -44,8 +44,8 @@ _VALUES = lazy_pattern(
 # Names that say what a value is for.
 _IDENTIFIERS = lazy_pattern(
     r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|job|session|group|sweep)_?id|nonce|"
-    r"token|salt|(tmp|temp)\w*|suffix|file_?name|dir_?name|(run|exp|experiment|job|group|project)_?name|(run|exp)_?dir|"
-    r"(save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
+    r"token|salt|(tmp|temp)\w*(dir|file|path|name|folder|root|key)\w*|suffix|(file|dir)_?name|"
+    r"(run|exp|experiment|job|group|project)_?name|(run|exp|save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
 )
 _NAMES = lazy_pattern(r"(?i)(\w*_)?(name|slug|version)")
 _MACHINES = lazy_pattern(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
@@ -57,12 +57,14 @@ _MAKERS = lazy_pattern(
 # Calls whose result still is the number or its text.
 _PASSES_ON = lazy_pattern(
     r"builtins\.(str|int|hex|oct|repr|format|bytes|chr|round|abs|iter)|os\.path\.\w+|os\.fspath|pathlib\.\w+|posixpath\.\w+|"
-    r"'str'\.\w+|builtins\.str\(\)\.\w+"
+    r"'str'\.\w+|builtins\.str\(\)\.\w+|torch\.autograd\.(variable\.)?Variable"
 )
 _CHOICES = frozenset({"choice", "choices", "sample"})
-_TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"})
-# Calls that use a value as an identifier.
+_MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "type", "unsqueeze", "repeat", "contiguous"})
+_TEXT_METHODS = frozenset({"join", "format", "item", "hex", "zfill", "rjust", "ljust", "tolist"}) | _MOVES
+# Calls that use a value as an identifier, or an input for its shape: the graph of operations is the same for all.
 _USES = lazy_pattern(
+    r"torch\.onnx\.(export|dynamo_export|utils\.export)|torch\.jit\.trace(_module)?|(thop|torchsummary|torchinfo|ptflops|torchviz)\..*|"
     r"builtins\.open|os\.(makedirs|mkdir|remove|unlink|rename|replace|environ\.\w+|putenv|system|removedirs|"
     r"path\.(exists|isfile|isdir|islink|lexists|getsize))|"
     r"(shutil|tempfile|socket|subprocess|wandb|mlflow|neptune|comet_ml|clearml|coolname)\..*|"
@@ -141,17 +143,12 @@ class _IdentifierUses:
             case Collection(kind="dict", items=items):
                 keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item is value]
                 return all(isinstance(key, Constant) and _IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
-            case Collection(kind="tuple") as whole if is_lambda(here.function) or self._is_formatted(path, whole):
+            case Collection(kind="tuple") as whole:
                 return self.only(path, whole, depth - 1)
             case Operation(op="==" | "!=" | "in" | "not in"):
                 # Whether a name is taken, or what it may not be.
                 return isinstance(value, Ref) and _NAMES.fullmatch(last_identifier(value)) is not None
         return False
-
-    def _is_formatted(self, path: str, values: Expression) -> bool:
-        """Whether a tuple stands behind the ``%`` of a text."""
-        above = self._project.uses.spots(path).of(values)
-        return above is not None and isinstance(above.parent, Operation) and above.parent.op == "%"
 
     def generator(self, path: str, made: Expression, depth: int) -> bool:
         """Whether all that is drawn from a generator, where it is made, only becomes an identifier."""
@@ -186,6 +183,10 @@ class _IdentifierUses:
         spot = self._project.uses.spots(path).of(ref)
         called = spot.parent if spot is not None else None
         return called if isinstance(called, Call) and called.func is ref else None
+
+    def _moved(self, path: str, ref: Expression, words: tuple[str, ...]) -> Expression | None:
+        """A variable where it is read, or the call of a method of it that gives the same value."""
+        return ref if not words else self._call_of(path, ref) if _MOVES.issuperset(words) else None
 
     def _is_identifier(self, path: str, drawn: Call, depth: int) -> bool:
         return self._draws_characters(path, drawn) or self.only(path, drawn, depth)
@@ -236,9 +237,8 @@ class _IdentifierUses:
                 return _IDENTIFIERS.fullmatch(key) is not None
             case Ref(path=()):
                 reads = list(self._project.uses.of_variable(path, target, here, here.statement.end))
-                return bool(reads) and all(
-                    not words and file == path and self.only(file, ref, depth - 1) for file, ref, words in reads
-                )
+                moved = [self._moved(file, ref, words) if file == path else None for file, ref, words in reads]
+                return bool(moved) and all(each is not None and self.only(path, each, depth - 1) for each in moved)
         return False
 
     def _returned(self, path: str, function: str, depth: int) -> bool:
