@@ -243,7 +243,13 @@ class ModuleTree:
         self.uses_torch = any(imports_torch(each.summary) for each in files.values())
         self.configurations = configurations
         self._script_folders = {posixpath.dirname(path) for path, each in files.items() if each.summary.has_main_guard}
-        self._command_folders = {posixpath.dirname(path) for path, each in files.items() if is_command(each.summary)}
+        commands = [path for path, each in files.items() if is_command(each.summary)]
+        self._command_folders = {posixpath.dirname(path) for path in commands}
+        imported = {name.rpartition(".")[2] for each in files.values() for name in each.summary.imports}
+        # Only run, and not imported: the search path begins with their own folder, even if it is a package.
+        self._scripts: set[str] = {
+            path for path in commands if posixpath.basename(path).removesuffix(".py") not in imported
+        }
         self._files = frozenset(files)
         self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
@@ -287,7 +293,7 @@ class ModuleTree:
     @property
     def search_key(self) -> tuple[object, ...]:
         """A key that is equal for trees in which all imports are looked up in the same folders."""
-        return self.source_roots, tuple(sorted(self._script_folders)), tuple(sorted(self._command_folders))
+        return self.source_roots, *map(sorted, (self._script_folders, self._command_folders, self._scripts))
 
     def folder(self, path: str) -> str:
         """The directory of a file; a hot path."""
@@ -339,14 +345,14 @@ class ModuleTree:
         return next(others, home)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
-        """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none.
-
-        The root of the project may have a module of that name as well.
+        """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none. The
+        root of the project may have a module of that name as well.
         """
         if folder not in self._nearer:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
             self._nearer[folder] = tuple(each for each in around if not self._is_package(each))
-        for each in self._nearer[folder]:
+        own = path in self._scripts and parts[0] not in sys.stdlib_module_names
+        for each in ((folder,) if own else ()) + self._nearer[folder]:
             stem = join_path(each, parts[0])
             is_file = self.stems.get(stem) == f"{stem}.py" != path
             if is_file or (join_path(each, "/".join(parts[:2])) in self.stems):
