@@ -351,7 +351,7 @@ class ModuleTree:
         if folder not in self._nearer:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
             self._nearer[folder] = tuple(each for each in around if not self._is_package(each))
-        own = path in self._scripts and parts[0] not in sys.stdlib_module_names
+        own = path in self._scripts and parts[0] not in {*sys.stdlib_module_names, posixpath.basename(folder)}
         for each in ((folder,) if own else ()) + self._nearer[folder]:
             stem = join_path(each, parts[0])
             is_file = self.stems.get(stem) == f"{stem}.py" != path
