@@ -1,4 +1,5 @@
-"""Taint analysis of arbitrary orders: a worklist that follows a tainted value to the first sink.
+"""Taint analysis of arbitrary orders: a worklist that follows a tainted value to the first sink, by the transfer from a value to what
+the expression or statement around it makes of it.
 
 This is the uppermost layer of data flow, above the types that it asks for.
 """
@@ -8,40 +9,56 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from torchrepro_lint.dataflow.taint.alignment import cancels, is_index_aligned
 from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
-from torchrepro_lint.dataflow.taint.loops import LoopTaint, ReturnTaint
-from torchrepro_lint.dataflow.taint.methods import ORDER_KEEPING_METHODS, MethodTaint, is_sorted_anywhere
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintedVariable, TaintStep
+from torchrepro_lint.dataflow.taint.loops import LoopTaint
+from torchrepro_lint.dataflow.taint.methods import MethodTaint
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
-from torchrepro_lint.dataflow.taint.propagation import consequences, is_excluded_by_type_test, transfer
+from torchrepro_lint.dataflow.taint.propagation import ReturnTaint, assign_target, consequences, observe_order
 from torchrepro_lint.dataflow.taint.set_tables import SetTables
-from torchrepro_lint.dataflow.taint.transfer import OrderTaint, nesting_depth
-from torchrepro_lint.dataflow.training_steps import CallEffects
+from torchrepro_lint.dataflow.taint.transfer import (
+    SCALAR,
+    SET,
+    OrderTaint,
+    container_of,
+    is_membership_name,
+    mapping_to,
+    nesting_depth,
+)
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
-from torchrepro_lint.resolve.call_graph import DynamicCalls
-from torchrepro_lint.syntax.nodes import Ref
-from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, split_last
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Comprehension,
+    Constant,
+    Expression,
+    Loop,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Subscript,
+    With,
+)
 from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.visitor import is_starred
 
-_STEP = frozenset({"step"})
 
-
-class TaintAnalysis:
+class TaintAnalysis(TaintContext):
     """Taint analysis of a project: a worklist over tainted values."""
 
     def __init__(self, project: ValueFlow) -> None:
-        self.project = project
-        self.names = project.resolver
-        self.uses = project.uses
+        super().__init__(project)
         self.non_sets = NonSets(self.names)
         self.set_tables = SetTables(project)
         self.methods = MethodTaint(self)
         self.arguments = ArgumentTaint(self)
         self.loops = LoopTaint(self)
         self.returns = ReturnTaint(self)
-        self.dynamic_calls = DynamicCalls(self.names.modules.files, self.names.call_graph)
-        self.call_effects = CallEffects(self.names)
 
     def first_sink(
         self, start: Iterable[TaintedValue | Sink], accepts: Callable[[Sink], bool] | None = None
@@ -67,54 +84,6 @@ class TaintAnalysis:
                 continue
             seen.add(key)
             queue += (_with_call_path(tainted, step) for step in consequences(transfer(self, tainted)))
-
-    def has_optimizer(self, path: str) -> bool:
-        """Whether a file has a step of an optimizer."""
-        return self.call_effects.has_optimizer(path, (site.call for site in self.project.calls_by(path, _STEP)))
-
-    def leading_reads(
-        self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int
-    ) -> Iterator[TaintedValue]:
-        """The ``reads`` that may propagate the taint: methods that leave a list's order as it is are skipped."""
-        return self.reads(
-            path, ref, taint, spot, after, ORDER_KEEPING_METHODS if taint.kind == "sequence" else frozenset()
-        )
-
-    def reads(
-        self,
-        path: str,
-        ref: Ref,
-        taint: OrderTaint,
-        spot: ExpressionPosition,
-        after: int,
-        but: frozenset[str] = frozenset(),
-    ) -> Iterator[TaintedValue]:
-        """The reads that a definition of a variable or attribute before ``after`` reaches, as tainted values; reads in the same
-        file that only call one of the methods ``but`` are left out.
-        """
-        for file, read, words in self.uses.of_variable(path, ref, spot, after, but):
-            if not is_excluded_by_type_test(self.uses.spots(file), read, taint):
-                yield TaintedValue(file, read, taint, words)
-        for owner, word in self._attributes(path, ref):
-            if self.uses.stays(path, ref, spot, after) and not is_sorted_anywhere(self, owner, word):
-                for file, expression, rest in self.uses.of_attribute(owner, word):
-                    other = self.uses.spots(file).of(expression)
-                    if other is None or (other.written and not rest):
-                        continue
-                    if file != path or other.function != spot.function:
-                        yield TaintedValue(file, expression, taint, rest)
-
-    def _attributes(self, path: str, ref: Ref) -> Iterator[tuple[str, str]]:
-        """The classes whose objects have the target as an attribute, each with the attribute's name."""
-        if len(ref.path) == 1:
-            for name in self.names.names_of(path, ref._replace(path=())):
-                if in_project(name) and self.names.classes(class_of(name)):
-                    yield class_of(name), ref.path[0]
-        elif not ref.path:
-            for root in ref.roots:
-                owner, word = split_last(path + root)
-                if not is_local(word) and self.names.classes(owner):
-                    yield owner, word
 
 
 def _with_call_path(tainted: TaintedValue, step: TaintedValue | Sink) -> TaintedValue | Sink:
@@ -144,6 +113,148 @@ def _variable(tainted: TaintedValue) -> TaintedVariable | None:
     if not isinstance(tainted.node, Ref):
         return None
     return TaintedVariable(tainted.path, tainted.node, tainted.attributes, tainted.taint)
+
+
+def transfer(analysis: TaintAnalysis, tainted: TaintedValue) -> Iterator[TaintStep]:
+    """Taint transfer: the steps of a value at an expression."""
+    if tainted.attributes:
+        yield from analysis.methods.steps(tainted)
+        return
+    spot = analysis.uses.spots(tainted.path).of(tainted.node)
+    if spot is None:
+        return
+    if spot.parent is None:
+        yield from _in_statement(analysis, tainted, spot)
+    else:
+        yield from _in_expression(analysis, tainted, spot, spot.parent)
+
+
+def _in_statement(analysis: TaintAnalysis, tainted: TaintedValue, spot: ExpressionPosition) -> Iterator[TaintStep]:
+    match spot.statement:
+        case Assign(op="=" | ":", targets=targets) if not spot.written:
+            for target in targets:
+                yield from assign_target(analysis, tainted, target, spot, spot.statement.end)
+        case Assign(op=op, targets=(target,)) if not spot.written:
+            yield from _augment(analysis, tainted, target, op, spot)
+        case Loop(target=target) if target is not None and not spot.written:
+            yield from analysis.loops.steps(tainted, spot.statement, spot)
+        case With(items=items) if not spot.written:
+            for value, entered in items:
+                if value is tainted.node and entered is not None:
+                    yield from assign_target(analysis, tainted, entered, spot, entered.end)
+        case SimpleStatement(kind="return"):
+            yield from analysis.returns.steps(tainted, spot.function)
+
+
+def _augment(
+    analysis: TaintAnalysis, tainted: TaintedValue, target: Expression, op: str, spot: ExpressionPosition
+) -> Iterator[TaintStep]:
+    """``x += listing`` makes x a listing; other augmented assignments are set operations."""
+    if op != "+=" or not isinstance(target, Ref):
+        return
+    continuations = analysis.reads(
+        tainted.path,
+        target,
+        tainted.taint.as_sequence() if tainted.taint.kind != "scalar" else SCALAR,
+        spot,
+        spot.statement.end,
+    )
+    yield from observe_order(tainted, tainted.node, continuations) if tainted.taint.kind != "scalar" else continuations
+
+
+def _in_expression(
+    analysis: TaintAnalysis, tainted: TaintedValue, spot: ExpressionPosition, parent: Expression
+) -> Iterator[TaintStep]:
+    path, node, taint = tainted.path, tainted.node, tainted.taint
+    match parent:
+        case Call():
+            yield from (
+                _run_in_order(analysis, tainted, parent)
+                if parent.func is node
+                else analysis.arguments.steps(tainted, parent, spot)
+            )
+        case Subscript(value=value) if value is node:
+            yield from analysis.methods.picked(tainted, parent)
+        case Subscript() if not cancels(analysis.project, path, parent):
+            if spot.written or _is_stored(analysis, path, parent):
+                if taint.kind == "scalar":
+                    yield Sink(path, parent, "stored")
+            elif not is_index_aligned(analysis.project, path, parent):
+                yield TaintedValue(path, parent, taint.as_sequence() if taint.is_unordered else taint)
+        case Collection():
+            yield from _in_display(tainted, parent)
+        case Operation():
+            yield from _in_operation(analysis, tainted, parent, spot)
+        case Comprehension():
+            yield from analysis.loops.comprehended(tainted, parent)
+        case Attribute(name=word):
+            yield TaintedValue(path, parent, taint, (word,))
+
+
+def _run_in_order(analysis: TaintAnalysis, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+    """The result of a module that is called and runs modules one after the other."""
+    if (
+        tainted.taint.kind == "sequence"
+        and type_inference(analysis.project).of(tainted.path, tainted.node).kind == "module"
+    ):
+        yield TaintedValue(tainted.path, call, SCALAR)
+
+
+def _is_stored(analysis: TaintAnalysis, path: str, subscript: Subscript) -> bool:
+    spot = analysis.uses.spots(path).of(subscript)
+    return spot is not None and spot.written
+
+
+def _in_display(tainted: TaintedValue, parent: Collection) -> Iterator[TaintStep]:
+    if parent.kind == "set":
+        return
+    places = [index for index, item in enumerate(parent.items) if item is tainted.node]
+    if parent.kind == "dict":
+        if tainted.taint.kind == "scalar" or (places[0] % 2 and not _is_asked(parent.items[places[0] - 1])):
+            yield TaintedValue(
+                tainted.path, parent, mapping_to(tainted.taint) if places[0] % 2 else container_of(tainted.taint)
+            )
+    else:
+        starred = any(map(is_starred, parent.items))
+        yield TaintedValue(tainted.path, parent, container_of(tainted.taint, None if starred else places[0]))
+
+
+def _is_asked(key: Expression | None) -> bool:
+    return isinstance(key, Constant) and isinstance(key.value, str) and is_membership_name(key.value)
+
+
+def _in_operation(  # noqa: C901  a line or two per operator
+    analysis: TaintAnalysis, tainted: TaintedValue, parent: Operation, spot: ExpressionPosition
+) -> Iterator[TaintStep]:
+    path, taint = tainted.path, tainted.taint
+    match parent.op:
+        case "*" if len(parent.operands) == 1:
+            outer = analysis.uses.spots(path).of(parent)
+            if outer is not None and isinstance(outer.parent, Collection) and outer.parent.kind in ("list", "tuple"):
+                yield from observe_order(tainted, outer.parent, [TaintedValue(path, outer.parent, taint.as_sequence())])
+        case "if":
+            if parent.operands[0] is not tainted.node:
+                yield TaintedValue(path, parent, taint)
+        case "+" | "or" | "and" | "await":
+            yield TaintedValue(path, parent, taint)
+        case "-" | "|" | "&" | "^" if taint.kind == "set":
+            yield TaintedValue(path, parent, SET)
+        case "*" | "|" if taint.is_unordered or taint.kind in ("plain", "table"):
+            yield TaintedValue(path, parent, taint)
+        case "f" | "%":
+            continuations = [TaintedValue(path, parent, SCALAR)]
+            yield from observe_order(tainted, parent, continuations)
+        case "yield":
+            yield from analysis.returns.steps(tainted._replace(taint=container_of(taint)), spot.function)
+        case "yield from":
+            yield from observe_order(
+                tainted, parent, analysis.returns.steps(tainted._replace(taint=taint.as_sequence()), spot.function)
+            )
+        case ":=":
+            yield from assign_target(analysis, tainted, parent.operands[0], spot, parent.end)
+            yield TaintedValue(path, parent, taint)
+        case "-" | "*" | "/" | "//" | "**" | "<<" | ">>" | "@" | "&" | "|" | "^" | "~" if taint.kind == "scalar":
+            yield TaintedValue(path, parent, SCALAR)
 
 
 class TaintFlow(ValueFlow):

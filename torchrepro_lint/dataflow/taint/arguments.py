@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.propagation import is_excluded_by_type_test, observe_order
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep, is_excluded_by_type_test
+from torchrepro_lint.dataflow.taint.methods import is_single
+from torchrepro_lint.dataflow.taint.propagation import observe_order
 from torchrepro_lint.dataflow.taint.ties import breaks_ties_by_order, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
@@ -217,7 +218,7 @@ class ArgumentTaint:
         if taint.kind in ("walk", "plain", "table"):
             if inner := taint.element():
                 yield TaintedValue(tainted.path, call, inner)
-        elif taint.kind == "scalar" or (taint.kind != "ranked" and not self._analysis.methods.is_single(tainted)):
+        elif taint.kind == "scalar" or (taint.kind != "ranked" and not is_single(self._analysis, tainted)):
             yield from observe_order(tainted, call, [TaintedValue(tainted.path, call, SCALAR)])
 
     def _received(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str) -> Iterator[TaintStep]:

@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.visitor import (
     subexpressions,
 )
 
+_STEP = frozenset({"step"})
 # A reference compared by value: its roots and its path.
 _RefKey: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -64,7 +65,7 @@ def round_effects(
     effects = [(call, analysis.call_effects.of(path, call, is_outside)) for call in calls]
     done = frozenset(effect for _, each in effects for effect in each)
     trains = {STEPS} if OPTIMIZER not in done else set()
-    if BACKWARD in done and trains and (STEPS in done or analysis.has_optimizer(path)):
+    if BACKWARD in done and trains and (STEPS in done or _has_optimizer(analysis, path)):
         trains.add(BACKWARD)
     if SEEDS in done:
         trains.discard(BACKWARD)
@@ -73,6 +74,11 @@ def round_effects(
             yield Sink(path, call, "trained with")
             return
     yield from (Sink(path, call, "drawn for") for call, each in effects if DRAWS in each and SEEDS not in done)
+
+
+def _has_optimizer(analysis: TaintContext, path: str) -> bool:
+    """Whether a file has a step of an optimizer."""
+    return analysis.call_effects.has_optimizer(path, (site.call for site in analysis.project.calls_by(path, _STEP)))
 
 
 def _read(

@@ -1,21 +1,34 @@
-"""Taint: the tainted value, the sink and the propagation step, and the analysis as its own modules see it.
+"""Taint: the tainted value, the sink and the propagation step, and the reads to which a variable carries a tainted value.
 
-Tainted is an order that differs between runs: of a set, a directory listing, completed futures.
+Tainted is an order that differs between runs: of a set, a directory listing, completed futures. A type test such as
+``x if isinstance(x, list) else [x]`` keeps a listing or a set from where a variable is read, and a method that sorts it anywhere
+from where an attribute is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from functools import partial
 
-from torchrepro_lint.dataflow.taint.transfer import OrderTaint
+from torchrepro_lint.dataflow.taint.ties import sort_key
+from torchrepro_lint.dataflow.taint.transfer import TYING, OrderTaint
 from torchrepro_lint.dataflow.training_steps import CallEffects
-from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.resolve.call_graph import DynamicCalls
-from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Record, Ref, Statement, Subscript
-from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.nodes import (
+    Call,
+    Collection,
+    Expression,
+    If,
+    Operation,
+    Record,
+    Ref,
+    SimpleStatement,
+    Statement,
+)
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, local_symbol, path_of, split_last
+from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 
 
 class TaintedVariable(Record, frozen=True):
@@ -72,95 +85,230 @@ class OrderObservation(Record, frozen=True):
 TaintStep = TaintedValue | Sink | OrderObservation
 
 
-class MethodTransfer(Protocol):
-    """The transfer functions of methods, attributes and elements of a value."""
+class TaintContext:
+    """What the transfer functions ask about the program, and the reads that a tainted definition reaches."""
 
-    def steps(self, tainted: TaintedValue) -> Iterator[TaintStep]:
-        """The steps of a value whose method or attribute is read."""
-        ...
-
-    def picked(self, tainted: TaintedValue, subscript: Subscript) -> Iterator[TaintStep]:
-        """The steps of a value that is subscripted."""
-        ...
-
-    def is_single(self, tainted: TaintedValue) -> bool:
-        """Whether the program ensures that a value holds one element."""
-        ...
-
-
-class ArgumentTransfer(Protocol):
-    """The transfer functions of call arguments."""
-
-    def steps(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition) -> Iterator[TaintStep]:
-        """The steps of a value that is an argument of a call."""
-        ...
-
-
-class LoopTransfer(Protocol):
-    """The transfer functions of iteration."""
-
-    def steps(self, tainted: TaintedValue, loop: Statement, spot: ExpressionPosition) -> Iterator[TaintStep]:
-        """The steps of a value that a loop iterates."""
-        ...
-
-    def comprehended(self, tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
-        """The steps of a value in a comprehension."""
-        ...
-
-
-class ReturnTransfer(Protocol):
-    """The transfer functions of returns."""
-
-    def steps(self, tainted: TaintedValue, function: str) -> Iterator[TaintStep]:
-        """The steps of a value that a function returns."""
-        ...
-
-    def results(self, path: str, function: str, taint: OrderTaint, tainted: TaintedValue) -> Iterator[TaintStep]:
-        """The calls whose result is what a function returns."""
-        ...
-
-
-class TaintContext(Protocol):
-    """The protocol of taint analysis, for the modules that implement it."""
-
-    project: ValueFlow
-    names: Names
-    uses: DefUse
-    dynamic_calls: DynamicCalls
-    call_effects: CallEffects
-
-    def has_optimizer(self, path: str) -> bool:
-        """Whether a file has a step of an optimizer."""
-        ...
-
-    @property
-    def methods(self) -> MethodTransfer:
-        """Methods, attributes and elements."""
-        ...
-
-    @property
-    def arguments(self) -> ArgumentTransfer:
-        """Call arguments."""
-        ...
-
-    @property
-    def loops(self) -> LoopTransfer:
-        """Loops and comprehensions."""
-        ...
-
-    @property
-    def returns(self) -> ReturnTransfer:
-        """Returns to the callers."""
-        ...
+    def __init__(self, project: ValueFlow) -> None:
+        self.project = project
+        self.names = project.resolver
+        self.uses = project.uses
+        self.dynamic_calls = DynamicCalls(self.names.modules.files, self.names.call_graph)
+        self.call_effects = CallEffects(self.names)
 
     def leading_reads(
         self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int
     ) -> Iterator[TaintedValue]:
-        """The ``reads`` that may propagate the taint."""
-        ...
+        """The ``reads`` that may propagate the taint: methods that leave a list's order as it is are skipped."""
+        return self.reads(
+            path, ref, taint, spot, after, _ORDER_KEEPING_METHODS if taint.kind == "sequence" else frozenset()
+        )
 
     def reads(
-        self, path: str, ref: Ref, taint: OrderTaint, spot: ExpressionPosition, after: int, but: frozenset[str] = ...
+        self,
+        path: str,
+        ref: Ref,
+        taint: OrderTaint,
+        spot: ExpressionPosition,
+        after: int,
+        but: frozenset[str] = frozenset(),
     ) -> Iterator[TaintedValue]:
-        """The reads that a definition of a variable or attribute before ``after`` reaches."""
-        ...
+        """The reads that a definition of a variable or attribute before ``after`` reaches, as tainted values; reads in the same
+        file that only call one of the methods ``but`` are left out.
+        """
+        for file, read, words in self.uses.of_variable(path, ref, spot, after, but):
+            if not is_excluded_by_type_test(self.uses.spots(file), read, taint):
+                yield TaintedValue(file, read, taint, words)
+        for owner, word in self._attributes(path, ref):
+            if self.uses.stays(path, ref, spot, after) and not _is_sorted_anywhere(self, owner, word):
+                for file, expression, rest in self.uses.of_attribute(owner, word):
+                    other = self.uses.spots(file).of(expression)
+                    if other is None or (other.written and not rest):
+                        continue
+                    if file != path or other.function != spot.function:
+                        yield TaintedValue(file, expression, taint, rest)
+
+    def _attributes(self, path: str, ref: Ref) -> Iterator[tuple[str, str]]:
+        """The classes whose objects have the target as an attribute, each with the attribute's name."""
+        if len(ref.path) == 1:
+            for name in self.names.names_of(path, ref._replace(path=())):
+                if in_project(name) and self.names.classes(class_of(name)):
+                    yield class_of(name), ref.path[0]
+        elif not ref.path:
+            for root in ref.roots:
+                owner, word = split_last(path + root)
+                if not is_local(word) and self.names.classes(owner):
+                    yield owner, word
+
+
+# Methods of a sequence whose result does not depend on its order.
+ORDER_FREE_METHODS = frozenset(
+    {
+        "sort",
+        "sort_values",
+        "sort_index",
+        "append",
+        "remove",
+        "clear",
+        "count",
+        "reverse",
+        "extend",
+        "insert",
+        "unique",
+        "sum",
+        "mean",
+        "min",
+        "max",
+    }
+    | {"any", "all", "nunique", "isin", "close", "__len__", "__contains__", "union", "shutdown", "empty", "qsize"}
+)
+
+# The methods of these that leave the order as it is: ``sort`` may take a key that ties.
+_ORDER_KEEPING_METHODS = ORDER_FREE_METHODS - {"sort"}
+
+
+def _is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
+    """Whether a method of a class sorts the list in an attribute, or assigns a sorted one, as a property's setter may."""
+    if word in analysis.names.property_words and _is_set_sorted(analysis, owner, word):
+        return True
+    for path, expression, rest in analysis.uses.of_attribute(owner, word):
+        spot = analysis.uses.spots(path).of(expression)
+        if spot is None or not isinstance(spot.parent, Call) or sort_key(analysis.names, path, spot.parent) in TYING:
+            continue
+        if rest == ("sort",):
+            return True
+        if "builtins.sorted" in analysis.names.names(path, spot.parent.func):
+            outer = analysis.uses.spots(path).of(spot.parent)
+            if outer is not None and outer.parent is None and _assigns(outer, word):
+                return True
+    return False
+
+
+def _is_set_sorted(analysis: TaintContext, owner: str, word: str) -> bool:
+    """Whether the setter of a property sorts the value that it is given."""
+    path, name = path_of(owner), f"{owner[len(path_of(owner)) :]}.{word}"
+    setters = (
+        each
+        for each in analysis.uses.facts(path).functions
+        if each.name == name
+        and len(each.params) > 1
+        and any(last_identifier(one) == "setter" for one in each.decorators)
+    )
+    return any(
+        isinstance(call, Call)
+        and last_identifier(call.func) == "sorted"
+        and isinstance(arg.value, Ref)
+        and local_symbol(name, each.params[1].name) in arg.value.roots
+        for each in setters
+        for call in body_expressions(each.body)
+        if isinstance(call, Call)
+        for arg in call.args[:1]
+    )
+
+
+def _assigns(spot: ExpressionPosition, word: str) -> bool:
+    targets = getattr(spot.statement, "targets", ())
+    return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
+
+
+_LISTS = frozenset({"list", "tuple", "Sequence", "MutableSequence"})
+_SETS = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet"})
+_ANY = frozenset({"Iterable", "Collection", "Sized", "Container", "object"})
+_NEITHER = frozenset(
+    {"str", "bytes", "int", "float", "bool", "dict", "Mapping", "Path", "PurePath", "PosixPath", "PathLike", "Number"}
+    | {"Tensor", "ndarray", "Module", "Dataset", "DataFrame", "Series"}
+)
+
+
+def is_excluded_by_type_test(spots: UseDefIndex, read: Ref, taint: OrderTaint) -> bool:
+    """Whether a type test keeps such a value from where a variable is read; False if the value may have any type."""
+    here = spots.of(read)
+    if here is None or read.path or taint.kind not in ("sequence", "set"):
+        return False
+    if _in_other_operand(spots, read, taint):
+        return True
+    return any(_is_diverted(tested, around, here, read, taint) for tested, around in _tests(spots, read))
+
+
+def _tests(spots: UseDefIndex, read: Ref) -> list[tuple[If, ExpressionPosition]]:
+    """The ``if`` statements of the function that test the type of the variable."""
+    found: list[tuple[If, ExpressionPosition]] = []
+    for root in read.roots:
+        for each in spots.uses_matching(root, "tested", partial(_is_tested, spots)):
+            spot = spots.of(each)
+            if spot is not None and isinstance(spot.statement, If):
+                found.append((spot.statement, spot))
+    return found
+
+
+def _is_tested(spots: UseDefIndex, read: Ref) -> bool:
+    spot = spots.of(read)
+    return spot is not None and isinstance(spot.statement, If) and _is_isinstance(spot.parent, read)
+
+
+def _is_diverted(
+    tested: If, around: ExpressionPosition, here: ExpressionPosition, read: Ref, taint: OrderTaint
+) -> bool:
+    """Whether such a value takes another branch than that of the read, or one that does not reach it."""
+    answer = _evaluate_type_test(tested.test, read, taint)
+    if answer is None or around.function != here.function:
+        return False
+    if any(block.owner is tested and block.number == int(answer) for block in here.blocks):
+        return True
+    behind = read.start > tested.end and {each.key for each in around.blocks} <= {each.key for each in here.blocks}
+    return behind and _leaves(tested.body if answer else tested.orelse)
+
+
+def _in_other_operand(spots: UseDefIndex, read: Ref, taint: OrderTaint) -> bool:
+    for node, around in spots.enclosing(read):
+        match around:
+            case Operation(op="if", operands=(test, one, other)):
+                answer = _evaluate_type_test(test, read, taint)
+                if (answer is True and node is other) or (answer is False and node is one):
+                    return True
+    return False
+
+
+def _evaluate_type_test(test: Expression, read: Ref, taint: OrderTaint) -> bool | None:
+    """The truth value of a type test for such a value; None if unknown."""
+    match test:
+        case Operation(op="not", operands=(inner,)):
+            answer = _evaluate_type_test(inner, read, taint)
+            return None if answer is None else not answer
+        case Operation(op=("and" | "or") as op, operands=operands):
+            answers = [_evaluate_type_test(each, read, taint) for each in operands]
+            decisive = op == "or"
+            return decisive if decisive in answers else None if None in answers else not decisive
+        case Call(args=(first, second)) if _is_isinstance(test, first.value) and _same(first.value, read):
+            return _is_instance(second.value, taint)
+    return None
+
+
+def _is_instance(types: Expression, taint: OrderTaint) -> bool | None:
+    items = [each for each in types.items if each] if isinstance(types, Collection) else [types]
+    words = {last_identifier(each) for each in items}
+    own, other = (_SETS, _LISTS) if taint.kind == "set" else (_LISTS, _SETS)
+    if words & (own | _ANY):
+        return True
+    return False if words <= other | _NEITHER else None
+
+
+def _is_isinstance(call: Expression | None, value: Expression) -> bool:
+    return (
+        isinstance(call, Call)
+        and isinstance(call.func, Ref)
+        and call.func.roots == ("builtins.isinstance",)
+        and len(call.args) == 2
+        and call.args[0].value is value
+    )
+
+
+def _same(one: Expression, other: Ref) -> bool:
+    return isinstance(one, Ref) and one.path == other.path and not set(one.roots).isdisjoint(other.roots)
+
+
+def _leaves(body: tuple[Statement, ...]) -> bool:
+    return (
+        bool(body)
+        and isinstance(body[-1], SimpleStatement)
+        and body[-1].kind in ("raise", "return", "continue", "break")
+    )

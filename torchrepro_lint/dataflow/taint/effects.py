@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, worker_counts
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.propagation import ReturnTaint
 from torchrepro_lint.dataflow.taint.transfer import (
     LISTING,
     MAPPING,
@@ -164,7 +165,7 @@ class _LoopBody:
         return self.fresh.isdisjoint(ref.roots)
 
     def _given(self, taint: OrderTaint) -> Iterator[TaintStep]:
-        yield from self.analysis.returns.results(self.path, self.inside.function, taint, self.tainted)
+        yield from ReturnTaint(self.analysis).steps(self.tainted._replace(taint=taint), self.inside.function)
 
     def _spot(self, statement: Statement) -> ExpressionPosition:
         """The position of a statement of the body."""

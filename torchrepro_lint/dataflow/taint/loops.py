@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torchrepro_lint.dataflow.taint.callee_effects import round_effects
-from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.effects import loop_effects
 from torchrepro_lint.dataflow.taint.propagation import assign_target, observe_order
 from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
@@ -44,7 +44,6 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_nested, project_classes, simple_name
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
     blocks,
@@ -89,7 +88,7 @@ class LoopTaint:
             return not any(self._analysis.uses.spots(path).uses(root) for ref in parts[1:2] for root in ref.roots)
         spots = self._analysis.uses.spots(path)
         return any(
-            loop.start <= each.at < loop.end and "sort" in _words(each.statement)
+            loop.start <= each.start < loop.end and "sort" in _words(each)
             for root in parts[1].roots
             for each in spots.kills(root, ())
         )
@@ -181,93 +180,6 @@ def _words(statement: Statement) -> str:
     """The names that a statement calls, joined, to search for one that sorts."""
     calls = (each for each in expressions_within(statement) if isinstance(each, Call))
     return " ".join(last_identifier(each.func) for each in calls)
-
-
-class ReturnTaint:
-    """Taint transfer from a function to its callers."""
-
-    def __init__(self, analysis: TaintContext) -> None:
-        self._analysis = analysis
-
-    def steps(self, tainted: TaintedValue, function: str) -> Iterator[TaintStep]:
-        """The calls that receive a returned value; if no caller is known, returning it is a sink."""
-        yield from self.results(tainted.path, function, tainted.taint, tainted)
-
-    def results(self, path: str, function: str, taint: OrderTaint, tainted: TaintedValue) -> Iterator[TaintStep]:
-        """The calls of a function, their results tainted."""
-        if is_module(function):
-            return
-        if is_lambda(function):
-            yield from self._from_lambda(path, function, taint)
-            return
-        name = path + function
-        word = simple_name(function)
-        if tainted.call_path and tainted.call_path[-1][0] == name:
-            _, file, call = tainted.call_path[-1]
-            yield TaintedValue(file, call, taint, (), tainted.call_path[:-1])
-            return
-        of = self._class_of(name, tainted.receiver_class or "")
-        callers = [
-            TaintedValue(file, call, taint, (), (), of)
-            for file, call in self._analysis.uses.of_result(name)
-            if self._is_of(of, file, call)
-        ]
-        if self._analysis.names.is_property(name):
-            callers += [
-                TaintedValue(*read[:2], taint, read[2], (), of) for read in self._analysis.uses.of_attribute(of, word)
-            ]
-        if owner := self._analysis.names.owner(name):
-            callers += [
-                TaintedValue(file, call, taint, (), (), owner)
-                for file, call in self._analysis.dynamic_calls.calls(word)
-            ]
-        yield from callers
-        if is_nested(function) and not self._is_named(path, function):
-            return
-        if not callers and taint.is_order_dependent and taint.kind != "ranked":
-            yield Sink(path, tainted.node, "returned")
-
-    def _is_named(self, path: str, function: str) -> bool:
-        """Whether a nested function is named in the outer one, or decorated: otherwise nothing can call it."""
-        definitions = self._analysis.names.functions(path + function)
-        return bool(self._analysis.uses.spots(path).uses(function)) or any(each.decorators for each in definitions)
-
-    def _class_of(self, method: str, known: str) -> str:
-        """The class of the receiver whose method returns, if known; empty for a function."""
-        names = self._analysis.names
-        owner = names.owner(method)
-        return known if owner and owner in names.ancestry(known) else owner
-
-    def _is_of(self, of: str, path: str, call: Call) -> bool:
-        """Whether a call may have a receiver of that class."""
-        names = self._analysis.names
-        owners = [*filter(names.classes, project_classes(names.receiver(path, call.func)))]
-        if not of or not owners:
-            return True
-        return any(each in names.ancestry(of) or of in names.ancestry(each) for each in owners)
-
-    def _from_lambda(self, path: str, function: str, taint: OrderTaint) -> Iterator[TaintStep]:
-        """The results of a lambda: of ``map(lambda d: os.listdir(d), folders)``, and of calls of the variable it is assigned
-        to; others are unknown.
-        """
-        spots = self._analysis.uses.spots(path)
-        expression = spots.lambda_of(function)
-        spot = spots.of(expression) if expression is not None else None
-        if spot is None:
-            return
-        if isinstance(spot.parent, Call) and last_identifier(spot.parent.func) in ("map", "imap", "submit"):
-            yield TaintedValue(path, spot.parent, container_of(taint))
-        elif isinstance(spot.statement, Assign) and spot.statement.value is expression:
-            for target in spot.statement.targets:
-                if isinstance(target, Ref) and not target.path:
-                    yield from self._called(path, target, spot, taint)
-
-    def _called(self, path: str, variable: Ref, spot: ExpressionPosition, taint: OrderTaint) -> Iterator[TaintStep]:
-        """The calls of a variable that holds a lambda."""
-        for file, read, words in self._analysis.uses.of_variable(path, variable, spot, spot.statement.end):
-            there = self._analysis.uses.spots(file).of(read)
-            if not words and there is not None and isinstance(there.parent, Call) and there.parent.func is read:
-                yield TaintedValue(file, there.parent, taint)
 
 
 # --- iteration sites -------------------------------------------------------------------------------------------------

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.dataflow.taint.alignment import is_index_aligned
-from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintContext, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import (
+    ORDER_FREE_METHODS,
+    OrderObservation,
+    Sink,
+    TaintContext,
+    TaintedValue,
+    TaintStep,
+)
 from torchrepro_lint.dataflow.taint.propagation import first_constant, observe_order
 from torchrepro_lint.dataflow.taint.ties import has_tying_key, sort_key
 from torchrepro_lint.dataflow.taint.transfer import (
@@ -31,10 +38,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
-from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
-    body_expressions,
     is_starred,
     last_identifier,
     receiver_of,
@@ -47,31 +51,6 @@ _MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "tran
 _UNIFORM_ATTRIBUTES = frozenset(
     {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
 )
-# Methods of a sequence whose result does not depend on its order.
-ORDER_FREE_METHODS = frozenset(
-    {
-        "sort",
-        "sort_values",
-        "sort_index",
-        "append",
-        "remove",
-        "clear",
-        "count",
-        "reverse",
-        "extend",
-        "insert",
-        "unique",
-        "sum",
-        "mean",
-        "min",
-        "max",
-    }
-    | {"any", "all", "nunique", "isin", "close", "__len__", "__contains__", "union", "shutdown", "empty", "qsize"}
-)
-
-# The methods of these that leave the order as it is: ``sort`` may take a key that ties.
-ORDER_KEEPING_METHODS = ORDER_FREE_METHODS - {"sort"}
-
 # The fields of named tuples by place: of what ``concurrent.futures.wait`` returns.
 _FIELDS = {"done": 0, "not_done": 1}
 
@@ -211,7 +190,7 @@ class MethodTaint:
             yield TaintedValue(path, subscript, inner)
         elif (
             taint.kind != "set"
-            and not self.is_single(tainted)
+            and not is_single(self._analysis, tainted)
             and not is_index_aligned(self._analysis.project, path, subscript)
         ):
             result = (RANKED if taint.kind == "ranked" else LISTING) if _is_whole(subscript) else SCALAR
@@ -224,61 +203,18 @@ class MethodTaint:
             return True
         return isinstance(func, Ref) and self._analysis.uses.single(path, func._replace(path=func.path[:-1]), func)
 
-    def is_single(self, tainted: TaintedValue) -> bool:
-        """Whether the program ensures that there is one element."""
-        node = tainted.node
-        while isinstance(node, Call) and node.args and last_identifier(node.func) in ("iter", "list", "tuple"):
-            node = node.args[0].value
-        if _finds_one_name(node):
-            return True
-        return isinstance(node, Ref) and (
-            self._analysis.uses.single(tainted.path, node)
-            or any(_finds_one_name(each) for _, each in self._analysis.names.values(tainted.path, node))
-        )
 
-
-def is_sorted_anywhere(analysis: TaintContext, owner: str, word: str) -> bool:
-    """Whether a method of a class sorts the list in an attribute, or assigns a sorted one, as a property's setter may."""
-    if word in analysis.names.property_words and _is_set_sorted(analysis, owner, word):
+def is_single(analysis: TaintContext, tainted: TaintedValue) -> bool:
+    """Whether the program ensures that there is one element."""
+    node = tainted.node
+    while isinstance(node, Call) and node.args and last_identifier(node.func) in ("iter", "list", "tuple"):
+        node = node.args[0].value
+    if _finds_one_name(node):
         return True
-    for path, expression, rest in analysis.uses.of_attribute(owner, word):
-        spot = analysis.uses.spots(path).of(expression)
-        if spot is None or not isinstance(spot.parent, Call) or sort_key(analysis.names, path, spot.parent) in TYING:
-            continue
-        if rest == ("sort",):
-            return True
-        if "builtins.sorted" in analysis.names.names(path, spot.parent.func):
-            outer = analysis.uses.spots(path).of(spot.parent)
-            if outer is not None and outer.parent is None and _assigns(outer, word):
-                return True
-    return False
-
-
-def _is_set_sorted(analysis: TaintContext, owner: str, word: str) -> bool:
-    """Whether the setter of a property sorts the value that it is given."""
-    path, name = path_of(owner), f"{owner[len(path_of(owner)) :]}.{word}"
-    setters = (
-        each
-        for each in analysis.uses.facts(path).functions
-        if each.name == name
-        and len(each.params) > 1
-        and any(last_identifier(one) == "setter" for one in each.decorators)
+    return isinstance(node, Ref) and (
+        analysis.uses.single(tainted.path, node)
+        or any(_finds_one_name(each) for _, each in analysis.names.values(tainted.path, node))
     )
-    return any(
-        isinstance(call, Call)
-        and last_identifier(call.func) == "sorted"
-        and isinstance(arg.value, Ref)
-        and local_symbol(name, each.params[1].name) in arg.value.roots
-        for each in setters
-        for call in body_expressions(each.body)
-        if isinstance(call, Call)
-        for arg in call.args[:1]
-    )
-
-
-def _assigns(spot: ExpressionPosition, word: str) -> bool:
-    targets = getattr(spot.statement, "targets", ())
-    return any(isinstance(each, Ref) and each.path[-1:] == (word,) for each in targets)
 
 
 def _is_literal(subscript: Subscript) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchrepro_lint.dataflow.taint.analysis import TaintFlow
+from torchrepro_lint.dataflow.taint.analysis import TaintFlow, transfer
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.loops import (
     iterated_arguments,
@@ -15,7 +15,6 @@ from torchrepro_lint.dataflow.taint.loops import (
     popped,
 )
 from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor
-from torchrepro_lint.dataflow.taint.propagation import transfer
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
 from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash, has_stable_elements
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
