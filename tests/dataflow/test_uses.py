@@ -9,8 +9,7 @@ import pytest
 from one_file import facts_of, project_of
 from torchrepro_lint.dataflow import uses
 from torchrepro_lint.dataflow.uses import DefUse, attributes_read, may_read
-from torchrepro_lint.syntax.nodes import Attribute, Call
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.nodes import Attribute
 
 
 def test_the_spots_of_few_files_are_kept_and_made_again_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,46 +69,3 @@ def test_a_summary_has_an_attribute_from_which_others_are_read(text: str) -> Non
     summary = facts_of(f"class C:\n    def f(self, x, y, z):\n        {text}\n").summary
     assert may_read(summary, "a")
     assert not may_read(summary, "c")
-
-
-# Each read of x is named after whether the first assignment reaches it.
-REACHED = """
-def f(other, test):
-    x = other()
-    reached(x)
-    if test:
-        x = 1
-        killed(x)
-    else:
-        reached(x)
-    reached(x)
-    def inner():
-        killed(x)
-    for _ in test:
-        reached(x)
-        if other:
-            continue
-        reached(x)
-    with test:
-        x = 2
-    killed(x)
-
-class C:
-    x = f()
-    reached(x)
-    x = 3
-    killed(x)
-"""
-
-
-@pytest.mark.parametrize("root", [":f.<locals>.x", ":C.x"])
-def test_which_reads_a_definition_reaches(root: str) -> None:
-    found = project_of({"a.py": REACHED}).taint.uses
-    spots = found.spots("a.py")
-    reads = {ref: spot for ref in spots.uses(root) if (spot := spots.of(ref)) is not None}
-    first = next(spot for spot in reads.values() if spot.written)
-    reached = {*found.reaching("a.py", root, (), first, first.statement.end)}
-    calls = {ref: spot.parent.func for ref, spot in reads.items() if isinstance(spot.parent, Call)}
-    words = {ref: last_identifier(func) for ref, func in calls.items()}
-    assert words
-    assert reached == {ref for ref, word in words.items() if word == "reached"}

@@ -6,7 +6,8 @@ Attributes of objects of the project are field-sensitive and flow-insensitive.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,7 +22,6 @@ from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
-    DefinitionStatement,
     Expression,
     Function,
     If,
@@ -135,51 +135,45 @@ class DefinitionFlow:
     ) -> None:
         self._statements, self._decide = statements, decide
         self._starts = sorted(each.start for each in statements)
-        # By where a block starts: what reaches each of its statements, as far as it was asked for.
-        self._reached: dict[int, list[ReachingStatements]] = {}
 
     def at(self, body: tuple[Statement, ...], offset: int) -> ReachingStatements:
-        """The statements that reach an offset in a body; a flow is asked about one body."""
-        return self._up_to(body, {None: True}, offset)
+        """The statements that reach an offset in a body."""
+        return self._through(body, {None: True}, offset)
 
     def after(self, body: tuple[Statement, ...]) -> ReachingStatements:
         """The statements that reach the end of a body."""
         return self._through(body, {None: True})
 
-    def _through(self, body: tuple[Statement, ...], reached: ReachingStatements) -> ReachingStatements:
+    def _through(
+        self, body: tuple[Statement, ...], reached: ReachingStatements, offset: int = sys.maxsize
+    ) -> ReachingStatements:
         for statement in body:
+            if statement.start > offset:
+                break
+            if statement.end > offset:
+                return self._inside(statement, reached, offset)
             reached = self._behind(statement, reached)
         return reached
 
-    def _up_to(self, body: tuple[Statement, ...], entering: ReachingStatements, offset: int) -> ReachingStatements:
-        reached = self._reached.setdefault(body[0].start if body else 0, [entering])
-        at = bisect_right(body, offset, key=_end_of)
-        while len(reached) <= at:
-            reached.append(self._behind(body[len(reached) - 1], reached[-1]))
-        inside = at < len(body) and body[at].start <= offset
-        return self._inside(body[at], reached[at], offset) if inside else reached[at]
-
     def _inside(self, statement: Statement, reached: ReachingStatements, offset: int) -> ReachingStatements:
         """What reaches an offset inside a statement: in a loop also from an earlier iteration, in a handler from all before it."""
-        inner = blocks_run(statement)
+        inner = blocks(statement)
+        at = next((at for at, each in enumerate(inner) if contains(each, offset)), None)
         if not inner or not self._touches(statement):
             return reached
-        at = next((at for at, each in enumerate(inner) if contains(each, offset)), None)
         if at is None:  # in its header: what binds there may do so before, other than the target of a loop
             binds = not isinstance(statement, Loop) or statement.target is None
             return self._join(reached, [reached, self._header(statement, reached)]) if binds else reached
-        if isinstance(statement, Loop | Try) and inner[at][0].start not in self._reached:
+        if isinstance(statement, Loop | Try):
             reached = self._anywhere(inner[:1] if isinstance(statement, Loop) else inner[:at], reached)
-        return self._up_to(inner[at], self._header(statement, reached), offset)
+        return self._through(inner[at], self._header(statement, reached), offset)
 
     def _behind(self, statement: Statement, reached: ReachingStatements) -> ReachingStatements:
-        if not self._touches(statement):
-            return reached
         before = self._header(statement, reached)
-        if not blocks_run(statement):
+        if not blocks(statement) or not self._touches(statement):
             return before
         match statement:
-            case With(body=body) | DefinitionStatement(body=body):
+            case With(body=body):
                 return self._through(body, before)
             case If():
                 taken = self._taken(statement)
@@ -194,7 +188,7 @@ class DefinitionFlow:
                 ways = [self._through(orelse, self._through(body, before))]
                 ways += [self._through(each, broken) for _, each in handlers if not leaves(each)]
                 return self._through(final, self._join(before, ways))
-        return self._join(before, [before, *(self._through(each, before) for each in blocks_run(statement))])
+        return self._join(before, [before, *(self._through(each, before) for each in blocks(statement))])
 
     def _header(self, statement: Statement, reached: ReachingStatements) -> ReachingStatements:
         if statement not in self._statements:
@@ -215,7 +209,7 @@ class DefinitionFlow:
     def _taken(self, statement: Statement) -> tuple[tuple[Statement, ...], ...]:
         """The blocks of a statement that may run."""
         truth = self._decide(statement.test) if isinstance(statement, If) else None
-        return blocks_run(statement) if truth is None else blocks_run(statement)[not truth :][:1]
+        return blocks(statement) if truth is None else blocks(statement)[not truth :][:1]
 
     def _touches(self, statement: Statement) -> bool:
         """Whether a statement, or one in its blocks, defines or updates the place."""
@@ -226,15 +220,6 @@ class DefinitionFlow:
         """What reaches the place where some ways meet that went on from ``before``."""
         found = dict.fromkeys(each for way in (before, *ways) for each in way)
         return {each: before.get(each, False) for each in found if any(each in way for way in ways)}
-
-
-def _end_of(statement: Statement) -> int:
-    return statement.end
-
-
-def blocks_run(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """The bodies that may run where a statement does: its blocks, and the body of a class."""
-    return (statement.body,) if isinstance(statement, DefinitionStatement) else blocks(statement)
 
 
 # A variable, or an attribute of one: the roots of a reference, and the attributes that are read from them.

@@ -7,12 +7,11 @@ over the files of the project.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
-from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, blocks_run
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.definitions import targets
@@ -23,11 +22,14 @@ from torchrepro_lint.syntax.nodes import (
     DefinitionStatement,
     Expression,
     Function,
+    If,
     Lambda,
+    Loop,
     Ref,
     SimpleStatement,
     Statement,
     SyntaxTree,
+    With,
 )
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -40,7 +42,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, UseDefIndex
+from torchrepro_lint.syntax.use_def import Block, ExpressionPosition, Kill, UseDefIndex
 from torchrepro_lint.syntax.visitor import blocks, expressions, operands_of, statements
 
 if TYPE_CHECKING:
@@ -171,7 +173,7 @@ class DefUse:
     ) -> Iterator[Ref]:
         """The reads of a variable or its attribute in the same file that a definition reaches, except calls of the methods ``but``."""
         spots = self.spots(path)
-        reached = _Reach(self.facts(path), defined, after, spots.kills(root, words))
+        reached = _Reach(defined, after, spots.kills(root, words))
         for ref in spots.uses_matching(root, (words, but), partial(_is_more_than_call, spots, words, but)):
             spot = spots.of(ref)
             if spot is None or ref.path[: len(words)] != words or (spot.written and ref.path == words):
@@ -181,10 +183,12 @@ class DefUse:
 
     def stays(self, path: str, ref: Ref, defined: ExpressionPosition, after: int) -> bool:
         """Whether a definition of ``ref`` reaches the end of the function or module."""
-        reaches = (
-            _Reach(self.facts(path), defined, after, self.spots(path).kills(root, ref.path)) for root in ref.roots
+        around = {block.key for block in defined.blocks}
+        return not any(
+            each.at >= after and each.function == defined.function and each.blocks[-1].key in around
+            for root in ref.roots
+            for each in self.spots(path).kills(root, ref.path)
         )
-        return all(each.stays for each in reaches)
 
     def of_parameter(self, path: str, function: Function, word: str) -> Iterator[tuple[str, Ref, tuple[str, ...]]]:
         """The reads of a parameter's value."""
@@ -290,32 +294,76 @@ def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozense
 
 
 class _Reach:
-    """The reach of a definition in effect at ``after``, by reaching definitions; that of a parameter is before the body."""
+    """The reach of a definition in effect at ``after``: the reads that no reset kills on the way. Resets are looked up by block, since
+    a variable may have as many of them as reads.
+    """
 
-    def __init__(self, facts: SyntaxTree, defined: ExpressionPosition, after: int, kills: list[Statement]) -> None:
+    def __init__(self, defined: ExpressionPosition, after: int, resets: list[Kill]) -> None:
         self._defined, self._after = defined, after
-        self._definition = None if after < defined.statement.start else defined.statement
-        named = (each for each in facts.functions if each.name == defined.function)
-        around = (each.body for each in named if each.start <= defined.statement.start < each.end)
-        self._body = next(around, facts.body)
-        updates = {} if self._definition is None else {self._definition: False}
-        self._flow = DefinitionFlow({**updates, **dict.fromkeys(kills, True)})
+        self._resets = [each for each in resets if each.function == defined.function]
+        self._around = {block.key for block in defined.blocks}
+        self._later = _effect_by_block(each for each in self._resets if each.at >= after)
+        # For each loop around the definition, what decides about the next round.
+        self._rounds: dict[int, tuple[bool, dict[tuple[int, int], int]]] = {}
 
     def by(self, read: ExpressionPosition, at: int) -> bool:
-        """Whether the definition reaches a read at an offset; a nested function sees the definition that stays."""
-        if read.function != self._defined.function:
-            return self.stays
-        if read.statement == self._definition and at >= self._after:
+        """Whether the definition reaches a read at an offset."""
+        if self._defined.function != read.function:
+            # A nested function sees the definition that reaches the end.
+            return self._around.isdisjoint(self._later)
+        there = {block.key for block in read.blocks}
+        if (
+            at >= self._after
+            and not _is_on_other_path(self._defined, read)
+            and not _has_effect(self._later, there | self._around, at)
+        ):
             return True
-        return self._definition in self._flow.at(self._body, at)
+        return any(
+            self._by_next_round(loop, there, at)
+            for loop in self._defined.blocks
+            if isinstance(loop.owner, Loop) and loop.number == 0 and loop.key in there
+        )
 
-    @cached_property
-    def stays(self) -> bool:
-        """Whether the definition reaches the end of the function or module, or jumps out of it."""
-        for block in reversed(self._defined.blocks):
-            body = self._body if block.owner is None else blocks_run(block.owner)[block.number]
-            if self._definition not in self._flow.after(body):
-                return False
-            if block.exit_kind in ("return", "raise"):
-                return True
-        return True
+    def _by_next_round(self, loop: Block, there: set[tuple[int, int]], at: int) -> bool:
+        """Whether the definition reaches an earlier read of the loop in the next round."""
+        assert loop.owner is not None
+        if loop.owner.start not in self._rounds:
+            inside = [each for each in self._resets if loop.owner.start <= each.at <= loop.end]
+            ended = any(each.at >= self._after and each.blocks[-1].key in self._around for each in inside)
+            self._rounds[loop.owner.start] = ended, _effect_by_block(inside)
+        ended, begun = self._rounds[loop.owner.start]
+        return not ended and not _has_effect(begun, there, at)
+
+
+def _effect_by_block(resets: Iterable[Kill]) -> dict[tuple[int, int], int]:
+    """The offset from which on a reset is in effect, by the block that it stands in: the least one."""
+    found: dict[tuple[int, int], int] = {}
+    for each in resets:
+        key, effect = each.blocks[-1].key, _effect(each)
+        found[key] = min(found.get(key, effect), effect)
+    return found
+
+
+def _has_effect(effects: dict[tuple[int, int], int], blocks: set[tuple[int, int]], at: int) -> bool:
+    return any(key in effects and effects[key] <= at for key in blocks)
+
+
+def _effect(reset: Kill) -> int:
+    """The offset from which on a reset is in effect: an assignment reads its right side before it binds."""
+    return reset.at if isinstance(reset.statement, (Loop, With)) else max(reset.at, reset.statement.end)
+
+
+def _is_on_other_path(defined: ExpressionPosition, read: ExpressionPosition) -> bool:
+    """Whether the read is in another branch, or behind a block that the definition cannot leave."""
+    there = {block.key for block in read.blocks}
+    loop = None
+    for block in defined.blocks:
+        if isinstance(block.owner, Loop) and block.number == 0:
+            loop = block.key
+        if block.key in there:
+            continue
+        if block.exit_kind in ("return", "raise") or (block.exit_kind and loop in there):
+            return True
+        if isinstance(block.owner, If) and (block.owner.start, 1 - block.number) in there:
+            return True
+    return False

@@ -22,6 +22,7 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     FrozenRecord,
     Function,
+    If,
     Lambda,
     Loop,
     Operation,
@@ -71,6 +72,15 @@ class ExpressionPosition(FrozenRecord, frozen=True):
     function: str
     blocks: tuple[Block, ...]
     written: bool
+
+
+class Kill(FrozenRecord, frozen=True):
+    """A kill: a statement that gives a variable another value, or sorts or empties its list, with effect from offset ``at`` on."""
+
+    at: int
+    statement: Statement
+    function: str
+    blocks: tuple[Block, ...]
 
 
 class UseDefIndex:
@@ -159,8 +169,8 @@ class UseDefIndex:
         """All names that are used, sorted."""
         yield from sorted(self._refs)
 
-    def kills(self, root: str, words: tuple[str, ...]) -> list[Statement]:
-        """The kills of a variable, or of an attribute of one: the statements that give it another value, or sort or empty its list."""
+    def kills(self, root: str, words: tuple[str, ...]) -> list[Kill]:
+        """The kills of a variable, or of an attribute of one."""
         return [kill for part in self._parts_with(root) for kill in part.walk.kills.get((root, words), ())]
 
     def lambda_of(self, function: str) -> Expression | None:
@@ -231,7 +241,7 @@ class _Walk:
         self.positions: dict[Expression, ExpressionPosition] = {}
         # Expressions and their positions in turn: a tuple for each pair would double the memory.
         self.all: list[Any] = []
-        self.kills: dict[tuple[str, tuple[str, ...]], list[Statement]] = {}
+        self.kills: dict[tuple[str, tuple[str, ...]], list[Kill]] = {}
         self.lambdas: dict[str, Expression] = {}
         for name, body in bodies:
             self._block(body, name, (), None, 0)
@@ -257,13 +267,33 @@ class _Walk:
         read, assigned = (ExpressionPosition(None, statement, function, around, each) for each in (False, True))
         for expression in expressions(statement):
             self._expression(expression, assigned if expression in written else read)
-        for ref in _kills_of(statement):
+        for ref, at in _kills_of(statement):
+            loop_blocks = around
+            if isinstance(statement, Loop):
+                loop_blocks = (*around, Block(statement, 0, statement.end, ""))
             for root in ref.roots:
-                self.kills.setdefault((root, ref.path), []).append(statement)
+                self.kills.setdefault((root, ref.path), []).append(Kill(at, statement, function, loop_blocks))
         for number, block in enumerate(blocks(statement)):
             self._block(block, function, around, statement, number)
+        if isinstance(statement, If):
+            self._kill_in_branches(statement, function, around)
         if isinstance(statement, DefinitionStatement):
             self._block(statement.body, function, around, statement, 0)
+
+    def _kill_in_branches(self, statement: If, function: str, around: tuple[Block, ...]) -> None:
+        """A variable that both branches of an ``if`` kill is killed after it; a branch that jumps away need not kill it."""
+        found = [
+            {(root, ref.path) for each in body for ref, _ in _kills_of(each) for root in ref.roots}
+            for body in blocks(statement)
+        ]
+        leaves = [
+            any(isinstance(each, SimpleStatement) and each.kind in ("return", "raise") for each in body)
+            for body in blocks(statement)
+        ]
+        one, other = found
+        for key in sorted(one | other if leaves[0] != leaves[1] else one & other):
+            if (key in one or leaves[0]) and (key in other or leaves[1]):
+                self.kills.setdefault(key, []).append(Kill(statement.start, statement, function, around))
 
     def _expression(self, expression: Expression, position: ExpressionPosition) -> None:
         self.positions[expression] = position
@@ -301,8 +331,8 @@ _JUMPS = frozenset({"return", "raise", "continue", "break"})
 _KILLING_METHODS = frozenset({"sort", "clear"})
 
 
-def _kills_of(statement: Statement) -> Iterator[Ref]:
-    """The variables that a statement kills: ``x = …``, ``for x in``, ``x[:] = …``, ``x.sort()``, ``del x``."""
+def _kills_of(statement: Statement) -> Iterator[tuple[Ref, int]]:
+    """The variables that a statement kills, with the offset: ``x = …``, ``for x in``, ``x[:] = …``, ``x.sort()``, ``del x``."""
     match statement:
         case Assign(op="=" | ":", targets=found, value=value) if value is not None:
             for target in found:
@@ -310,21 +340,23 @@ def _kills_of(statement: Statement) -> Iterator[Ref]:
                     case Subscript(value=Ref() as whole, indices=(Operation(op=":", operands=ends),)) if all(
                         is_none(end) for end in ends
                     ):
-                        yield whole
+                        yield whole, statement.start
                     case _:
-                        yield from bound_references(target)
-        case Loop(target=target) if target is not None:
-            yield from bound_references(target)
+                        yield from ((ref, statement.start) for ref in bound_references(target))
+        case Loop(target=target, source=source) if target is not None:
+            yield from ((ref, source.end) for ref in bound_references(target))
         case With(items=items):
-            yield from (ref for _, target in items if target is not None for ref in bound_references(target))
+            yield from (
+                (ref, value.end) for value, target in items if target is not None for ref in bound_references(target)
+            )
         case ExpressionStatement(value=Call(func=Ref(path=(*words, word)) as func)) if word in _KILLING_METHODS:
-            yield func._replace(path=tuple(words))
+            yield func._replace(path=tuple(words)), statement.start
         case ExpressionStatement(
             value=Call(func=Ref(path=(*words, "sort_values" | "sort_index")) as func, args=args)
         ) if any(arg.keyword == "inplace" for arg in args):
-            yield func._replace(path=tuple(words))
+            yield func._replace(path=tuple(words)), statement.start
         case SimpleStatement(kind="del", values=values):
-            yield from (ref for value in values for ref in bound_references(value))
+            yield from ((ref, statement.start) for value in values for ref in bound_references(value))
 
 
 def contains(body: tuple[Statement, ...], offset: int) -> bool:

@@ -88,7 +88,7 @@ class LoopTaint:
             return not any(self._analysis.uses.spots(path).uses(root) for ref in parts[1:2] for root in ref.roots)
         spots = self._analysis.uses.spots(path)
         return any(
-            loop.start <= each.start < loop.end and "sort" in _words(each)
+            loop.start <= each.at < loop.end and "sort" in _words(each.statement)
             for root in parts[1].roots
             for each in spots.kills(root, ())
         )
