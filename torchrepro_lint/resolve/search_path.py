@@ -351,9 +351,10 @@ class ModuleTree:
         if folder not in self._nearer:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
             self._nearer[folder] = tuple(each for each in around if not self._is_package(each))
-        own = path in self._scripts and parts[0] not in {*sys.stdlib_module_names, posixpath.basename(folder)}
+        word = parts[0]
+        own = path in self._scripts and word != posixpath.basename(folder) and word not in sys.stdlib_module_names
         for each in ((folder,) if own else ()) + self._nearer[folder]:
-            stem = join_path(each, parts[0])
+            stem = join_path(each, word)
             is_file = self.stems.get(stem) == f"{stem}.py" != path
             if is_file or (join_path(each, "/".join(parts[:2])) in self.stems):
                 return each
