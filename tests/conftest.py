@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,12 +23,32 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of tests are objects that stay to the end: the garbage collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 class Ran(NamedTuple):
     """What a command left behind."""
 
     status: int
     out: str
     err: str
+
+
+_FOLDERS = count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """As pytest has it, but with few others beside it: the tool looks at all that lies around a project, and so it would look at
+    the folders of thousands of tests.
+    """
+    name, number = re.sub(r"\W", "_", request.node.name)[:30], next(_FOLDERS)
+    folder = tmp_path_factory.getbasetemp() / f"tests{number // 50}" / f"{name}{number % 50}"
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
 
 
 @pytest.fixture(autouse=True)
