@@ -51,10 +51,19 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_users_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No fixture reads or fills the cache of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(tmp_path_factory.mktemp("caches")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or fills the cache of whoever runs it."""
-    monkeypatch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "caches"))
+    """Nor does a test those of thousands of others: whoever adds one looks how large all of them are."""
+    place = tmp_path_factory.getbasetemp() / f"caches of {next(_FOLDERS)}"
+    monkeypatch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(place))
 
 
 @pytest.fixture
