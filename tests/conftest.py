@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import shutil
 import signal
@@ -21,6 +22,10 @@ from browser import Browser
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Hundreds of tests start the tool, which takes three times as long where it is to be compiled each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_finish() -> None:
