@@ -693,7 +693,7 @@ def test_a_reader_that_goes_away_is_no_error(project: Maker) -> None:
         (("--exclude", "a,[b"), "--exclude': '[b' is not a valid glob: a bracket is not closed"),
         (("--extend-exclude", "!"), "--extend-exclude': '!' is not a valid glob: nothing follows the exclamation mark"),
         (("--ignore", "Bad-Word"), "unknown rule 'Bad-Word' in --ignore; did you mean 'bad-word'?"),
-        (("--config", "other.toml"), "--config cannot be combined with --isolated"),
+        (("--config", "other.toml", "--isolated"), "--config cannot be combined with --isolated"),
         (("--config", "other.toml"), "[tool.torchrepro-lint] is only for pyproject.toml; write the keys in this file"),
         (("--stdin-filename", "b.py", "."), "--stdin-filename is for standard input: leave out the paths"),
     ],
