@@ -173,7 +173,7 @@ def _come_and_go(example: Example) -> None:
             checked.change({**files, path: other})
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(each, marks=pytest.mark.long) for each in range(3, 9))])
 def test_edits_as_people_make_them_are_followed(seed: int) -> None:
     every = sorted((each for page in _PAGES for each in _several(page)), key=lambda each: -len(each.files))
     files = _modules(every[seed % 3])
