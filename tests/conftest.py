@@ -18,6 +18,7 @@ import pytest
 
 import browser
 from browser import Browser
+from prepared_python import CAN_PREPARE, Python, in_fresh_process, prepared
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C.
@@ -26,6 +27,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Hundreds of tests start the tool, which takes three times as long where it is to be compiled each time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# As many threads as there are cores, in each worker, are in each other's way where tensors are small.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_finish() -> None:
@@ -149,6 +152,21 @@ def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..
             yield Finding(code, span, f"{word} is not {better or 'wanted'}", fix)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def _in_fork(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Python]:
+    with prepared(tmp_path_factory.mktemp("prepared"), (1, 2)) as python:
+        yield python
+
+
+@pytest.fixture(params=["in_fork", pytest.param("in_fresh_process", marks=pytest.mark.long)])
+def python(request: pytest.FixtureRequest) -> Python:
+    """Forks every time, and fresh processes by ``pytest -m long``: those import torch for seconds each."""
+    if request.param == "in_fresh_process" or not CAN_PREPARE:
+        return in_fresh_process
+    in_fork: Python = request.getfixturevalue("_in_fork")
+    return in_fork
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,10 @@ import installed
 
 installed.torch(minversion="2.6")
 pytest.importorskip("numpy")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are forked"),
+    pytest.mark.xdist_group("programs of torch"),
+]
 
 PROBE = Path(__file__).parents[1] / "worker_probe.py"
 Epochs: TypeAlias = list[list[dict[str, int]]]
