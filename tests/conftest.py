@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,10 +18,23 @@ import pytest
 
 import browser
 from browser import Browser
+from prepared_python import CAN_PREPARE, Python, in_fresh_process, prepared
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Hundreds of tests start the tool, which takes three times as long where it is to be compiled each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# As many threads as there are cores, in each worker, are in each other's way where tensors are small.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are objects that stay to the end: the garbage collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 class Ran(NamedTuple):
@@ -28,10 +45,33 @@ class Ran(NamedTuple):
     err: str
 
 
+_FOLDERS = count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """As pytest has it, but with few others beside it: the tool looks at all that lies around a project, and so it would look at
+    the folders of thousands of tests.
+    """
+    name, number = re.sub(r"\W", "_", request.node.name)[:30], next(_FOLDERS)
+    folder = tmp_path_factory.getbasetemp() / f"tests{number // 50}" / f"{name}{number % 50}"
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_users_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No fixture reads or fills the cache of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(tmp_path_factory.mktemp("caches")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or fills the cache of whoever runs it."""
-    monkeypatch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "caches"))
+    """Nor does a test those of thousands of others: whoever adds one looks how large all of them are."""
+    place = tmp_path_factory.getbasetemp() / f"caches of {next(_FOLDERS)}"
+    monkeypatch.setenv("TORCHREPRO_LINT_CACHE_DIR", str(place))
 
 
 @pytest.fixture
@@ -112,6 +152,21 @@ def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..
             yield Finding(code, span, f"{word} is not {better or 'wanted'}", fix)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def _in_fork(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Python]:
+    with prepared(tmp_path_factory.mktemp("prepared"), (1, 2)) as python:
+        yield python
+
+
+@pytest.fixture(params=["in_fork", pytest.param("in_fresh_process", marks=pytest.mark.long)])
+def python(request: pytest.FixtureRequest) -> Python:
+    """Forks every time, and fresh processes by ``pytest -m long``: those import torch for seconds each."""
+    if request.param == "in_fresh_process" or not CAN_PREPARE:
+        return in_fresh_process
+    in_fork: Python = request.getfixturevalue("_in_fork")
+    return in_fork
 
 
 @pytest.fixture(scope="session")

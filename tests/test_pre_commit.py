@@ -12,6 +12,8 @@ import pytest
 
 from notebooks import notebook
 
+# One worker installs the tool for all of them.
+pytestmark = pytest.mark.xdist_group("pre-commit")
 TOP = Path(__file__).parents[1]
 SEEDED = "import torch\n\ntorch.manual_seed(0)\n"
 BROKEN = "import torch\n\ntorch.manual_seed(\n"

@@ -97,6 +97,7 @@ def node() -> str | None:
     return None if (found := re.match(r"v(\d+)", said)) and int(found[1]) >= 20 else "Node is older than 20"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_tests_of_the_extension_pass(tmp_path: Path) -> None:
     pytest.importorskip("pygls", reason="the extra lsp is not installed")

@@ -18,14 +18,34 @@ PAGES = [pytest.param(page, id=page.relative_to(TOP).as_posix()) for page in pag
 HINT = "python -m tools.docs --write renews it"
 
 
+# Pages whose programs import torch for seconds each. `pytest -m long` runs these programs; what the tool says of them, and how it
+# changes them, is tried every time.
+OF_TORCH = [page for page in pages() if "$ python " in page.read_text(encoding="utf-8")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(*each.values, id=each.id, marks=pytest.mark.long if each.values[0] in OF_TORCH else ())
+        for each in PAGES
+    ],
+)
 def test_console_examples_hold(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    if "$ python " in text and importlib.util.find_spec("torch") is None:
+    if page in OF_TORCH and importlib.util.find_spec("torch") is None:
         pytest.skip("runs torch")
     wrong = [(each.block.text, each.printed) for each in console.check(text)]
     assert wrong == [], HINT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", OF_TORCH, ids=lambda page: page.name)
+def test_console_examples_hold_beside_the_programs(page: Path) -> None:
+    text = re.sub(r"```console\n(?:\$ python .*\n.*\n)+```\n", "", page.read_text(encoding="utf-8"))
+    assert "$ torchrepro-lint " in text
+    assert "$ python " not in text
+    assert [(each.block.text, each.printed) for each in console.check(text)] == [], HINT
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -14,7 +14,10 @@ import installed
 
 installed.torch(minversion="2.6")
 pytest.importorskip("numpy")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are forked"),
+    pytest.mark.xdist_group("programs of torch"),
+]
 
 PROBE = Path(__file__).parents[1] / "worker_probe.py"
 Epochs: TypeAlias = list[list[dict[str, int]]]
@@ -45,7 +48,11 @@ class Probe:
 
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Probe:
-    commands = [[sys.executable, str(PROBE), str(tmp_path_factory.mktemp("probe"))] for _ in range(2)]
+    return probed(tmp_path_factory)
+
+
+def probed(tmp_path_factory: pytest.TempPathFactory, *cases: str) -> Probe:
+    commands = [[sys.executable, str(PROBE), str(tmp_path_factory.mktemp("probe")), *cases] for _ in range(2)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     return Probe(*(json.loads(each.communicate()[0]) for each in started))
 
@@ -64,7 +71,6 @@ SEEDED = ("torch", "numpy", "python")
         ("documented", True),
         ("alike", True),
         ("persistent", True),
-        ("spawn", True),
         ("four workers", True),
     ],
 )
@@ -88,7 +94,7 @@ def test_a_draw_before_changes_what_workers_draw_unless_there_is_a_generator(pro
 
 
 def test_a_generator_on_the_dataset_is_the_same_in_all_workers_and_epochs(probe: Probe) -> None:
-    for case in ("generator", "seed", "documented", "spawn"):
+    for case in ("generator", "seed", "documented"):
         numbers = probe.drawn(case, "own")
         assert numbers[0::2] == numbers[1::2]
         assert numbers == probe.drawn(case, "own", 1)
@@ -126,8 +132,12 @@ def test_the_number_of_workers_changes_what_they_draw(probe: Probe, family: str)
     assert not set(two[2:]) & set(four[2:4])
 
 
-def test_spawned_workers_draw_what_forked_ones_do(probe: Probe) -> None:
+@pytest.mark.long
+def test_spawned_workers_draw_what_forked_ones_do(tmp_path_factory: pytest.TempPathFactory) -> None:
+    probe = probed(tmp_path_factory, "generator", "spawn")
     assert probe.one["spawn"] == probe.one["generator"]
+    assert probe.other["spawn"] == probe.other["generator"]
+    assert all(probe.repeats("spawn", family) for family in (*SEEDED, "own"))
 
 
 def test_persistent_workers_keep_their_seeds(probe: Probe) -> None:

@@ -86,7 +86,13 @@ def test_all_findings_stay(project: Maker, lint: Lint, name: str) -> None:
     assert "ends at a limit" not in ran.out
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+# The slowest by far, whose findings are looked at every time.
+_TENSORS = "functions in a ring that use tensors"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.long if each == _TENSORS else ()) for each in PROGRAMS]
+)
 def test_reports_and_traces_end(project: Maker, lint: Lint, name: str) -> None:
     text, main = PROGRAMS[name]
     project({"pyproject.toml": "", "a.py": f"{_HEAD}{text}{_TAIL.format(main=main)}"})

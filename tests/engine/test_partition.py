@@ -101,12 +101,12 @@ def test_whether_a_project_falls_apart_is_guessed_from_its_bytes(texts: Mapping[
     assert likely_has_components(dict.fromkeys(texts, 100), texts.__getitem__) is expected
 
 
-def _examples() -> dict[str, str]:
-    """The examples of all pages, each in a folder, but for those of which a script may import any other."""
+def _examples(one_in: int) -> dict[str, str]:
+    """One in so many examples of all pages, each in a folder, but for those of which a script may import any other."""
+    every = [(page, example) for page in _PAGES for example in examples(page)]
     return {
         f"{page.parent.name}_{page.stem}_{example.line}/{path}": text
-        for page in _PAGES
-        for example in examples(page)
+        for page, example in every[::one_in]
         if not any("import_module" in text for text in example.files.values())
         for path, text in example.files.items()
         if path.endswith(".py")
@@ -122,15 +122,16 @@ def _checked(tree: tuple[Checker, dict[str, ParsedFile]], jobs: int = 1) -> dict
     return partition.check_tree(tree[0], Partition(*tree), jobs)
 
 
+@pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.long)])
 def test_parts_say_what_each_says_by_itself(
-    project: Maker, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    project: Maker, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, one_in: int
 ) -> None:
-    files = _examples()
+    files = _examples(one_in)
     place = project({**files, "any.py": "print(1)\n"})
     tree = _read(place)
     apart = _checked(tree)
-    assert len(Partition(*tree).paths) > 500
-    assert sum(len(each.findings) for each in apart.values()) > 1000
+    assert len(Partition(*tree).paths) > 500 / one_in
+    assert sum(len(each.findings) for each in apart.values()) > 1000 / one_in
     # So they do when facts are put away; each part is let go of when it is done with.
     with monkeypatch.context() as patch:
         patch.setattr(read_project, "_PAGING_BYTES", 0)

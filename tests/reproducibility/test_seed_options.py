@@ -7,19 +7,18 @@ two seeds differ. It may be irreproducible before, and some keep a cause for whi
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from test_reproducibility import copied, digest, fix
 
+from prepared_python import Python
 from torchrepro_lint.engine.writing import write_all
 
+pytestmark = pytest.mark.xdist_group("programs of torch")
 SEEDED = sorted(Path(__file__).parent.joinpath("seeded").iterdir())
 RANKED = ("ranks", "worker_ranks")
-# Each process imports torch, so these are tried every time, and all of them by `pytest -m long`.
+# These are tried every time, and all of them by `pytest -m long`.
 ALWAYS = ("nested_config", "none_in_set", "pool_map", "ranks")
 # The programs with causes that have no fix, and the codes of these.
 UNFIXED = {
@@ -40,30 +39,30 @@ def programs(names: list[str]) -> list[object]:
 
 
 @pytest.mark.parametrize("program", programs([each.name for each in SEEDED]))
-def test_each_seed_gives_a_run_of_its_own(program: Path, tmp_path: Path) -> None:
+def test_each_seed_gives_a_run_of_its_own(program: Path, tmp_path: Path, python: Python) -> None:
     folder = copied(program, tmp_path)
-    steady = left_by(folder, seed=1, hash_seed=1) == left_by(folder, seed=1, hash_seed=2)
+    steady = left_by(folder, python, seed=1, hash_seed=1) == left_by(folder, python, seed=1, hash_seed=2)
     assert steady is (program.name in STEADY), "as it is written"
     after_fixes(folder)
-    one = left_by(folder, seed=1, hash_seed=1)
-    assert one == left_by(folder, seed=1, hash_seed=2)
-    assert (one != left_by(folder, seed=2, hash_seed=1)) is (program.name not in SAME)
+    one = left_by(folder, python, seed=1, hash_seed=1)
+    assert one == left_by(folder, python, seed=1, hash_seed=2)
+    assert (one != left_by(folder, python, seed=2, hash_seed=1)) is (program.name not in SAME)
 
 
 @pytest.mark.parametrize("program", programs(list(RANKED)))
-def test_each_rank_gives_a_run_of_its_own(program: Path, tmp_path: Path) -> None:
+def test_each_rank_gives_a_run_of_its_own(program: Path, tmp_path: Path, python: Python) -> None:
     folder = copied(program, tmp_path)
     after_fixes(folder)
-    ranks = [left_by(folder, seed=1, hash_seed=1, rank=rank) for rank in (0, 1)]
-    assert ranks[0] == left_by(folder, seed=1, hash_seed=2, rank=0)
+    ranks = [left_by(folder, python, seed=1, hash_seed=1, rank=rank) for rank in (0, 1)]
+    assert ranks[0] == left_by(folder, python, seed=1, hash_seed=2, rank=0)
     assert ranks[0] != ranks[1]
 
 
 @pytest.mark.parametrize("program", programs(["optional_seed"]))
-def test_a_run_without_a_seed_stays_without_one(program: Path, tmp_path: Path) -> None:
+def test_a_run_without_a_seed_stays_without_one(program: Path, tmp_path: Path, python: Python) -> None:
     folder = copied(program, tmp_path)
     after_fixes(folder)
-    assert left_by(folder, seed=None, hash_seed=1) != left_by(folder, seed=None, hash_seed=1)
+    assert left_by(folder, python, seed=None, hash_seed=1) != left_by(folder, python, seed=None, hash_seed=1)
 
 
 def after_fixes(folder: Path) -> None:
@@ -78,19 +77,11 @@ def after_fixes(folder: Path) -> None:
     assert all(each.unfixed for each in again.diagnostics)
 
 
-def left_by(folder: Path, seed: int | None, hash_seed: int, rank: int = 0) -> dict[str, str]:
+def left_by(folder: Path, python: Python, seed: int | None, hash_seed: int, rank: int = 0) -> dict[str, str]:
     """What a run prints and leaves: a digest for standard output and for each file that it writes."""
-    environment = {
-        **os.environ,
-        "PYTHONHASHSEED": str(hash_seed),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "RANK": str(rank),
-        **({} if seed is None else {"RUN_SEED": str(seed)}),
-    }
+    variables = {"RANK": str(rank), **({} if seed is None else {"RUN_SEED": str(seed)})}
     before = set(folder.rglob("*"))
-    command = [sys.executable, "train.py", *([] if seed is None else ["--seed", str(seed)])]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False, timeout=300)
+    ran = python(folder, ["train.py", *([] if seed is None else ["--seed", str(seed)])], hash_seed, variables)
     assert ran.returncode == 0, ran.stderr.decode()
     left = {"standard output": digest(ran.stdout)}
     for path in sorted(set(folder.rglob("*")) - before):

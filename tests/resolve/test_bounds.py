@@ -45,15 +45,15 @@ BOUNDS = {
 BOUNDED = (Project.calls, Project._called, Project.effects_in, DefUse.spots, ImportResolver.may_load)
 
 
-@pytest.fixture
-def everything(project: Maker) -> Path:
-    """The examples of all pages, each a package of one project, which a script makes one part."""
+@pytest.fixture(params=[pytest.param(8, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
+def everything(project: Maker, request: pytest.FixtureRequest) -> Path:
+    """One in so many examples of all pages, each a package of one project, which a script makes one part."""
+    every = [(page, example) for page in _PAGES for example in examples(page)]
     return project(
         {"whole.py": "import importlib\nimport sys\n\nimportlib.import_module(sys.argv[1])\n"}
         | {
             f"{page.parent.name}_{page.stem}_{example.line}/{path}": text
-            for page in _PAGES
-            for example in examples(page)
+            for page, example in every[:: request.param]
             for path, text in example.files.items()
             if path.endswith(".py")
         }

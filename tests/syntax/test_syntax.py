@@ -25,6 +25,8 @@ from torchrepro_lint.syntax.parse import ParseError, parse_module, parse_with_as
 
 TOP = Path(__file__).parents[2]
 OWN = [*sorted((TOP / "torchrepro_lint").rglob("*.py")), *sorted((TOP / "tests").rglob("*.py"))]
+# One in so many of them is tried every time, and all by `pytest -m long`.
+ONE_IN = 8
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 # Long, old or full of odd syntax; where a distribution leaves tests out, the rest is tried.
 SAMPLE = [
@@ -80,7 +82,13 @@ def test_odd_syntax(text: str, spelling: Callable[[str], str]) -> None:
     assert_same(spelling(text))
 
 
-@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=pytest.mark.long if number % ONE_IN else ())
+        for number, path in enumerate(OWN)
+    ],
+)
 def test_our_own_files(path: Path) -> None:
     assert_same(path.read_text(encoding="utf-8"))
 

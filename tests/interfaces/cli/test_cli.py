@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -511,9 +512,20 @@ def test_two_hash_seeds_print_the_same_bytes(project: Maker) -> None:
     assert len(json.loads(runs[0])) > len(pages)
 
 
+@pytest.mark.long
 def test_the_tool_has_nothing_to_say_about_itself() -> None:
     ran = start(str(TOP / "torchrepro_lint"))
     assert (ran.returncode, ran.stdout) == (0, "")
+
+
+def test_the_tool_has_nothing_to_say_about_its_lower_layers(tmp_path: Path) -> None:
+    """In a project without the other layers: all of them together take half a minute."""
+    (tmp_path / "pyproject.toml").touch()
+    for layer in ("catalogue", "config", "query", "resolve", "source", "syntax"):
+        shutil.copytree(TOP / "torchrepro_lint" / layer, tmp_path / "torchrepro_lint" / layer)
+    ran = start(str(tmp_path))
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert re.search(r"No findings in \d\d files", ran.stderr)
 
 
 def test_no_colour_and_no_bar_off_a_terminal(project: Maker) -> None:

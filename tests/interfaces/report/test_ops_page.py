@@ -137,8 +137,15 @@ def test_nothing_is_wider_than_the_screen(page: Browser, width: int, height: int
     assert 0 <= low < high <= width
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 390),
+        ("dark", 1440),
+        pytest.param("light", 1440, marks=pytest.mark.long),
+        pytest.param("dark", 390, marks=pytest.mark.long),
+    ],
+)
 def test_axe_has_no_complaint(page: Browser, axe: str, width: int, scheme: str) -> None:
     page.emulate(width, 900, scheme)
     assert page.violations(axe) == []

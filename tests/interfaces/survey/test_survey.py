@@ -195,7 +195,7 @@ def test_resuming_skips_what_is_there_and_unchanged(four: list[str], tmp_path: P
 
 
 def test_a_failure_for_want_of_time_is_tried_again_with_more(tmp_path: Path, lint: Lint) -> None:
-    long = "".join(f"def f{number}(x):\n    return [x.a{number}(y) for y in x]\n\n" for number in range(15_000))
+    long = "".join(f"def f{number}(x):\n    return [x.a{number}(y) for y in x]\n\n" for number in range(8_000))
     source, out = str(made.folder(tmp_path / "slow", {"a.py": f"import torch\n{long}"})), str(tmp_path / "out")
     lint("survey", source, "-o", out, "--deadline", "1", "-q")
     assert runs(tmp_path / "out")[source]["reason"] == "deadline"
