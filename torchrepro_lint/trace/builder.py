@@ -276,25 +276,24 @@ class Trace(CallTargets):
             self._entered.append(CallEdge(target.function, maker, waiting.step.event, target.mode))
             self._execute(target, (*waiting.call_path, waiting.step._replace(into=target.function)))
 
-    def _in_this_trace(self, found: Sequence[str], *, passed: bool = False) -> Sequence[str]:
+    def _in_this_trace(self, found: Sequence[str]) -> Sequence[str]:
         """Drop the names of files that this trace has not run, unless that leaves nothing: whoever passes such a value runs in a file
         that imports it. (Files that are loaded on demand are imported by code that nothing enters.)
         """
         if len(found) < 2 or not (self.starts and is_module(self.starts[0])):
             return found
-        return [name for name in found if not self._is_elsewhere(path_of(name), passed)] or found
+        return [name for name in found if not self._is_elsewhere(path_of(name))] or found
 
-    def _is_elsewhere(self, path: str, passed: bool) -> bool:
-        """Whether a file is not part of this trace: a script or test that it has not run, or, for what is ``passed``, any file
-        that it cannot load.
-        """
+    def _is_elsewhere(self, path: str) -> bool:
+        """Whether a file is not part of this trace: a script or test that it has not run, or any file that it cannot load."""
         if any(self._is_entered(Target(module_symbol(path), mode)) for mode in ("", "worker", "loaded")):
             return False
-        modules = self._names.modules
-        facts = modules.files[path]
+        facts = self._names.modules.files[path]
         other = facts.summary.has_main_guard or is_test(path, facts)
         # What a fragment does depends on the targets entered alone.
-        return other or (passed and not self._recording and path not in modules.may_load(path_of(self.starts[0])))
+        return other or path not in self._names.may_load(
+            path_of(self._recording[-1].target.function if self._recording else self.starts[0])
+        )
 
     def _passed_so_far(self, found: Sequence[str], every: bool) -> Sequence[str]:
         """Of the values that calls pass for a parameter, those that this trace has passed so far: an earlier call of the parameter
@@ -380,7 +379,7 @@ class Trace(CallTargets):
         targets: EventTargets,
     ) -> Sequence[str]:
         """The names of the project that an event enters now; values that are not constructed or passed yet are postponed."""
-        every = self._in_this_trace([*filter(in_project, targets.found)], passed=targets.assumed)
+        every = self._in_this_trace([*filter(in_project, targets.found)])
         own = self._passed_so_far(every, len(every) == len(targets.found)) if targets.assumed else every
         if kind == "call":
             self._seen.update((Target(name, "", _CONSTRUCTED), None) for name in own if self._names.classes(name))
