@@ -1,4 +1,4 @@
-"""Resolved bodies: the events of a function, or of a module's top level, each with the functions and objects that it may enter.
+"""The resolved body of a function, or of a module's top level: its events, each with the functions and objects that it may enter.
 
 What an event may enter does not depend on the trace that comes to it, so a body is resolved once for all traces.
 """
