@@ -20,7 +20,7 @@ from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
 from torchrepro_lint.interfaces.lsp.client import WorkerThread
 from torchrepro_lint.interfaces.lsp.workspace import Document, Workspace
-from torchrepro_lint.source.text import Span
+from torchrepro_lint.source.text import Edit, Fix, Span
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -62,6 +62,32 @@ def test_a_file_that_is_checked_for_ever(project: Maker, lint: Lint, monkeypatch
         "./b.py:1:1: TRL001 cannot be checked: it takes longer than 120 seconds",
         "./c.py:1:1: TRL901 bad word",
     ]
+
+
+def _endless_after_one(context: Context) -> Iterable[Finding]:
+    yield Finding("TRL902", Span(2, 3), "worse word")
+    while "ENDLESS" in context.lines.text:
+        pass
+    yield Finding("TRL902", Span(4, 5), "worst word")
+
+
+def test_what_was_found_before_the_limit_stays(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_word(context: Context) -> Iterable[Finding]:
+        yield Finding("TRL901", Span(0, 1), "bad word", Fix("drop it", (Edit(Span(0, 1), ""),), True))
+
+    rules = (*_rules(one_word), Rule("TRL902", "worse-word", "warning", True, _endless_after_one))
+    monkeypatch.setattr("torchrepro_lint.engine.run.RULES", rules)
+    project({"b.py": "ENDLESS\n"})
+    told = "./b.py:1:1: TRL001 cannot be checked in full: it takes longer than 120 seconds"
+    for options in ([], ["--fix"]):
+        assert lint("--no-cache", "--jobs", "1", *options).out.splitlines() == [
+            told,
+            "./b.py:1:1: TRL901 bad word",
+            "./b.py:1:3: TRL902 worse word",
+        ]
+    assert Path("b.py").read_text(encoding="utf-8") == "ENDLESS\n"
+    project({"b.py": "ENDLESS  # noqa: TRL901\n"})
+    assert lint("--no-cache", "--jobs", "1").out.splitlines() == [told, "./b.py:1:3: TRL902 worse word"]
 
 
 def test_a_file_that_is_read_for_ever(project: Maker, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.resolve import definitions
 from torchrepro_lint.resolve import symbols as class_hierarchy
-from torchrepro_lint.resolve.imports import ImportResolver
+from torchrepro_lint.resolve.computed_names import ComputedNames
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
 
@@ -42,7 +42,7 @@ BOUNDS = {
     (memo_tables, "_MAX_INTERNED"): 1,
 }
 # Queries with LRU eviction.
-BOUNDED = (Project.calls, Project._called, Project.effects_in, DefUse.spots, ImportResolver.may_load)
+BOUNDED = (Project.calls, Project._called, Project.effects_in, DefUse.spots, ComputedNames.may_load)
 
 
 @pytest.fixture(params=[pytest.param(8, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])

@@ -161,10 +161,12 @@ def _after_update(
     return state
 
 
-def read_arguments(sources: ValueSources, call: Closure, parameters: Sequence[str]) -> BoundArguments:
-    """The arguments of a call: ``parameters`` by position or keyword, others by keyword."""
+def read_arguments(
+    sources: ValueSources, call: Closure, parameters: Sequence[str], *, partial: bool = True
+) -> BoundArguments:
+    """The arguments of a call: ``parameters`` by position or keyword, others by keyword. Without ``partial`` it calls no partial."""
     found = BoundArguments()
-    for each in _partial_calls(sources, call):
+    for each in _partial_calls(sources, call) if partial else (call,):
         assert isinstance(each.value, Call)
         found = override(found, _read_call(sources, each))
     excess = found.excess
@@ -220,7 +222,9 @@ def bind_arguments(
     path = path_of(name)
     params = function.params[skip:]
     words = [param.name for param in params if param.kind in ("", "/")]
-    passed = read_arguments(sources, call, words)
+    called_as_object = simple_name(name) in ("__call__", "forward")
+    partial = called_as_object or sources.project.resolver.call_graph.may_be_passed(name, function)
+    passed = read_arguments(sources, call, words, partial=partial)
     given, star_arguments = dict(outer.arguments), dict(outer.star_arguments)
     for param in params:
         variable = local_symbol(path + function.name, param.name)

@@ -10,7 +10,7 @@
 - ``make_checker``, ``check``, ``Checker``, ``CheckResult`` of ``checker``: the rules on one file
 - ``fix_tree``, ``FixResult`` of ``fixer``: the fix loop and fix verification
 - ``write_all``, ``write_atomically``, ``FileChange`` of ``writing``: atomic file writes
-- ``baseline``: known findings, and the comparison with them
+- ``Baseline``, ``load_baseline``, ``compare_with_baseline``, ``save_baseline`` of ``diagnostic``: known findings
 - ``Session``, ``RepeatedRun`` of ``session``: findings file by file, for a plugin; a run that is repeated in memory after each change
 - ``find_error_sites`` of ``error_sites``: calls that may raise an error of torch
 - ``deadline`` of ``limits`` and ``cores`` of ``process_pool``: the time limit of a piece of work; the number of processes

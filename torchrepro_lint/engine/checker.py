@@ -171,6 +171,20 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     return CheckResult(_sorted_unique(shown), ran.errors, len(severe) - len(shown), programs, ran.is_final)
 
 
+def broken_off(checker: Checker, parsed: ParsedFile, done: Sequence[Finding], reason: str) -> CheckResult:
+    """The result for a file whose check was broken off: the findings so far, without their fixes, and one that says why."""
+    from torchrepro_lint.checks.rule import Finding
+
+    rules, comments = tuple(checker.rules), suppressions(parsed.lines) if checker.honour_comments and done else ()
+    severe = _severe(checker, rules, done)
+    visible = _visible(rules, parsed.lines, severe, comments) if done else []
+    shown = [one._replace(remedy=NoFix("the file was not checked in full")) for one in visible]
+    if any(rule.code == SYNTAX_ERROR for rule in rules):
+        told = f"cannot be checked{' in full' if shown else ''}: {reason}"
+        shown.append(Finding(SYNTAX_ERROR, Span(0, 0), told))
+    return CheckResult(_sorted_unique(shown), (), len(severe) - len(visible), is_final=False)
+
+
 def _syntax_error(rules: Iterable[Rule], parsed: ParsedFile) -> GroupResult:
     """The result for a file that does not parse."""
     from torchrepro_lint.checks.rule import Finding

@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.config.discovery import GivenFile, ProjectTree
-from torchrepro_lint.engine.checker import Checker, CheckResult, check
+from torchrepro_lint.engine.checker import Checker, CheckResult, broken_off, check
 from torchrepro_lint.engine.fixer import FixResult, fix_tree
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes, too_large
-from torchrepro_lint.engine.partition import Partition, unchecked
-from torchrepro_lint.engine.process_pool import WorkerFailure
+from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import gc_disabled, prepare
 from torchrepro_lint.resolve.program_index import link, revise
@@ -287,7 +286,7 @@ class LinkedProject:
                 return check(self.checker, path, reading, self._partition().of(path))
         except DeadlineExceededError as late:  # what was being worked out is broken off
             self._drop_links()
-            return unchecked(self.checker, WorkerFailure(late.reason))
+            return broken_off(self.checker, reading, late.findings, late.reason)
 
     def fixed(self, path: str) -> FixResult:
         """The result of all fixes that ``--fix`` would apply to one file."""

@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from torchrepro_lint.engine.process_pool import TASK_SECONDS
 from torchrepro_lint.query.call_stack import raise_in_thread, with_deep_stack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, Fault
+
+if TYPE_CHECKING:
+    from torchrepro_lint.checks.rule import Finding
 
 _T = TypeVar("_T")
 
@@ -85,8 +88,11 @@ _REPEAT_SECONDS = 1.0
 
 
 class DeadlineExceededError(BaseException):
-    """The time limit is exceeded. It is no ``Exception``, so that no handler in between takes it for an error."""
+    """The time limit is exceeded. It is no ``Exception``, so that no handler in between takes it for an error. ``findings`` are
+    those of the file that was being checked.
+    """
 
+    findings: tuple[Finding, ...] = ()
     reason = f"it takes longer than {TASK_SECONDS:g} seconds"
 
 

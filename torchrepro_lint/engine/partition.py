@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from torchrepro_lint.config.discovery import source_roots
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.engine.checker import SYNTAX_ERROR, Checker, CheckResult, check, link_project
+from torchrepro_lint.engine.checker import Checker, CheckResult, broken_off, check, link_project
 from torchrepro_lint.engine.import_closure import connected_components, same_import_graph
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, time_limit
 from torchrepro_lint.engine.parsed_file import ParsedFile, page_in
 from torchrepro_lint.engine.process_pool import FORKS, WorkerFailure, make_schedule, run_tasks
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
-from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import Record, SyntaxTree
 
 if TYPE_CHECKING:
@@ -249,7 +248,11 @@ def _in_processes(
         partition.release(paths[0])
     # One file of a batch has ended its process; checking each by itself shows which.
     for number, last in run_tasks(file_checker.check, lost, jobs):
-        yield lost[number], unchecked(checker, last) if isinstance(last, WorkerFailure) else last
+        path = lost[number]
+        yield (
+            path,
+            broken_off(checker, partition.files[path], (), last.reason) if isinstance(last, WorkerFailure) else last,
+        )
 
 
 def _batches(paths: Sequence[str]) -> list[Sequence[str]]:
@@ -329,10 +332,9 @@ class _PartitionChecker:
             # The interrupted component must be linked again; the file need not be the cause.
             self._late += 1
             self._partition.relink(path)
-            return unchecked(
-                self._checker,
-                WorkerFailure(error.reason if isinstance(error, DeadlineExceededError) else OUT_OF_MEMORY),
-            )
+            if isinstance(error, DeadlineExceededError):
+                return broken_off(self._checker, parsed, error.findings, error.reason)
+            return broken_off(self._checker, parsed, (), OUT_OF_MEMORY)
 
     def _checker_of(self) -> Checker:
         """The checker; of a file by itself it does not tell which suppressions are unused."""
@@ -341,12 +343,3 @@ class _PartitionChecker:
     def _project_of(self, path: str) -> Project:
         """The project of a file's component; after repeated timeouts that of the file alone, so that a run terminates."""
         return self._partition.single_file_project(path) if self._late >= _MAX_TIMEOUTS else self._partition.of(path)
-
-
-def unchecked(checker: Checker, failure: WorkerFailure) -> CheckResult:
-    """The result for a file whose check was not completed."""
-    from torchrepro_lint.checks.rule import Finding
-
-    found = Finding(SYNTAX_ERROR, Span(0, 0), f"cannot be checked: {failure.reason}")
-    shown = any(rule.code == SYNTAX_ERROR for rule in checker.rules)
-    return CheckResult((found,) if shown else (), is_final=False)

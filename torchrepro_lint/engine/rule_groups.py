@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.engine.limits import guarded_analysis
+from torchrepro_lint.engine.limits import DeadlineExceededError, guarded_analysis
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import split_name
@@ -74,9 +74,16 @@ def run_groups(rules: Sequence[Rule], context: Context, finds_gaps: bool) -> Gro
     groups: dict[str, list[Rule]] = {}
     for rule in rules:
         groups.setdefault(_GROUPS.get(rule.code, _USUAL), []).append(rule)
-    found = [_memoised(context, group, partial(_run_rules, groups[group])) for group in _ORDER if group in groups]
-    if finds_gaps:
-        found.append(_memoised(context, _STATES, _run_programs))
+    found: list[GroupResult] = []
+    try:
+        found.extend(
+            _memoised(context, group, partial(_run_rules, groups[group])) for group in _ORDER if group in groups
+        )
+        if finds_gaps:
+            found.append(_memoised(context, _STATES, _run_programs))
+    except DeadlineExceededError as late:
+        late.findings = (*(one for each in found for one in each.findings), *late.findings)
+        raise
     return GroupResult(
         tuple(one for each in found for one in each.findings),
         tuple(one for each in found for one in each.programs),
@@ -107,7 +114,11 @@ def _run_rules(rules: Sequence[Rule], context: Context) -> GroupResult:
     too_deep = False
     for rule in rules:
         own: list[Finding] = []
-        fault = guarded_analysis(partial(_collect, rule, context, own))
+        try:
+            fault = guarded_analysis(partial(_collect, rule, context, own))
+        except DeadlineExceededError as late:
+            late.findings = (*findings, *own)
+            raise
         if fault is None or fault.recursion:
             findings += own
         if fault is not None and not fault.recursion:

@@ -14,7 +14,7 @@ from torchrepro_lint.checks.rule import Finding, Rule, why_unfixed
 from torchrepro_lint.config.discovery import GivenFile, Plan, ProjectTree
 from torchrepro_lint.config.target import Target, substitution_warning, target_of
 from torchrepro_lint.engine.checker import Checker, CheckResult, make_checker
-from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome, UnfollowedProgram
+from torchrepro_lint.engine.diagnostic import Baseline, Diagnostic, RunOutcome, UnfollowedProgram
 from torchrepro_lint.engine.fixer import FixResult, ReportFilter, completed_fix, fix_tree
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition, check_tree
@@ -24,7 +24,6 @@ from torchrepro_lint.source.text import Lines, Position
 from torchrepro_lint.syntax.nodes import Record
 
 if TYPE_CHECKING:
-    from torchrepro_lint.engine.baseline import Baseline
     from torchrepro_lint.engine.store.cache import Cache
     from torchrepro_lint.engine.store.finding_store import FindingStore
     from torchrepro_lint.engine.store.query_store import QueryStore

@@ -103,7 +103,7 @@ class CallGraph(NumberedCalls):
             # The arguments that a partial leaves out come later.
             if (arg := parameter_argument(rest, function, position, bound=bound)) is not None:
                 yield from _unless_starred(path, arg)
-        if self._is_passed(name, function):
+        if self.may_be_passed(name, function):
             for path, call in self._launches(name):
                 launched = launched_call(call)
                 arg = parameter_argument(launched, function, position, bound=bound) if launched is not None else None
@@ -129,12 +129,12 @@ class CallGraph(NumberedCalls):
 
     def _by_parameters(self, name: Symbol, function: Function) -> Iterator[tuple[str, Call]]:
         """The higher-order calls of a function: calls of parameters that it, or its class, is passed for."""
-        if not self._is_passed(name, function):
+        if not self.may_be_passed(name, function):
             return iter(())
         return map(self._call, self._in_order(_calls_running(self._higher_order.runs(), name)))
 
-    def _is_passed(self, name: Symbol, function: Function) -> bool:
-        """Whether a function, or its class, may be passed to another."""
+    def may_be_passed(self, name: Symbol, function: Function) -> bool:
+        """Whether a function, or its class, may be passed to another: it is named as a value anywhere."""
         return self._address_taken.names(name) or any(map(self._address_taken.has, self._words(name, function)))
 
     def _launches(self, name: Symbol) -> Iterator[tuple[str, Call]]:

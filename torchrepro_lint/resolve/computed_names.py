@@ -1,26 +1,47 @@
 """Computed names: what lookups by a name that is computed at run time may give.
 
 ``getattr(module, key)``, ``globals()[key]``, ``sys.modules[key]``, ``import_module(key)``, and calls that build what a configuration
-or a registry names.
+or a registry names. Also the files that a program may load with such imports.
 """
 
 from __future__ import annotations
 
+import posixpath
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.object_sources import ObjectSources
-from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, ModuleSummary, Ref, Subscript
+from torchrepro_lint.source.files import join_path, parent_folders
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    ModuleSummary,
+    Operation,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import Value, is_module, module_symbol, path_of, simple_name, split_name
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import all_expressions, last_identifier
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
 # The name of an element of a module's namespace under any key.
 ANY_GLOBAL = ("builtins.globals()[]",)
+
+# Functions that import a module by a string, and those of them that get its name.
+_DYNAMIC_IMPORTS = frozenset(
+    {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
+)
+_BY_NAME = frozenset({"import_module", "__import__"})
+# The most programs whose loadable files are kept.
+_CACHED_PROGRAMS = 8
 
 _NAMESPACES = frozenset({"globals", "vars"})
 
@@ -76,6 +97,54 @@ class ComputedNames(ObjectSources):
         yield from self.configurations.named(path, given, nested=nested)
         for text in self.literal_texts(path, given):
             yield from self.configurations.dotted(path, text)
+
+    # --- dynamic imports ---------------------------------------------------------------------------------------------
+
+    @query(lru=_CACHED_PROGRAMS)
+    def may_load(self, path: str) -> frozenset[str]:
+        """The files that a program that starts with a file may load: those that it imports, with their packages, and those that its
+        dynamic imports may mean.
+        """
+        files, found, waiting, searched = self.modules.files, {path}, [path], set[str]()
+        while waiting:
+            each = waiting.pop()
+            new = {*self.modules.imported(each), *(join_path(above, "__init__.py") for above in parent_folders(each))}
+            for stem in self._dynamic_imports(each, posixpath.dirname(path)) - searched:
+                searched.add(stem)
+                new.update(other for other in files if not stem or other.startswith((f"{stem}/", f"{stem}.py")))
+            new = {each for each in new if each not in found and each in files}
+            found |= new
+            waiting += new
+        return frozenset(found)
+
+    def _dynamic_imports(self, path: str, folder: str) -> set[str]:
+        """The modules and folders, as paths without suffix, that a file may import by strings in a program of a folder. A string with
+        unknown first words may name what is in the file's package, or what is beside the program.
+        """
+        if _DYNAMIC_IMPORTS.isdisjoint(self.modules.files[path].summary.calls):
+            return set()
+        found: set[str] = set()
+        for each in all_expressions(self.modules.files[path]):
+            if isinstance(each, Call) and (word := last_identifier(each.func)) in _DYNAMIC_IMPORTS and each.args:
+                value = each.args[0].value
+                parts = _first_text(value).split(".") if word in _BY_NAME else [""]
+                is_whole = isinstance(value, Constant)
+                if parts[0] and (is_whole or len(parts) > 1):
+                    home = self.modules.tree.home_for(path, parts)
+                    known = parts if is_whole else parts[:-1]
+                    found.update(() if home is None else (join_path(home, "/".join(known)),))
+                else:
+                    found.update((folder, self._outermost_package(path)))
+        return found
+
+    def _outermost_package(self, path: str) -> str:
+        """The outermost of the packages that a file is in; its folder, where that is none."""
+        found = posixpath.dirname(path)
+        for folder in parent_folders(path):
+            if join_path(folder, "__init__.py") not in self.modules.files:
+                break
+            found = folder
+        return found
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 
@@ -172,3 +241,10 @@ class ComputedNames(ObjectSources):
 
 def _is_globals(value: Expression) -> bool:
     return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
+
+
+def _first_text(value: Expression) -> str:
+    """The text with which a string begins: a literal, or the first part of a sum or an f-string."""
+    while isinstance(value, Operation) and value.op in ("+", "f", "%") and value.operands:
+        value = value.operands[0]
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""

@@ -36,14 +36,8 @@ from torchrepro_lint.syntax.summary import imports_torch
 
 # A file with this many star imports gets an index of the words that each may export; with fewer, all are searched.
 _MANY_STARS = 8
-# Functions that import a module by a string.
-_DYNAMIC_IMPORTS = frozenset(
-    {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
-)
 # The kind of dependency of a query that asks which files mention a word.
 MENTION = "mention"
-# The most programs whose loadable files are kept.
-_CACHED_PROGRAMS = 8
 
 
 class ImportResolver:
@@ -229,22 +223,6 @@ class ImportResolver:
         while waiting:
             new = [each for each in self.imported(waiting.pop()) if each not in found]
             found.update(new)
-            waiting += new
-        return frozenset(found)
-
-    @query(lru=_CACHED_PROGRAMS)
-    def may_load(self, path: str) -> frozenset[str]:
-        """The files that a program that starts with a file may load: those that it imports, with their packages; all files where
-        one of them imports by a string.
-        """
-        found, waiting = {path}, [path]
-        while waiting:
-            each = waiting.pop()
-            if not _DYNAMIC_IMPORTS.isdisjoint(self.files[each].summary.calls):
-                return frozenset(self.files)
-            new = {*self.imported(each), *(join_path(folder, "__init__.py") for folder in parent_folders(each))}
-            new = {each for each in new if each not in found and each in self.files}
-            found |= new
             waiting += new
         return frozenset(found)
 

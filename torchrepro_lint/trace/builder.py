@@ -13,8 +13,9 @@ from torchrepro_lint.query.graphs import strongly_connected_components
 from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Call, Record, Statement, Subscript
+from torchrepro_lint.syntax.nodes import Call, Record
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, module_symbol, path_of
+from torchrepro_lint.trace.bodies import EnteringEvent
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
 from torchrepro_lint.trace.entry_points import Entry, is_test
 from torchrepro_lint.trace.events import (
@@ -23,13 +24,13 @@ from torchrepro_lint.trace.events import (
     DeferredCall,
     EventTargets,
     PostponedEntry,
+    ResolvedEvent,
     SharedPrefix,
     Target,
     TraceEvent,
     TraceFragment,
     TraceMemoTables,
 )
-from torchrepro_lint.trace.library_models import LibraryCall, dead_initialisations
 
 
 class ModuleTrace(Record, frozen=True):
@@ -172,27 +173,30 @@ class Trace(CallTargets):
                 stack.pop()
                 stack += self._import(top)
                 continue
-            event = next(top.rest, None)
-            if event is None:
+            step = top.rest.pop() if top.rest else None
+            if step is None:
                 stack.pop()
                 if self._recording and self._recording[-1].frame is top:
                     self._finish_recording(self._recording.pop())
-            elif event.kind == "import":
-                files = self._names.modules.imported_files(top.path, event.modules)
-                stack.extend(_PendingImport(top, event, file) for file in reversed(files))
-            else:
+            elif isinstance(step, tuple):
+                stack.extend(reversed(self._record_plain(top, step)))
+            elif isinstance(step, EnteringEvent):
+                event = step.resolved.event
                 entered = [
-                    frame for target in self._record_event(top, event) for frame in self._enter(top, event, target)
+                    frame for target in self._record_entering(top, step) for frame in self._enter(top, event, target)
                 ]
                 stack.extend(reversed(entered))
+            else:
+                files = self._names.modules.imported_files(top.path, step.modules)
+                stack.extend(_PendingImport(top, step, file) for file in reversed(files))
 
     def _import(self, one: _PendingImport) -> list[Frame]:
         """Run a module where it is imported first, or replay the fragment of another trace that came to it in the same state."""
-        imported = Target(one.file, one.by.mode, _IMPORTED)
+        imported = Target(one.file, one.by.target.mode, _IMPORTED)
         if self._is_entered(imported):
             return []
         self._seen[imported] = None
-        target = Target(module_symbol(one.file), one.by.mode)
+        target = Target(module_symbol(one.file), one.by.target.mode)
         frames = self._enter(one.by, one.event, target)
         if frames and not self._deferred:
             if self._replay(target, frames[0].call_path):
@@ -202,7 +206,7 @@ class Trace(CallTargets):
 
     def _enter(self, by: Frame, event: Event, target: Target) -> list[Frame]:
         """The frame of a function that has not been entered before."""
-        self._entered.append(CallEdge(target.function, by.function, event, target.mode))
+        self._entered.append(CallEdge(target.function, by.target.function, event, target.mode))
         if self._is_entered(target):
             return []
         self._seen[target] = None
@@ -234,7 +238,7 @@ class Trace(CallTargets):
         marks = len(self.trace_events), len(self._entered), len(self._seen)
         self._recording.append(_Recording(target, frame, reads.dependencies, len(reads.asked), marks, set()))
         reads.dependencies = 0
-        reads.record_read(frame.path)  # its events are there already
+        self._bodies.of(self._names, target, main=False)  # what its body depends on is behind the fragment
 
     def _finish_recording(self, found: _Recording) -> None:
         """Store the fragment that began where a module was entered."""
@@ -276,25 +280,24 @@ class Trace(CallTargets):
             self._entered.append(CallEdge(target.function, maker, waiting.step.event, target.mode))
             self._execute(target, (*waiting.call_path, waiting.step._replace(into=target.function)))
 
-    def _in_this_trace(self, found: Sequence[str], *, passed: bool = False) -> Sequence[str]:
+    def _in_this_trace(self, found: Sequence[str]) -> Sequence[str]:
         """Drop the names of files that this trace has not run, unless that leaves nothing: whoever passes such a value runs in a file
         that imports it. (Files that are loaded on demand are imported by code that nothing enters.)
         """
         if len(found) < 2 or not (self.starts and is_module(self.starts[0])):
             return found
-        return [name for name in found if not self._is_elsewhere(path_of(name), passed)] or found
+        return [name for name in found if not self._is_elsewhere(path_of(name))] or found
 
-    def _is_elsewhere(self, path: str, passed: bool) -> bool:
-        """Whether a file is not part of this trace: a script or test that it has not run, or, for what is ``passed``, any file
-        that it cannot load.
-        """
+    def _is_elsewhere(self, path: str) -> bool:
+        """Whether a file is not part of this trace: a script or test that it has not run, or any file that it cannot load."""
         if any(self._is_entered(Target(module_symbol(path), mode)) for mode in ("", "worker", "loaded")):
             return False
-        modules = self._names.modules
-        facts = modules.files[path]
+        facts = self._names.modules.files[path]
         other = facts.summary.has_main_guard or is_test(path, facts)
         # What a fragment does depends on the targets entered alone.
-        return other or (passed and not self._recording and path not in modules.may_load(path_of(self.starts[0])))
+        return other or path not in self._names.may_load(
+            path_of(self._recording[-1].target.function if self._recording else self.starts[0])
+        )
 
     def _passed_so_far(self, found: Sequence[str], every: bool) -> Sequence[str]:
         """Of the values that calls pass for a parameter, those that this trace has passed so far: an earlier call of the parameter
@@ -326,49 +329,45 @@ class Trace(CallTargets):
         return any(Target(each, "", _CONSTRUCTED) in self._seen for each in related)
 
     def _frame(self, target: Target, call_path: tuple[CallFrame, ...], *, main: bool = False) -> Frame:
-        name = target.function
-        found = self._events.of(name, main=main)
-        loaded = self._tables.dead_initialisations.of(
-            (name, main), lambda: self._find_dead_initialisations(name, found)
-        )
-        return Frame(name, path_of(name), iter(found), call_path, target.mode, loaded, target.receiver)
+        steps = self._bodies.of(self._names, target, main=main)
+        return Frame(target, path_of(target.function), [*reversed(steps)], call_path)
 
-    def _find_dead_initialisations(self, name: str, found: tuple[Event, ...]) -> frozenset[Statement]:
-        self._names.modules.reads.record_read(path_of(name))
-        return frozenset(dead_initialisations(self._names, self._events, name, found))
+    def _record_plain(self, frame: Frame, events: tuple[ResolvedEvent, ...]) -> list[Frame]:
+        """Record events that enter no function by themselves, as far as the first that releases a deferred call; what it enters."""
+        call_path = frame.call_path
+        if not self._defers_values():
+            self.trace_events += [TraceEvent(each, call_path) for each in events]
+            return []
+        for number, each in enumerate(events, 1):
+            self.trace_events.append(TraceEvent(each, call_path))
+            entered = [
+                inner
+                for target in self._release_deferred(frame.path, each.event)
+                for inner in self._enter(frame, each.event, target)
+            ]
+            if entered:
+                frame.rest.append(events[number:])
+                return entered
+        return []
 
-    def _record_event(self, frame: Frame, event: Event) -> Iterator[Target]:
+    def _record_entering(self, frame: Frame, step: EnteringEvent) -> Iterator[Target]:
         """Record an event; yields the functions that it enters."""
-        assert event.value is not None
-        value = event.value
-        if event.kind == "set":
-            place = value.value if isinstance(value, Subscript) else value
-            found = self._names.names(frame.path, place)
-            resolved = self._tables.resolved_event(frame.path, frame.function, event, found, False, frame.mode)
-            self.trace_events.append(TraceEvent(resolved, frame.call_path))
-            return
-        called = value.func if isinstance(value, Call) and event.kind == "call" else value
-        targets = self._resolve(frame, event, called)
-        found, assumed, quiet = targets.found, targets.assumed, targets.enters_nothing
-        mode = "loaded" if frame.loaded and not frame.mode and event.statement in frame.loaded else frame.mode
-        resolved = self._tables.resolved_event(frame.path, frame.function, event, found, assumed, mode)
+        resolved, targets, receivers = step.resolved, step.targets, step.receivers
+        event, mode = resolved.event, resolved.mode
         self.trace_events.append(TraceEvent(resolved, frame.call_path))
         if event.kind == "read":
-            yield from (Target(target, mode) for target in self._properties_read(frame.path, value))
+            yield from step.enters
             return
-        if not quiet:
-            waiting = DeferredCall(frame.call_path, CallFrame(frame.path, event, ""), [])
-            receivers = self._receivers(frame, called) if event.kind == "call" else ()
-            for name in self._present_targets(frame.function, event.kind, mode, waiting, receivers, targets):
-                yield from self._enter_or_defer(name, event.kind, mode, waiting, receivers)
-            if event.kind == "call" and isinstance(value, Call):
-                yield from self._callbacks(LibraryCall(frame.path, value, found, receivers), mode)
-                given = self._in_this_trace(targets.passed)
-                for name in given:
-                    yield from self._note_passed(name)
-                yield from self._higher_order_targets(frame.path, value, found, given, mode, waiting)
-        if event.kind in ("call", "iterate", "index"):
-            yield from self._release_deferred(frame.path, called)
+        waiting = DeferredCall(frame.call_path, CallFrame(frame.path, event, ""), [])
+        for name in self._present_targets(frame.target.function, event.kind, mode, waiting, receivers, targets):
+            yield from self._enter_or_defer(name, event.kind, mode, waiting, receivers)
+        if event.kind == "call" and isinstance(event.value, Call):
+            yield from step.enters
+            given = self._in_this_trace(targets.passed)
+            for name in given:
+                yield from self._note_passed(name)
+            yield from self._higher_order_targets(frame.path, event.value, targets.found, given, mode, waiting)
+        yield from self._release_deferred(frame.path, event)
 
     def _present_targets(
         self,
@@ -380,7 +379,7 @@ class Trace(CallTargets):
         targets: EventTargets,
     ) -> Sequence[str]:
         """The names of the project that an event enters now; values that are not constructed or passed yet are postponed."""
-        every = self._in_this_trace([*filter(in_project, targets.found)], passed=targets.assumed)
+        every = self._in_this_trace([*filter(in_project, targets.found)])
         own = self._passed_so_far(every, len(every) == len(targets.found)) if targets.assumed else every
         if kind == "call":
             self._seen.update((Target(name, "", _CONSTRUCTED), None) for name in own if self._names.classes(name))

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from torchrepro_lint.query.database import Database
-from torchrepro_lint.query.memo_tables import LruTable, MemoTable
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
-from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Record, Statement, fields
+from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Record, fields
 
 
 class CallFrame(FrozenRecord, frozen=True):
@@ -44,7 +44,7 @@ class ResolvedEvent(FrozenRecord, frozen=True):
 class TraceEvent(FrozenRecord, frozen=True):
     """A trace event: a resolved event, and the call path that leads to it.
 
-    The resolved event is a flyweight: the traces of a project have millions of trace events, but few resolved events.
+    The resolved event is a flyweight, shared by all traces: they have millions of trace events, but few resolved events.
     """
 
     resolved: ResolvedEvent
@@ -263,12 +263,6 @@ def _packed_span(value: Expression) -> int:
     return value.start << 32 | value.end
 
 
-# The most resolved events that are interned.
-_CACHED_EVENTS = 1 << 17
-# The most targets that are kept of methods that run on objects of subclasses.
-_CACHED_INHERITED = 5_000
-
-
 class EventTargets(FrozenRecord, frozen=True):
     """The targets of an event: the names called, whether they are ``assumed`` (see ``ResolvedEvent``), whether the event enters
     no function of the project in any trace, and the functions and objects of the project that it passes.
@@ -316,43 +310,14 @@ class TraceMemoTables:
     """The memo tables that the traces of a project share."""
 
     def __init__(self, database: Database) -> None:
-        self.outcomes: MemoTable[EventKey, EventTargets] = database.table("outcomes", compare=False)
-        # The targets of methods that run on an object of a subclass, by that class.
-        self.inherited_targets: MemoTable[tuple[EventKey, str], EventTargets] = database.table(
-            "inherited targets", None if database.reads.early_cutoff else _CACHED_INHERITED, compare=False
-        )
         # The functions that an event of a kind on a name enters, by the classes of its receivers; each with the class of its object,
         # and whether its entry is deferred until its result is used.
         self.entered: MemoTable[tuple[str, str, tuple[str, ...]], tuple[tuple[str, str, bool], ...]] = database.table(
             "entered", compare=False
         )
 
-        # The statements that initialise a model whose weights are all replaced later, by function or module and
-        # by whether the module runs as ``__main__``.
-        self.dead_initialisations: MemoTable[tuple[str, bool], frozenset[Statement]] = database.table(
-            "dead initialisations", compare=False
-        )
-
-        # By file, kind and span of the value; another event there takes the place of the one before.
-        self._resolved: LruTable[tuple[str, str, int, int], ResolvedEvent] = LruTable(_CACHED_EVENTS)
-
         # What an import of a module does.
         self.fragments: MemoTable[Target, TraceFragment] = database.table("fragments", compare=False)
-
-    def resolved_event(
-        self, path: str, function: str, event: Event, names: tuple[str, ...], assumed: bool, mode: str
-    ) -> ResolvedEvent:
-        """The interned resolved event: one object for all traces in which it is the same."""
-        assert event.value is not None
-        key = path, event.kind, event.value.start, event.value.end
-        known: ResolvedEvent | None = self._resolved.get(key)
-        if (
-            known is None
-            or known.event is not event
-            or (known.function, known.names, known.assumed, known.mode) != (function, names, assumed, mode)
-        ):
-            known = self._resolved[key] = ResolvedEvent(path, function, event, names, assumed, mode)
-        return known
 
 
 class PostponedEntry(NamedTuple):

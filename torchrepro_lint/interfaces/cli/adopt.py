@@ -8,9 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchrepro_lint.config.discovery import GivenFile, Plan
-from torchrepro_lint.engine.baseline import Baseline
 from torchrepro_lint.engine.checker import SYNTAX_ERROR, UNUSED_SUPPRESSION
-from torchrepro_lint.engine.diagnostic import Diagnostic, RunOutcome
+from torchrepro_lint.engine.diagnostic import (
+    Baseline,
+    Diagnostic,
+    RunOutcome,
+    compare_with_baseline,
+    load_baseline,
+    save_baseline,
+)
 from torchrepro_lint.engine.writing import FileChange, write_all
 from torchrepro_lint.interfaces.cli.options import Arguments
 from torchrepro_lint.interfaces.report import summary
@@ -29,17 +35,13 @@ def read_baseline(arguments: Arguments, piped: bool) -> Baseline | None:
         raise UsageError("--write-baseline cannot be combined with --fix, --fix-only or --diff: fix first")
     if arguments.baseline is None or arguments.write_baseline:
         return None
-    from torchrepro_lint.engine import baseline
-
-    return baseline.read(arguments.baseline)
+    return load_baseline(arguments.baseline)
 
 
 def new_findings(known: Baseline, planned: Plan, outcome: RunOutcome) -> RunOutcome:
     """The findings that are not in a baseline, with a note on entries of it that are no longer found."""
-    from torchrepro_lint.engine import baseline
-
     linted = (given.path for tree in planned.trees for _, given in tree.given)
-    compared = baseline.compare(outcome.diagnostics, known, linted)
+    compared = compare_with_baseline(outcome.diagnostics, known, linted)
     stale = [f"{each.path}: {each.code} {each.line}" for each in compared.stale]
     number = sum(compared.stale.values())
     gone = f"{summary.counted(number, 'finding')} that no longer exist{'s' * (number == 1)}"
@@ -59,9 +61,7 @@ def accept_findings(arguments: Arguments, outcome: RunOutcome) -> tuple[str, lis
         count = sum(len(change.settled) for change in done)
         told = f"Suppressed {summary.counted(count, 'finding')} in {summary.counted(len(done), 'file')}"
     if arguments.write_baseline:
-        from torchrepro_lint.engine import baseline
-
-        baseline.write(outcome.diagnostics, arguments.write_baseline)
+        save_baseline(outcome.diagnostics, arguments.write_baseline)
         told = f"Wrote {summary.counted(len(outcome.diagnostics), 'finding')} to {arguments.write_baseline}"
     return told, errors
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.config.discovery import GivenFile, Plan
 from torchrepro_lint.config.roots import config_options
 from torchrepro_lint.config.settings import Settings, is_at_least
-from torchrepro_lint.engine.diagnostic import RunOutcome
+from torchrepro_lint.engine.diagnostic import Baseline, RunOutcome
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.process_pool import cores
 from torchrepro_lint.engine.read_project import ReadOptions
@@ -31,7 +31,6 @@ from torchrepro_lint.interfaces.report.view import View, base_directory, with_sh
 from torchrepro_lint.source.errors import UsageError, escaped_path
 
 if TYPE_CHECKING:
-    from torchrepro_lint.engine.baseline import Baseline
     from torchrepro_lint.engine.session import RepeatedRun
 
 

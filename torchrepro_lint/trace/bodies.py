@@ -1,0 +1,272 @@
+"""The resolved body of a function, or of a module's top level: its events, each with the functions and objects that it may enter.
+
+What an event may enter does not depend on the trace that comes to it, so a body is resolved once for all traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from torchrepro_lint.catalogue.libraries import loader_names
+from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import Database
+from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.object_sources import is_abstract, is_held, specified
+from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
+from torchrepro_lint.syntax.control_flow import Event
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Record, Ref, Subscript
+from torchrepro_lint.syntax.qualified_names import (
+    class_of,
+    in_project,
+    instance_value,
+    is_element,
+    is_instance,
+    is_object,
+    is_super,
+    local_symbol,
+    passes_call,
+    path_of,
+    project_classes,
+    split_call,
+)
+from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
+from torchrepro_lint.trace.library_models import (
+    LibraryCall,
+    callbacks,
+    dataset_attribute,
+    dead_initialisations,
+    flattened_values,
+    passed_values,
+    rows_of,
+)
+
+# Functions that turn a function, a dictionary of functions, or a class into a command line.
+COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
+# The most targets that are kept of methods that run on objects of subclasses.
+_CACHED_INHERITED = 5_000
+# The most bodies that are kept: those of all programs of a project that is checked, up to some 100 MB.
+_CACHED_BODIES = 1 << 15
+
+
+class EnteringEvent(Record, frozen=True):
+    """An event that may enter functions of the project: its targets, the classes of the project that its receiver may have, and what
+    it enters by itself: the callbacks of a library call, or the properties that it reads.
+    """
+
+    resolved: ResolvedEvent
+    targets: EventTargets
+    receivers: tuple[str, ...]
+    enters: tuple[Target, ...]
+
+
+# A step of a body: an import, an event that may enter functions, or the events up to the next such one.
+Step: TypeAlias = Event | EnteringEvent | tuple[ResolvedEvent, ...]
+
+
+class ResolvedBodies:
+    """The resolved bodies of a project."""
+
+    def __init__(self, database: Database) -> None:
+        bounded = not database.reads.early_cutoff
+        self.outcomes: MemoTable[EventKey, EventTargets] = database.table("outcomes", compare=False)
+        # The targets of methods that run on an object of a subclass, by that class.
+        self.inherited: MemoTable[tuple[EventKey, str], EventTargets] = database.table(
+            "inherited targets", _CACHED_INHERITED if bounded else None, compare=False
+        )
+        self._bodies: MemoTable[tuple[Target, bool], tuple[Step, ...]] = database.table(
+            "bodies", _CACHED_BODIES if bounded else None, compare=False
+        )
+
+    def of(self, names: Names, target: Target, *, main: bool) -> tuple[Step, ...]:
+        """The steps of a function's body in a mode, with an object of the receiver's class; ``main``: of a module as ``__main__``."""
+        return self._bodies.of((target, main), lambda: tuple(self._resolve_body(names, target, main)))
+
+    def _resolve_body(self, names: Names, target: Target, main: bool) -> Iterator[Step]:
+        path = path_of(target.function)
+        names.modules.reads.record_read(path)
+        found = names.events.of(target.function, main=main)
+        loaded = (
+            frozenset() if target.mode else frozenset(dead_initialisations(names, names.events, target.function, found))
+        )
+        body = _Body(names, self, target.function, path, target.receiver)
+        plain: list[ResolvedEvent] = []
+        for event in found:
+            step = (
+                event
+                if event.kind == "import"
+                else body.step(event, "loaded" if event.statement in loaded else target.mode)
+            )
+            if isinstance(step, ResolvedEvent):
+                plain.append(step)
+                continue
+            if plain:
+                yield tuple(plain)
+                plain = []
+            yield step
+        if plain:
+            yield tuple(plain)
+
+
+class _Body:
+    """The body of one function, whose events are resolved."""
+
+    def __init__(self, names: Names, bodies: ResolvedBodies, function: str, path: str, receiver: str) -> None:
+        self._names = names
+        self._bodies = bodies
+        self._function = function
+        self._path = path
+        self._receiver = receiver
+
+    def step(self, event: Event, mode: str) -> ResolvedEvent | EnteringEvent:
+        """An event with what it may enter."""
+        value = event.value
+        assert value is not None
+        if event.kind == "set":
+            place = value.value if isinstance(value, Subscript) else value
+            return ResolvedEvent(self._path, self._function, event, self._names.names(self._path, place), False, mode)
+        called = value.func if isinstance(value, Call) and event.kind == "call" else value
+        targets = self._targets(event, called)
+        resolved = ResolvedEvent(self._path, self._function, event, targets.found, targets.assumed, mode)
+        if event.kind == "read":
+            read = tuple(Target(target, mode) for target in self._properties_read(value))
+            return EnteringEvent(resolved, targets, (), read) if read else resolved
+        if targets.enters_nothing:
+            return resolved
+        if event.kind != "call" or not isinstance(value, Call):
+            return EnteringEvent(resolved, targets, (), ())
+        receivers = self._receivers(called)
+        library_call = LibraryCall(self._path, value, targets.found, receivers)
+        return EnteringEvent(resolved, targets, receivers, tuple(self._callbacks(library_call, mode)))
+
+    def _targets(self, event: Event, called: Expression) -> EventTargets:
+        key = EventKey.of(self._path, event)
+        if self._receiver:
+            return self._bodies.inherited.of((key, self._receiver), lambda: self._compute_targets(event, called))
+        self._names.modules.reads.recall("outcomes")
+        return self._bodies.outcomes.of(key, lambda: self._compute_targets(event, called))
+
+    def _compute_targets(self, event: Event, called: Expression) -> EventTargets:
+        self._names.modules.reads.record_read(self._path)  # the key has offsets in this file
+        found, assumed = self._names_called(called)
+        passed: tuple[str, ...] = ()
+        runs = False
+        if event.kind == "call" and isinstance(event.value, Call):
+            if made := self._names.configured(self._path, event.value):
+                kept = () if any(map(self._names.owner, found)) else found  # not the registry's own method
+                found = tuple(sorted({*kept, *filter(in_project, made)}))
+            values = list(passed_values(event.value))
+            if runs := makes_loader(found):
+                lists = [each for each in values if isinstance(each, Ref)]
+                values += flattened_values(
+                    item for each in lists for item in self._names.events.added(self._path, each)
+                )
+            names = (name for each in values for name in self._names.names(self._path, each))
+            passed = tuple(dict.fromkeys(filter(in_project, names)))
+            runs = runs or not COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
+        return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
+
+    def _names_called(self, called: Expression) -> tuple[tuple[str, ...], bool]:
+        """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""
+        names = self._names
+        if isinstance(called, Ref) and (inner := dataset_attribute(names, self._path, called)):
+            return inner, False
+        if isinstance(called, Ref) and self._receiver and self._is_own(called):
+            if called.path:
+                found = names.follow(instance_value(self._receiver), called.path)
+                if not found or any(map(is_abstract, found)):
+                    found = specified(found, names.attribute_objects(self._receiver, called.path))
+                return found, False
+            if names.names(self._path, called) == (names.owner(self._function),):
+                return (self._receiver,), False  # ``cls(...)`` in a class method
+        found = names.names(self._path, called)
+        if (not found or found == ANY_GLOBAL) and names.has_namespaces:
+            found = names.factories(self._path, called) or found
+        if not isinstance(called, Ref):
+            return self._specified_by_callers(called, found), False
+        if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
+            return parts, False
+        if not found:
+            passed = names.names_from_callers(self._path, called) or names.objects(self._path, called).names
+            return passed or (
+                (DECORATED,) if is_decorated_function(names, names.call_graph, self._path, called) else ()
+            ), True
+        if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
+            # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
+            found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
+        elif len(called.path) == 1 and all(is_object(name) and not in_project(name) for name in found):
+            # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
+            found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
+        return self._specified_by_callers(called, found), False
+
+    def _specified_by_callers(self, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
+        """The names without base classes that annotations give, where callers say which objects come."""
+        hidden = any(is_abstract(name) or is_held(name) or self._is_overridden(name) for name in found)
+        return specified(found, self._names.objects(self._path, called)) if hidden else found
+
+    def _is_overridden(self, name: str) -> bool:
+        """Whether a name is that of an object, or of a method, of a class of the project with subclasses."""
+        owner = class_of(name) if is_instance(name) else self._names.owner(name)
+        return in_project(owner) and bool(self._names.subclasses(owner))
+
+    def _receivers(self, called: Expression) -> tuple[str, ...]:
+        """The classes of the project that a method's receiver may have."""
+        if isinstance(called, Ref) and called.path and self._receiver and self._is_own(called):
+            return (self._receiver,) if len(called.path) == 1 else ()
+        if self._is_of_base(called):
+            own = self._receiver or self._names.owner(self._function)
+            return (own,) if own else ()
+        found = sorted(set(self._names.receiver(self._path, called)))
+        return tuple(
+            class_of(name) for name in found if in_project(name) and (is_instance(name) or self._is_one_of_few(name))
+        )
+
+    def _is_one_of_few(self, owner: str) -> bool:
+        """Whether a class shares the class methods of its bases with few others: those of a model zoo would be run hundreds of times."""
+        bases = [*filter(in_project, self._names.ancestry(owner)[1:])]
+        return bool(self._names.classes(owner)) and all(
+            len(self._names.subclasses(each)) <= limits.MAX_SUBCLASSES for each in bases
+        )
+
+    def _is_of_base(self, called: Expression) -> bool:
+        """Whether the method of a base class is called on the same object: ``super().m``, ``Base.__init__``."""
+        match called:
+            case Ref(roots=roots, path=path):
+                return any(map(is_super, roots)) or path[-1:] == ("__init__",)
+            case Attribute(value=value):
+                return any(is_super(class_of(name)) for name in self._names.names(self._path, value))
+        return False
+
+    def _is_own(self, called: Ref) -> bool:
+        """Whether a reference starts at the first parameter of the method."""
+        return any(
+            f"{self._path}{root}" == local_symbol(self._function, each.params[0].name)
+            for each in self._names.functions(self._function)
+            if each.owner and each.params
+            for root in called.roots
+        )
+
+    def _callbacks(self, library_call: LibraryCall, mode: str) -> Iterator[Target]:
+        """The functions and methods that a library call runs of its arguments."""
+        for name in callbacks(self._names, library_call):
+            if self._names.classes(name):
+                yield from (Target(target, mode) for target in entered_functions(self._names, name, "call"))
+            elif self._names.functions(name):
+                yield Target(name, mode)
+
+    def _properties_read(self, value: Expression) -> Iterator[str]:
+        """The properties that reading ``a.b.c`` runs."""
+        if isinstance(value, Ref):
+            for index, word in enumerate(value.path):
+                if word in self._names.property_words:
+                    owner = value._replace(path=value.path[:index])
+                    for each in project_classes(self._names.names_of(self._path, owner)):
+                        yield from filter(self._names.is_property, self._names.methods(each, word))
+
+
+def makes_loader(found: Iterable[str]) -> bool:
+    """Whether a call makes a loader, or a dataset wrapper or sampler."""
+    return any(name in loader_names() or name.startswith("torch.utils.data.") for name in found)
