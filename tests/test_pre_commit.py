@@ -105,6 +105,7 @@ def test_files_that_the_settings_exclude(tool: Tool, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_try_before_there_is_a_commit(tool: Tool, tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(BROKEN, encoding="utf-8")
