@@ -294,7 +294,7 @@ class Trace(CallTargets):
             return False
         facts = self._names.modules.files[path]
         other = facts.summary.has_main_guard or is_test(path, facts)
-        # What a fragment does depends on the targets entered alone.
+        # What a fragment does depends on the file that it begins in, and on the targets entered: not on the program.
         return other or path not in self._names.may_load(
             path_of(self._recording[-1].target.function if self._recording else self.starts[0])
         )
