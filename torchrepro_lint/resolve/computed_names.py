@@ -103,13 +103,16 @@ class ComputedNames(ObjectSources):
     @query(lru=_CACHED_PROGRAMS)
     def may_load(self, path: str) -> frozenset[str]:
         """The files that a program that starts with a file may load: those that it imports, with their packages, and those that its
-        dynamic imports may mean.
+        dynamic imports may mean. A string that may name anything may name what is in the package that imports, or beside the program.
         """
         files, found, waiting, searched = self.modules.files, {path}, [path], set[str]()
         while waiting:
             each = waiting.pop()
             new = {*self.modules.imported(each), *(join_path(above, "__init__.py") for above in parent_folders(each))}
-            for stem in self._dynamic_imports(each, posixpath.dirname(path)) - searched:
+            stems = set(self._dynamic_imports(each))
+            if None in stems:
+                stems |= {posixpath.dirname(path), self._outermost_package(each)}
+            for stem in {named for named in stems if named is not None} - searched:
                 searched.add(stem)
                 new.update(other for other in files if not stem or other.startswith((f"{stem}/", f"{stem}.py")))
             new = {each for each in new if each not in found and each in files}
@@ -117,25 +120,24 @@ class ComputedNames(ObjectSources):
             waiting += new
         return frozenset(found)
 
-    def _dynamic_imports(self, path: str, folder: str) -> set[str]:
-        """The modules and folders, as paths without suffix, that a file may import by strings in a program of a folder. A string with
-        unknown first words may name what is in the file's package, or what is beside the program.
+    @query()
+    def _dynamic_imports(self, path: str) -> frozenset[str | None]:
+        """The modules and folders, as paths without suffix, that a file imports by strings, as far as their first words tell; None
+        for a string that may name anything.
         """
         if _DYNAMIC_IMPORTS.isdisjoint(self.modules.files[path].summary.calls):
-            return set()
-        found: set[str] = set()
+            return frozenset()
+        found: set[str | None] = set()
         for each in all_expressions(self.modules.files[path]):
             if isinstance(each, Call) and (word := last_identifier(each.func)) in _DYNAMIC_IMPORTS and each.args:
                 value = each.args[0].value
                 parts = _first_text(value).split(".") if word in _BY_NAME else [""]
                 is_whole = isinstance(value, Constant)
-                if parts[0] and (is_whole or len(parts) > 1):
-                    home = self.modules.tree.home_for(path, parts)
-                    known = parts if is_whole else parts[:-1]
-                    found.update(() if home is None else (join_path(home, "/".join(known)),))
-                else:
-                    found.update((folder, self._outermost_package(path)))
-        return found
+                if not parts[0] or not (is_whole or len(parts) > 1):
+                    found.add(None)
+                elif (home := self.modules.tree.home_for(path, parts)) is not None:
+                    found.add(join_path(home, "/".join(parts if is_whole else parts[:-1])))
+        return frozenset(found)
 
     def _outermost_package(self, path: str) -> str:
         """The outermost of the packages that a file is in; its folder, where that is none."""
