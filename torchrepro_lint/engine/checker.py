@@ -165,24 +165,22 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> 
     judged = complete and any(rule.code == UNUSED_SUPPRESSION for rule in rules)
     comments = suppressions(parsed.lines) if checker.honour_comments and (findings or judged) else ()
     unused = _unused(checker, rules, parsed, findings, comments) if judged else ()
-    severe = _severe(checker, rules, (*findings, *unused))
-    visible = _visible(rules, parsed.lines, severe, comments)
+    visible, hidden = _visible(checker, rules, parsed.lines, (*findings, *unused), comments)
     shown = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
-    return CheckResult(_sorted_unique(shown), ran.errors, len(severe) - len(shown), programs, ran.is_final)
+    return CheckResult(_sorted_unique(shown), ran.errors, hidden, programs, ran.is_final)
 
 
 def broken_off(checker: Checker, parsed: ParsedFile, done: Sequence[Finding], reason: str) -> CheckResult:
     """The result for a file whose check was broken off: the findings so far, without their fixes, and one that says why."""
     from torchrepro_lint.checks.rule import Finding
 
-    rules, comments = tuple(checker.rules), suppressions(parsed.lines) if checker.honour_comments and done else ()
-    severe = _severe(checker, rules, done)
-    visible = _visible(rules, parsed.lines, severe, comments) if done else []
+    comments = suppressions(parsed.lines) if checker.honour_comments and done else ()
+    visible, hidden = _visible(checker, checker.rules, parsed.lines, done, comments)
     shown = [one._replace(remedy=NoFix("the file was not checked in full")) for one in visible]
-    if any(rule.code == SYNTAX_ERROR for rule in rules):
+    if any(rule.code == SYNTAX_ERROR for rule in checker.rules):
         told = f"cannot be checked{' in full' if shown else ''}: {reason}"
         shown.append(Finding(SYNTAX_ERROR, Span(0, 0), told))
-    return CheckResult(_sorted_unique(shown), (), len(severe) - len(visible), is_final=False)
+    return CheckResult(_sorted_unique(shown), (), hidden, is_final=False)
 
 
 def _syntax_error(rules: Iterable[Rule], parsed: ParsedFile) -> GroupResult:
@@ -211,27 +209,29 @@ def _unused(
     return tuple(unused_suppressions(parsed.lines, there, run)) if checker.table else ()
 
 
-def _severe(checker: Checker, rules: Iterable[Rule], findings: Iterable[Finding]) -> list[Finding]:
-    """The findings that weigh enough for the settings."""
-    floor = checker.tree.root.settings.min_severity
-    usual = {rule.code: rule.severity for rule in rules}
-    return [one for one in findings if is_at_least(one.severity or usual[one.code], floor)]
-
-
 def _visible(
-    rules: Iterable[Rule], lines: Lines, findings: Iterable[Finding], comments: Sequence[Suppression]
-) -> list[Finding]:
-    """The findings that no comment hides. One without codes does not hide what is said of itself."""
-    names = {rule.code: rule.name for rule in rules}
-    return [
+    checker: Checker,
+    rules: Sequence[Rule],
+    lines: Lines,
+    findings: Iterable[Finding],
+    comments: Sequence[Suppression],
+) -> tuple[list[Finding], int]:
+    """The findings that weigh enough for the settings and that no comment hides, and how many comments hide. A comment without codes
+    does not hide what is said of itself.
+    """
+    floor = checker.tree.root.settings.min_severity
+    by_code = {rule.code: rule for rule in rules}
+    severe = [one for one in findings if is_at_least(one.severity or by_code[one.code].severity, floor)]
+    visible = [
         finding
-        for finding in findings
+        for finding in severe
         if not any(
-            one.covers(lines.position(finding.span.start).row, finding.code, names[finding.code])
+            one.covers(lines.position(finding.span.start).row, finding.code, by_code[finding.code].name)
             and (one.codes is not None or not finding.span.start <= one.span.start < finding.span.end)
             for one in comments
         )
     ]
+    return visible, len(severe) - len(visible)
 
 
 def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix | NoFix | None:
