@@ -48,7 +48,7 @@ from torchrepro_lint.trace.library_models import (
 COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 # The most targets that are kept of methods that run on objects of subclasses.
 _CACHED_INHERITED = 5_000
-# The most bodies that are kept: those of all programs of a project that is checked, up to some 100 MB.
+# The most bodies that are kept, so that those of large programs are there for the next one.
 _CACHED_BODIES = 1 << 15
 
 
