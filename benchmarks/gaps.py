@@ -15,6 +15,7 @@ from typing import NamedTuple
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.domain.operations.callee_origins import REASONS
 from torchrepro_lint.domain.operations.program_gaps import causes_of_gaps, explained
+from torchrepro_lint.domain.programs import all_programs
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import read_tree
@@ -61,7 +62,7 @@ def measured(path: Path) -> Repository:
             given = dict(tree.given)
             prefix = os.path.relpath(tree.root.path, path).removeprefix(".")
             for project in parts.all():
-                for program in project.programs:
+                for program in all_programs(project):
                     if program.entry.path not in given:
                         continue
                     found = causes_of_gaps(project, program)

@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.packages import joined
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
+from torchrepro_lint.domain.programs import all_programs
 from torchrepro_lint.engine.checker import Checker, check
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.engine.partition import Partition
@@ -53,7 +54,7 @@ def _laps(checker: Checker, files: dict[str, ParsedFile]) -> dict[str, float]:
         return result
 
     parts = lap("linking", lambda: _linked(checker, files))
-    lap("what entry points run", lambda: [project.programs for project in parts.all()])
+    lap("what entry points run", lambda: [all_programs(project) for project in parts.all()])
     lap("all rules on all modules", lambda: [check(checker, path, files[path], parts.of(path)) for path in files])
     gc.collect()
     return laps

@@ -16,10 +16,10 @@ import torch
 from torchrepro_lint.dataflow.types.bindings import FLOW, MODES
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import Loop, Ref, Statement, With
 from torchrepro_lint.syntax.visitor import bodies, statements
+from torchrepro_lint.trace.traces import Traces
 
 # So many values of one variable at one line are looked at.
 _MOST_VALUES = 4
@@ -39,7 +39,7 @@ class Contradiction(NamedTuple):
 class Recorder:
     """What local variables are at each line of some files that runs. Values are judged at once: they may change later."""
 
-    def __init__(self, project: Project, files: Mapping[str, str], texts: Mapping[str, str]) -> None:
+    def __init__(self, project: Traces, files: Mapping[str, str], texts: Mapping[str, str]) -> None:
         self.contradictions: list[Contradiction] = []
         self.compared = 0
         self._kinds = type_inference(project)
@@ -102,7 +102,7 @@ class Recorder:
             sys.settrace(sys_trace)
 
 
-def rows(project: Project, path: str, text: str) -> dict[int, Statement]:
+def rows(project: Traces, path: str, text: str) -> dict[int, Statement]:
     """The statement that begins in each row, but for those whose row Python comes back to: loops and ``with``."""
     lines, found = Lines(text), {}
     for body in bodies(project.files[path]):

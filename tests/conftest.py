@@ -142,8 +142,8 @@ def _toy(code: str, word: str, better: str | None, *, safe: bool) -> Callable[..
     import re
 
     from torchrepro_lint.checks.rule import Finding
-    from torchrepro_lint.domain.project import Context
     from torchrepro_lint.source.text import Edit, Fix, Span
+    from torchrepro_lint.trace.traces import Context
 
     def check(context: Context) -> Iterator[Finding]:
         for match in re.finditer(rf"\b{word}\b", context.lines.text):

@@ -8,20 +8,20 @@ from functools import lru_cache
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.source.text import Lines, apply_edits, merge
 from torchrepro_lint.syntax.nodes import SyntaxTree
 from torchrepro_lint.syntax.parse import parse_module
+from torchrepro_lint.trace.traces import Context, Traces
 
 Check = Callable[[Context], Iterable[Finding]]
 NAME = "main.py"
 
 
-def project_of(files: Mapping[str, str], device: str = "auto", torch: str = "2.13") -> Project:
+def project_of(files: Mapping[str, str], device: str = "auto", torch: str = "2.13") -> Traces:
     """The linked project of texts by path."""
     settings = Settings(device=device)
     facts = {path: facts_of(text) for path, text in files.items()}
-    return Project(facts, settings, catalogue.load(torch), text=lambda path: files[path])
+    return Traces(facts, settings, catalogue.load(torch), text=lambda path: files[path])
 
 
 @lru_cache(maxsize=256)

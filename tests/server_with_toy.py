@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchrepro_lint import checks
 from torchrepro_lint.checks.rule import Finding, Rule
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Edit, Fix, Span
+from torchrepro_lint.trace.traces import Context
 
 
 def _check(context: Context) -> Iterator[Finding]:

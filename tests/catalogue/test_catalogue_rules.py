@@ -19,9 +19,9 @@ from torchrepro_lint.checks import index_select, needs_flag, operations, ties
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.operations.cases import cases
 from torchrepro_lint.domain.operations.verdicts import reporting_rule
-from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.source.files import documented_versions, read_table, release
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.trace.traces import Context, Traces
 
 VERSIONS = documented_versions()
 DEVICES = ("cuda", "cpu", "mps")
@@ -48,7 +48,7 @@ class Seen(NamedTuple):
 
 def context_of(text: str, version: str, device: str) -> Context:
     settings = Settings(device=device)
-    project = Project({NAME: facts_of(text)}, settings, catalogue.load(version))
+    project = Traces({NAME: facts_of(text)}, settings, catalogue.load(version))
     return Context(NAME, project.files[NAME], Lines(text), project, catalogue.load(version), settings)
 
 

@@ -18,10 +18,10 @@ from torchrepro_lint.catalogue import catalogue as tables
 from torchrepro_lint.catalogue import catalogue as third_party
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.trace import library_models
+from torchrepro_lint.trace.traces import Context
 
 TOP = Path(__file__).parents[2]
 PAGES = sorted(TOP.glob("tests/tables/*.md"))

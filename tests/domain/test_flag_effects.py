@@ -7,13 +7,14 @@ import pytest
 from one_file import NAME, project_of
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.domain.flag_effects import StateEffect
+from torchrepro_lint.domain.programs import all_programs, state_effects
 
 
 def touched(source: str) -> list[StateEffect]:
     """What the only program of a file touches."""
     project = project_of({NAME: f"{source}\nprint()\n"})
-    (program,) = project.programs
-    return list(project.state_effects(program))
+    (program,) = all_programs(project)
+    return list(state_effects(project, program))
 
 
 FLAGS = [

@@ -10,8 +10,9 @@ from torchrepro_lint.checks import cublas_workspace, deterministic_algorithms, n
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.operations.gaps import gaps_to_loss
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import all_programs
 from torchrepro_lint.source.text import Fix, Lines, NoFix
+from torchrepro_lint.trace.traces import Context
 
 TORCH = "2.9"
 HEAD = """\
@@ -335,7 +336,7 @@ def test_without_a_backward_pass_there_is_no_gap() -> None:
         + "\n\nfrom other import wrap\n\nwrap(Net()).cuda()(torch.rand(1, 3, 8, 8))\n"
     )
     context = contexts({"train.py": text})["train.py"]
-    assert [gaps_to_loss(context.project, each) for each in context.project.programs] == [()]
+    assert [gaps_to_loss(context.project, each) for each in all_programs(context.project)] == [()]
 
 
 def test_an_object_of_many_classes_may_be_anything() -> None:

@@ -13,8 +13,8 @@ from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.domain.operations import cases as operations
 from torchrepro_lint.domain.operations.cases import cases
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.trace.traces import Context
 
 _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL4*.md"), *(_ROOT / "tests/rules").glob("TRL4*.md")])

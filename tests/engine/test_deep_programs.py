@@ -11,8 +11,8 @@ import pytest
 from conftest import Ran
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Span
+from torchrepro_lint.trace.traces import Context
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

@@ -12,9 +12,9 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.checks.rule import Finding, Rule
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine import run
 from torchrepro_lint.source.text import Edit, Fix, Span, apply_edits, map_offset, merge
+from torchrepro_lint.trace.traces import Context
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

@@ -12,8 +12,7 @@ import pytest
 
 from conftest import Ran
 from torchrepro_lint.checks.rule import Finding, Rule
-from torchrepro_lint.domain import project as loaded  # noqa: F401  it is loaded late, and that takes time
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain import programs as loaded  # noqa: F401  it is loaded late, and that takes time
 from torchrepro_lint.engine import limits as deadlines
 from torchrepro_lint.engine import read_project
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
@@ -21,6 +20,7 @@ from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
 from torchrepro_lint.interfaces.lsp.client import WorkerThread
 from torchrepro_lint.interfaces.lsp.workspace import Document, Workspace
 from torchrepro_lint.source.text import Edit, Fix, Span
+from torchrepro_lint.trace.traces import Context
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]

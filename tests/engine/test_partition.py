@@ -19,7 +19,6 @@ from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions, likely_has_components
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition, read_project
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
 from torchrepro_lint.engine.import_closure import connected_components
@@ -32,6 +31,7 @@ from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.files import top_folders
 from torchrepro_lint.syntax.nodes import SyntaxTree
 from torchrepro_lint.syntax.serialization import pickled, unpickled
+from torchrepro_lint.trace.traces import Traces
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 Lint = Callable[..., Ran]
@@ -207,7 +207,7 @@ def test_a_file_that_ends_its_process_costs_itself_alone(project: Maker, monkeyp
     tree = _read(project(_project_of({"a": 30, "b": 30, "c": 10})))
     alone, ours = _checked(tree), os.getpid()
 
-    def deadly(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
+    def deadly(checker: Checker, path: str, reading: ParsedFile, project: Traces) -> CheckResult:
         if path in ("a/train_7.py", "c/train_3.py"):
             assert os.getpid() != ours
             os.kill(os.getpid(), signal.SIGKILL)
@@ -227,7 +227,7 @@ def test_a_file_that_nothing_stops_costs_itself_alone(project: Maker, monkeypatc
     tree = _read(project(_project_of({"a": 30, "b": 30})))
     alone = _checked(tree)
 
-    def endless(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
+    def endless(checker: Checker, path: str, reading: ParsedFile, project: Traces) -> CheckResult:
         if path == "b/train_7.py":
             time.sleep(600)  # takes no time of the processor, which the deadline counts
         return check(checker, path, reading, project)
@@ -320,9 +320,9 @@ def test_a_change_in_one_part_leaves_what_is_known_of_the_others(
 ) -> None:
     folder = project({**_project_of({"a": 2, "b": 2}), "pyproject.toml": ""})
     run: list[str] = []
-    find = Project.traces_from
+    find = Traces.traces_from
     monkeypatch.setattr(
-        Project, "traces_from", lambda self, entries: [run.append(entries[0].path), find(self, entries)][1]
+        Traces, "traces_from", lambda self, entries: [run.append(entries[0].path), find(self, entries)][1]
     )
     lint()
     assert sorted(run) == ["a/train_0.py", "a/train_1.py", "b/train_0.py", "b/train_1.py"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Ran
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine.store.cache import Cache
+from torchrepro_lint.trace.traces import Traces
 
 Maker = Callable[[Mapping[str, str]], Path]
 Lint = Callable[..., Ran]
@@ -53,13 +53,13 @@ FILES = {"layers.py": LAYERS, "data.py": DATA, "train.py": TRAIN, "notes.py": "d
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files whose entry points are run, as they are."""
     found: list[str] = []
-    find = Project.traces_from
+    find = Traces.traces_from
 
-    def noted(self: Project, entries: tuple[object, ...]) -> Iterator[object]:
+    def noted(self: Traces, entries: tuple[object, ...]) -> Iterator[object]:
         found.append(entries[0].path)  # type: ignore[attr-defined]
         return find(self, entries)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Project, "traces_from", noted)
+    monkeypatch.setattr(Traces, "traces_from", noted)
     return found
 
 

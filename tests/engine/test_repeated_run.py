@@ -12,13 +12,13 @@ from torchrepro_lint.checks.rule import Rule
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.config.settings import settings_table
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine import rule_groups
 from torchrepro_lint.engine.diagnostic import RunOutcome
 from torchrepro_lint.engine.run import run
 from torchrepro_lint.engine.session import RepeatedRun
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.syntax.nodes import Call
+from torchrepro_lint.trace.traces import Context
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 

@@ -11,7 +11,6 @@ import pytest
 
 from torchrepro_lint.config.discovery import plan
 from torchrepro_lint.config.roots import ConfigOptions
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.engine import partition
 from torchrepro_lint.engine.checker import Checker, CheckResult, check
 from torchrepro_lint.engine.parsed_file import ParsedFile
@@ -19,6 +18,7 @@ from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.process_pool import FORKS
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
+from torchrepro_lint.trace.traces import Traces
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -66,7 +66,7 @@ def test_a_file_that_ends_its_process_is_named_and_the_others_are_checked(
 ) -> None:
     alone, ours = _checked(tree, 1), os.getpid()
 
-    def deadly(checker: Checker, path: str, reading: ParsedFile, project: Project) -> CheckResult:
+    def deadly(checker: Checker, path: str, reading: ParsedFile, project: Traces) -> CheckResult:
         if path == "train_30.py":
             assert os.getpid() != ours
             os.kill(os.getpid(), signal.SIGKILL)

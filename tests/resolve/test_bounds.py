@@ -15,7 +15,7 @@ from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.dataflow.types import inference
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.uses import DefUse
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.engine import partition
 from torchrepro_lint.engine.checker import Checker, CheckResult
 from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
@@ -29,6 +29,7 @@ from torchrepro_lint.resolve import symbols as class_hierarchy
 from torchrepro_lint.resolve.computed_names import ComputedNames
 from torchrepro_lint.syntax import serialization
 from torchrepro_lint.syntax.nodes import Ref
+from torchrepro_lint.trace.traces import Traces
 
 Maker = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -42,7 +43,7 @@ BOUNDS = {
     (memo_tables, "_MAX_INTERNED"): 1,
 }
 # Queries with LRU eviction.
-BOUNDED = (Project.calls, Project._called, Project.effects_in, DefUse.spots, ComputedNames.may_load)
+BOUNDED = (Traces.calls, Traces._called, effects_in, DefUse.spots, ComputedNames.may_load)
 
 
 @pytest.fixture(params=[pytest.param(8, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
@@ -87,20 +88,20 @@ def test_what_is_let_go_of_is_found_again(everything: Path, monkeypatch: pytest.
 
 
 def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_definition(Project.calls), "lru", 5)
+    monkeypatch.setattr(_definition(Traces.calls), "lru", 5)
     checker, files = _tree(everything)
     project = Partition(checker, files).of("whole.py")
     for path in files:
         project.calls(path)
     assert len(files) > 100
-    assert 5 <= sum(project.database.table_of(Project.calls).peek((path,)) is not None for path in files) < 10
+    assert 5 <= sum(project.database.table_of(Traces.calls).peek((path,)) is not None for path in files) < 10
 
 
 def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
     checker, files = _tree(everything)
     project = Partition(checker, files).of("whole.py")
     known = project.all_calls()
-    assert project.database.known(Project.calls) is None
+    assert project.database.known(Traces.calls) is None
     for path in files:
         for site in project.calls(path):
             for name in (each for each in site.names if ":" in each):

@@ -18,7 +18,6 @@ from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.checks import RULES
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.project import Context, Project
 from torchrepro_lint.engine.store.query_store import (
     TABLES,
     compress_json,
@@ -32,6 +31,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import link, prepare_revision, revise
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.trace.traces import Context, Traces
 
 _ROOT = Path(__file__).parents[2]
 # What TRL001 is about has no facts to follow.
@@ -113,8 +113,8 @@ class _Checked:
         project = self._project(lines, names)
         return {path: list(self._of_file(path, lines[path], project)) for path in sorted(files)}
 
-    def _project(self, lines: Mapping[str, Lines], names: Names) -> Project:
-        return Project(
+    def _project(self, lines: Mapping[str, Lines], names: Names) -> Traces:
+        return Traces(
             names.modules.files,
             self._settings,
             self._catalogue,
@@ -123,10 +123,10 @@ class _Checked:
             names=names,
         )
 
-    def _context(self, path: str, lines: Lines, project: Project) -> Context:
+    def _context(self, path: str, lines: Lines, project: Traces) -> Context:
         return Context(path, project.files[path], lines, project, self._catalogue, self._settings)
 
-    def _of_file(self, path: str, lines: Lines, project: Project) -> Iterator[Finding]:
+    def _of_file(self, path: str, lines: Lines, project: Traces) -> Iterator[Finding]:
         for rule in RULES:
             yield from rule.check(self._context(path, lines, project))
 
@@ -273,7 +273,7 @@ def test_what_a_change_does_not_concern_is_not_worked_out_again() -> None:
         "c.py": "def g():\n    return 1\n",
     }
     checked = _Checked(files, {})
-    table = checked._link.database.table_of(Project.calls)
+    table = checked._link.database.table_of(Traces.calls)
     before = {path: table.get((path,)) for path in files}
     checked.change({**files, "c.py": "def g():\n    return 2\n"})
     after = {path: table.get((path,)) for path in files}

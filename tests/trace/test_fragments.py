@@ -10,10 +10,11 @@ from one_file import facts_of
 from page_examples import examples
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import all_programs
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import CallFrame, Target, TraceMemoTables
+from torchrepro_lint.trace.traces import Traces
 
 _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
@@ -35,9 +36,9 @@ _FILES = {
 }
 
 
-def _project(files: dict[str, str]) -> Project:
+def _project(files: dict[str, str]) -> Traces:
     facts = {path: facts_of(text) for path, text in files.items() if path.endswith(".py")}
-    return Project(facts, Settings(), catalogue.load("2.13"))
+    return Traces(facts, Settings(), catalogue.load("2.13"))
 
 
 def _runs(files: dict[str, str], entries: list[Entry]) -> list[Trace]:
@@ -69,7 +70,7 @@ def test_what_was_done_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
         return repeated[-1]
 
     monkeypatch.setattr(Trace, "_replay", noted)
-    _ = _project(_FILES).programs
+    _ = all_programs(_project(_FILES))
     assert any(repeated)
 
 

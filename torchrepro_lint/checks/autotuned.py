@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.determinism_mode import flag_writes_in, programs_reaching
-from torchrepro_lint.domain.flag_effects import FlagWrite, may_set_environment, may_set_flag
+from torchrepro_lint.domain.determinism_mode import flag_writes_in, programs_reaching_or_importing
+from torchrepro_lint.domain.flag_effects import FlagWrite, flag_writes, may_set_environment, may_set_flag
 from torchrepro_lint.domain.flags import DEBUG_MODE, DETERMINISTIC, INDUCTOR_DETERMINISTIC, MAX_AUTOTUNE, is_off
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
 from torchrepro_lint.trace.call_paths import first_line
+from torchrepro_lint.trace.traces import Context
 
 _CAUSE = "chooses kernels by timing them, which differs between runs"
 _WORDS = frozenset({"max_autotune", "max_autotune_gemm", "max_autotune_pointwise"})
@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Writes that certainly turn timing on, in programs without a mode that overrides it."""
     project, path = context.project, context.path
     for each in (
-        project.flag_writes(path) if may_set_flag(project, path, _WORDS) or may_set_environment(project, path) else ()
+        flag_writes(project, path) if may_set_flag(project, path, _WORDS) or may_set_environment(project, path) else ()
     ):
         setting = each.setting
         if setting.value is UNKNOWN_VALUE or _is_off(setting.value):
@@ -47,7 +47,7 @@ def _is_off(value: object) -> bool:
 def _is_overridden(context: Context, function: str) -> bool:
     if release(context.catalogue.version) < _OVERRIDDEN_SINCE:
         return False
-    programs = programs_reaching(context.project, function)
+    programs = programs_reaching_or_importing(context.project, function)
     return bool(programs) and all(_overrides(context, program) for program in programs)
 
 

@@ -10,9 +10,9 @@ from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import completions
 from torchrepro_lint.dataflow.taint.transfer import OrderTaint
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import span
+from torchrepro_lint.trace.traces import Context
 
 _RESULTS = "results in the order in which they finish"
 _GIVEN = {"wait": "a set of the futures that are done, whose order differs between runs"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, Family
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import CallSite
@@ -41,6 +41,7 @@ from torchrepro_lint.syntax.visitor import (
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.library_models import receiver_of
+from torchrepro_lint.trace.traces import Context
 
 # Prefilter: a file that starts tasks imports one of these.
 _PACKAGES = lazy_pattern(r"(^|[ .])(threading|concurrent|(torch\.)?multiprocess(ing)?)\b")
@@ -195,7 +196,7 @@ def _may_seed(context: Context, function: Expression) -> bool:
 
 
 def _seeds(context: Context, name: str) -> bool:
-    effects = context.project.effects_in(name)
+    effects = effects_in(context.project, name)
     return bool(effects.seeds or effects.entropic or effects.unknown_seeder)
 
 
@@ -204,7 +205,7 @@ def _first_draw(context: Context, start: TaskStart) -> tuple[Family, Draw] | Non
     with the rest, which is told where the run is not seeded.
     """
     for function in start.functions:
-        effects = context.project.effects_in(function)
+        effects = effects_in(context.project, function)
         if effects.unknown_seeder:
             continue
         for family in FAMILIES:

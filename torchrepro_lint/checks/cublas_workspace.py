@@ -15,12 +15,12 @@ from torchrepro_lint.domain.flag_effects import StateEffect
 from torchrepro_lint.domain.flags import DETERMINISTIC, WARN, is_off
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import device_of
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, programs_in, state_effects
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.trace.call_paths import first_line, place_of
+from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL205"
 _SETTING = f'os.environ["{CUBLAS_VARIABLE}"] = ":4096:8"'
@@ -32,7 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
     """What is missing or too late, in this module, for each program on CUDA that turns deterministic mode on."""
     if release(context.catalogue.version) >= CUBLAS_NOT_NEEDED_SINCE:
         return
-    for program in context.project.programs_in(context.path):
+    for program in programs_in(context.project, context.path):
         yield from _of_program(context, program)
 
 
@@ -116,7 +116,7 @@ def _warns(context: Context, enabling: StateEffect) -> bool:
 
 
 def _misspelt(context: Context, program: Program) -> StateEffect | None:
-    for effect in context.project.state_effects(program):
+    for effect in state_effects(context.project, program):
         if (
             effect.kind == A_VARIABLE
             and difflib.SequenceMatcher(None, effect.what.upper(), CUBLAS_VARIABLE).ratio() > _SIMILARITY

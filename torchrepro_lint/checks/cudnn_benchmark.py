@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
-from torchrepro_lint.domain.flag_effects import FlagWrite, may_set_flag, opposite_branch_writes
+from torchrepro_lint.domain.flag_effects import FlagWrite, flag_writes, may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
+from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL201"
 _WORDS = frozenset({"benchmark"})
@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Assignments of the flag, ``cudnn.flags``, and library calls with an argument that sets it."""
     if not may_set_flag(context.project, context.path, _WORDS):
         return
-    found, text = context.project.flag_writes(context.path), context.lines.text
+    found, text = flag_writes(context.project, context.path), context.lines.text
     for each in found:
         setting = each.setting
         if setting.what == CUDNN_BENCHMARK and setting.value in (True, 1):

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
-from torchrepro_lint.domain.flag_effects import FlagWrite, may_set_flag, opposite_branch_writes, restores_by_name
+from torchrepro_lint.domain.flag_effects import (
+    FlagWrite,
+    flag_writes,
+    may_set_flag,
+    opposite_branch_writes,
+    restores_by_name,
+)
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, is_off
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import Call, span
+from torchrepro_lint.trace.traces import Context
 
 _WORDS = frozenset({"deterministic"})
 _CAUSE = "lets cuDNN choose nondeterministic algorithms for the backward pass of convolutions"
@@ -21,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Assignments of a constant false, in programs without deterministic mode."""
     if not may_set_flag(context.project, context.path, _WORDS):
         return
-    found = context.project.flag_writes(context.path)
+    found = flag_writes(context.project, context.path)
     for each in found:
         setting = each.setting
         if (

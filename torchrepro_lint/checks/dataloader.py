@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call, readable_loaders
+from torchrepro_lint.domain.loaders.fetch_effects import unseeded_worker_draws
+from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import span
+from torchrepro_lint.trace.traces import Context
 
 _GENERATOR_ADVICE = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
@@ -19,12 +21,12 @@ WORKERS_SEED_NUMPY = (1, 9)
 def worker_init(context: Context) -> Iterator[Finding]:
     """TRL301: workers that may draw numbers which none of the loader's arguments fixes."""
     before = release(context.catalogue.version) < WORKERS_SEED_NUMPY
-    for each in group_by_call(context.project.readable_loaders(context.path)):
+    for each in group_by_call(readable_loaders(context.project, context.path)):
         found = next(
             (
                 (loader, draws)
                 for loader in each
-                if (draws := context.project.unseeded_worker_draws(loader, before=before))
+                if (draws := unseeded_worker_draws(context.project, loader, before=before))
             ),
             None,
         )
@@ -61,7 +63,7 @@ def _message(loader: Loader, *, before: bool, owns: bool) -> str:
 
 def generator(context: Context) -> Iterator[Finding]:
     """TRL302: a shuffled loader whose order comes from the global generator."""
-    for each in group_by_call(context.project.readable_loaders(context.path)):
+    for each in group_by_call(readable_loaders(context.project, context.path)):
         loader = next((loader for loader in each if loader.shuffles and not loader.passes("generator")), None)
         if loader is None:
             continue
@@ -80,5 +82,5 @@ def generator(context: Context) -> Iterator[Finding]:
 
 def programs_seed_torch(context: Context, function: str) -> bool:
     """Whether all programs that reach a function seed torch."""
-    programs = context.project.reaching(function)
+    programs = programs_reaching(context.project, function)
     return bool(programs) and all("torch" in program.effects.seeds for program in programs)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from torchrepro_lint.checks.dataloader import WORKERS_SEED_NUMPY
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.loaders.fetch_effects import numpy_worker_draws
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call, span
+from torchrepro_lint.trace.traces import Context
 
 CODE = "TRL304"
 
@@ -17,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Each draw that a dataset of the project reaches, unless all its loaders seed their workers or have none."""
     if release(context.catalogue.version) >= WORKERS_SEED_NUMPY:
         return
-    for draw in context.project.numpy_worker_draws():
+    for draw in numpy_worker_draws(context.project):
         call = draw.trace_event.event.value
         if draw.trace_event.path == context.path and isinstance(call, Call):
             message = (

@@ -15,11 +15,11 @@ from torchrepro_lint.domain.operations.verdicts import (
     only_warns,
     strict_mode_would_stop,
 )
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, Statement, Try, span
 from torchrepro_lint.syntax.visitor import all_statements, blocks, statements, subexpressions
+from torchrepro_lint.trace.traces import Context
 
 CODE = "TRL204"
 _MODERN_SINCE, _OLD_UNTIL = (1, 8), (1, 9)

@@ -9,10 +9,10 @@ from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in
 from torchrepro_lint.dataflow.taint.sources import Listing, fresh_sorts, listings
 from torchrepro_lint.dataflow.taint.transfer import LISTING
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
+from torchrepro_lint.trace.traces import Context
 
 # Of a sort that leaves the order arbitrary: what a message says of it, and what to write instead.
 _SORTS = {

@@ -8,7 +8,7 @@ from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
-from torchrepro_lint.domain.project import Context, Project
+from torchrepro_lint.domain.loaders.workers import worker_function_names, worker_seeds
 from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use, only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall, unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
@@ -19,12 +19,14 @@ from torchrepro_lint.domain.rng.seeders import (
     passed_seed,
     seeds_from_entropy,
 )
+from torchrepro_lint.domain.rng.seeding import seeding_arguments
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Ref, span
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name, split_method, without_calls
 from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.entry_points import is_test
+from torchrepro_lint.trace.traces import Context, Traces
 
 # Methods of objects that take a seed.
 _SEEDING_METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")
@@ -45,10 +47,10 @@ def seed(context: Context) -> Iterator[Finding]:
             yield Finding("TRL105", span(site.call), message, fix)
 
 
-def _is_worker_seed(project: Project, path: str, site: CallSite) -> bool:
+def _is_worker_seed(project: Traces, path: str, site: CallSite) -> bool:
     """Whether a call seeds a worker, which another rule reports."""
-    return site.function in project.worker_functions() or any(
-        each.call is site.call for each in project.worker_seeds(path)
+    return site.function in worker_function_names(project) or any(
+        each.call is site.call for each in worker_seeds(project, path)
     )
 
 
@@ -116,7 +118,7 @@ def _forwarded_seed_fault(context: Context, site: CallSite, name: str) -> tuple[
     """A nondeterministic value that a function of the project passes on to a seeder."""
     if all(type(arg.value) is Constant for arg in site.call.args):
         return None  # a literal does not change, and whether the function seeds need not be known
-    for word, value in context.project.seeding_arguments(name, site.call):
+    for word, value in seeding_arguments(context.project, name, site.call):
         source = _source_of(context, value)
         if source:
             from torchrepro_lint.checks.fixes.entropy import fix_value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
@@ -14,6 +13,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
 )
 from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
+from torchrepro_lint.trace.traces import Traces
 
 _BASES = lazy_pattern(
     r"(gym|gymnasium)\.(core\.)?(Env|\w*Wrapper)|(gym|gymnasium)\.(vector|wrappers)\.\w+|stable_baselines3\.common\.vec_env\.\w+"
@@ -24,12 +24,12 @@ _REGISTER = lazy_pattern(r"(gym|gymnasium)\.(envs\.registration\.)?register")
 _DRAWERS = frozenset({"np_random", "default_rng", "RandomState", "Random", "sample", "seeding", "_np_random"})
 
 
-def is_environment(project: Project, owner: str) -> bool:
+def is_environment(project: Traces, owner: str) -> bool:
     """Whether a class of the project is an environment or a wrapper of one."""
     return bool(owner) and any(map(_BASES.fullmatch, _outside(project, owner)))
 
 
-def may_draw(project: Project, path: str, call: Call, names: Iterable[str]) -> bool:
+def may_draw(project: Traces, path: str, call: Call, names: Iterable[str]) -> bool:
     """Whether the environment whose method a call calls may draw random numbers."""
     receiver = receiver_of(call.func)
     made = [*project.resolver.values_through_calls(path, receiver)] if receiver is not None else []
@@ -40,12 +40,12 @@ def may_draw(project: Project, path: str, call: Call, names: Iterable[str]) -> b
     return not owners or any(_class_draws(project, owner) for owner in owners)
 
 
-def _draws(project: Project, path: str, expression: Expression, seen: set[tuple[str, Expression]]) -> bool:
+def _draws(project: Traces, path: str, expression: Expression, seen: set[tuple[str, Expression]]) -> bool:
     found = [*project.resolver.values_through_calls(path, expression)]
     return not found or any(_value_draws(project, file, value, seen) for file, value in found)
 
 
-def _value_draws(project: Project, path: str, value: Expression, seen: set[tuple[str, Expression]]) -> bool:
+def _value_draws(project: Traces, path: str, value: Expression, seen: set[tuple[str, Expression]]) -> bool:
     """Whether what an expression makes draws; an expression that leads back to itself adds nothing."""
     if (path, value) in seen:
         return False
@@ -56,7 +56,7 @@ def _value_draws(project: Project, path: str, value: Expression, seen: set[tuple
     return not names or any(_made_draws(project, path, value, name, seen) for name in names if isinstance(value, Call))
 
 
-def _made_draws(project: Project, path: str, call: Call, name: str, seen: set[tuple[str, Expression]]) -> bool:
+def _made_draws(project: Traces, path: str, call: Call, name: str, seen: set[tuple[str, Expression]]) -> bool:
     """Whether what a call of this name makes draws."""
     first = call.args[0].value if call.args and not call.args[0].star else None
     if project.resolver.classes(name):
@@ -74,7 +74,7 @@ def _made_draws(project: Project, path: str, call: Call, name: str, seen: set[tu
     return _functions_draw(project, path, first, seen)
 
 
-def _functions_draw(project: Project, path: str, made: Expression, seen: set[tuple[str, Expression]]) -> bool:
+def _functions_draw(project: Traces, path: str, made: Expression, seen: set[tuple[str, Expression]]) -> bool:
     """Whether the environments draw that functions in a list make; not those that a function seeds."""
     lists = [(path, made)] if not isinstance(made, Ref) else [*project.resolver.values(path, made)]
     functions = [
@@ -93,7 +93,7 @@ def _functions_draw(project: Project, path: str, made: Expression, seen: set[tup
     return not functions or any(_draws(project, file, value, seen) for file, value in returned)
 
 
-def _seeds(project: Project, function: str) -> bool:
+def _seeds(project: Traces, function: str) -> bool:
     """Whether a function that makes an environment seeds it: ``env.seed(seed)``, ``env.reset(seed=seed)``."""
     return any(
         isinstance(part, Call)
@@ -114,7 +114,7 @@ def _elements(functions: Expression) -> Iterator[Expression]:
     yield from flattened_values([functions.operands[0] if isinstance(functions, Operation) and repeated else functions])
 
 
-def _registered(project: Project, identifier: object) -> Iterator[str]:
+def _registered(project: Traces, identifier: object) -> Iterator[str]:
     """The classes of the project that are registered under the identifier of an environment."""
     words = frozenset({"register"})
     for path in sorted(project.mentioning(words).paths):
@@ -124,7 +124,7 @@ def _registered(project: Project, identifier: object) -> Iterator[str]:
                 yield from _entry_point(project, path, known_argument(site.call, 1, "entry_point"))
 
 
-def _entry_point(project: Project, path: str, entry: Expression | None) -> Iterator[str]:
+def _entry_point(project: Traces, path: str, entry: Expression | None) -> Iterator[str]:
     names: Iterable[str] = ()
     if isinstance(entry, Constant) and isinstance(entry.value, str):
         names = project.resolver.modules.resolve(path, entry.value.replace(":", "."))
@@ -133,11 +133,11 @@ def _entry_point(project: Project, path: str, entry: Expression | None) -> Itera
     yield from (name for name in names if project.resolver.classes(name))
 
 
-def _outside(project: Project, owner: str) -> list[str]:
+def _outside(project: Traces, owner: str) -> list[str]:
     return [each for each in project.resolver.ancestry(owner) if not in_project(each)]
 
 
-def _class_draws(project: Project, owner: str) -> bool:
+def _class_draws(project: Traces, owner: str) -> bool:
     """Whether a class of the project, or a base of it, mentions what an environment draws with."""
     own = [*filter(in_project, project.resolver.ancestry(owner))]
     return not own or any(

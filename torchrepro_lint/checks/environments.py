@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.checks.environment_draws import is_environment, may_draw
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, program_at, programs_in
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
@@ -27,6 +26,7 @@ from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import receiver_of, rows_of
+from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL108"
 # Prefilter: a file with a finding calls one of these, or names it as a value.
@@ -43,7 +43,7 @@ _SPACES = frozenset({"action_space", "single_action_space", "observation_space",
 def check(context: Context) -> Iterator[Finding]:
     """The first reset of each environment in a trace, and the first sample of its spaces, without a seed before."""
     mentioned = {*context.tree.summary.calls, *context.tree.summary.values}
-    for program in context.project.programs_in(context.path) if not mentioned.isdisjoint(_WORDS) else ():
+    for program in programs_in(context.project, context.path) if not mentioned.isdisjoint(_WORDS) else ():
         for trace_event, message in _found_in(context, program):
             if trace_event.path == context.path and trace_event.event.value is not None:
                 yield Finding(_CODE, span(trace_event.event.value), message)
@@ -56,7 +56,7 @@ def _found_in(context: Context, program: Program) -> tuple[tuple[TraceEvent, str
 
 @query()
 def _found_from(context: Context, entry: Entry) -> tuple[tuple[TraceEvent, str], ...]:
-    return tuple(_unseeded(context, context.project.program(entry)))
+    return tuple(_unseeded(context, program_at(context.project, entry)))
 
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.determinism_mode import starts_interpreter
 from torchrepro_lint.domain.flag_effects import may_set_environment
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Collection, Constant, Expression, Statement, Subscript, span
 from torchrepro_lint.syntax.visitor import all_statements
+from torchrepro_lint.trace.traces import Context
 
 _WORD = "PYTHONHASHSEED"
 _CALLS = frozenset({"os.environ.setdefault", "os.putenv", "os.environ.update", "os.environ.__setitem__"})

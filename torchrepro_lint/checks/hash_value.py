@@ -13,7 +13,6 @@ from torchrepro_lint.dataflow.taint.ties import sort_key
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, Message, NoFix, Reference
@@ -21,6 +20,7 @@ from torchrepro_lint.syntax.nodes import Call, Expression, Ref, span
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
+from torchrepro_lint.trace.traces import Context
 
 # Calls that take a key.
 _SORTING = frozenset({"sorted", "sort", "min", "max"})

@@ -11,10 +11,11 @@ from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
 from torchrepro_lint.domain.gradients.modes import in_evaluation_mode
 from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indices
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import may_use_accelerator
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Constant, Expression, Ref, span
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.trace.traces import Context
 
 if TYPE_CHECKING:
     from torchrepro_lint.checks.fixes.index_select_call import IndexSelectCall
@@ -54,7 +55,7 @@ def _is_called_so(site: CallSite) -> bool:
 
 def _is_reported(context: Context, site: CallSite, parts: IndexSelectCall) -> bool:
     project, tensors = context.project, TensorFacts(context.project, context.path)
-    if parts.out is not None or context.settings.device == "mps" or not project.may_use_accelerator(site.function):
+    if parts.out is not None or context.settings.device == "mps" or not may_use_accelerator(project, site.function):
         return False  # torch refuses out= where anything needs a gradient
     if call_without_gradient(project, site) or tensors.without_gradient(parts.source):
         return False

@@ -10,9 +10,9 @@ from torchrepro_lint.domain.determinism_mode import cudnn_deterministic_enabled,
 from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.reached_operations import runs_only_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.domain.program_effects import has_backward
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import has_backward, programs_reaching
 from torchrepro_lint.syntax.nodes import span
+from torchrepro_lint.trace.traces import Context
 
 _FLAG = "torch.use_deterministic_algorithms(True)"
 
@@ -34,7 +34,7 @@ def _needs_flag(context: Context, case: Case) -> bool:
         return False
     if runs_only_without_gradient(context, case):
         return False
-    programs = project.reaching(function)
+    programs = programs_reaching(project, function)
     return case.row.phase != "backward" or not programs or any(has_backward(program) for program in programs)
 
 

@@ -17,10 +17,10 @@ from torchrepro_lint.domain.operations.reached_operations import (
     reachable,
     why_not_strict,
 )
-from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
+from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL203"
 _FLAG = "torch.use_deterministic_algorithms(True)"
@@ -28,7 +28,7 @@ _FLAG = "torch.use_deterministic_algorithms(True)"
 
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point, where it reaches the first such operation."""
-    for program in context.project.programs_of(context.path):
+    for program in programs_of(context.project, context.path):
         effects = program.effects
         if effects.matters and effects.acts and not effects.unknown_seeder:
             yield from _of_program(context, program)

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.operations.program_gaps import causes_of_gaps, explained
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import programs_of
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line
+from torchrepro_lint.trace.traces import Context
 
 
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each gap of an entry point, at the statement that leads there."""
-    for program in context.project.programs_of(context.path):
+    for program in programs_of(context.project, context.path):
         for gap in causes_of_gaps(context.project, program):
             statement = entry_statement(program.entry, gap.trace_event)
             steps = call_path(context.project, gap.trace_event, "leads into code that is not followed")

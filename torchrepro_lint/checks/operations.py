@@ -12,9 +12,9 @@ from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.reached_operations import runs_only_without_gradient
 from torchrepro_lint.domain.operations.verdicts import verdicts, warn_only_is_reported
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
+from torchrepro_lint.trace.traces import Context
 
 # Where a call may raise either of so many errors, the message names both.
 _ALTERNATIVES = 2

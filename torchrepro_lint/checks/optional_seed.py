@@ -8,19 +8,19 @@ from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.checks.unseeded import first_own_draw
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, programs_in
 from torchrepro_lint.domain.rng.seeders import OptionalSeed
 from torchrepro_lint.source.text import Message, Reference, Span
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, SyntaxTree
 from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.traces import Context
 
 
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point and family, at the declaration of the default."""
     if not _may_declare(context.project.files[context.path]):
         return
-    for program in context.project.programs_in(context.path):
+    for program in programs_in(context.project, context.path):
         for optional in program.effects.optional:
             family = next(each for each in FAMILIES if each.key == optional.family)
             if optional.declared.path == context.path and _is_drawn(context, program, family):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.project import Context
-from torchrepro_lint.domain.rng.optional_seeds import PartlySeeded, is_settled_by_program, partly_seeded_functions
+from torchrepro_lint.domain.rng.seeding import PartlySeeded, is_settled_by_program, partly_seeded_functions
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.syntax.qualified_names import split_name
 from torchrepro_lint.trace.call_paths import call_path
+from torchrepro_lint.trace.traces import Context
 
 
 def check(context: Context) -> Iterator[Finding]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, programs_in
 from torchrepro_lint.domain.rng.seeders import RESTORING
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -16,6 +15,7 @@ from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, without_subscripts
 from torchrepro_lint.trace.library_models import receiver_of, restores_generators
+from torchrepro_lint.trace.traces import Context
 
 _LOADS = "load_state_dict"
 # What has a generator's state in its own, by name.
@@ -43,7 +43,7 @@ def check(context: Context) -> Iterator[Finding]:
     """The first such place of each program that resumes, wherever in its files that is."""
     own = _loads(context, context.path).calls
     reported: set[int] = set()
-    for program in context.project.programs_in(context.path) if own else ():
+    for program in programs_in(context.project, context.path) if own else ():
         call = _resuming(context, program) if "torch" in program.effects.seeds else None
         if call is not None and any(call is each for each in own) and call.start not in reported:
             reported.add(call.start)

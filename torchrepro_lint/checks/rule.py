@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.trace.call_paths import CallPathStep
+from torchrepro_lint.trace.traces import Context
 
 SEVERITIES = ("note", "warning", "error")
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
@@ -15,11 +14,12 @@ from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Expression
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.traces import Context
 
 
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point and family."""
-    for program in context.project.programs_of(context.path):
+    for program in programs_of(context.project, context.path):
         effects = program.effects
         if effects.matters and effects.acts and not effects.unknown_seeder:
             late = {family: found for family in FAMILIES if (found := _late_seed(context, program, family))}

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.dataloader import programs_seed_torch
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.loaders.constructions import splits_without_generator, takes_generator
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import NoFix
 from torchrepro_lint.syntax.nodes import span
+from torchrepro_lint.trace.traces import Context
 
 CODE = "TRL303"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.syntax_errors import ASYNC
 from torchrepro_lint.syntax.visitor import callee_identifier
+from torchrepro_lint.trace.traces import Context
 
 # Methods of tensors, storages and modules whose argument ``async`` was renamed in PyTorch 0.4.
 _METHODS = frozenset({"cuda", "to", "copy_", "type"})

@@ -9,10 +9,11 @@ from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluat
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
 from torchrepro_lint.domain.gradients.liveness import call_without_gradient, called_without_gradient, is_gradient_dead
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import may_use_accelerator
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Constant, span
+from torchrepro_lint.trace.traces import Context
 
 CODE = "TRL405"
 
@@ -30,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _is_reported(context: Context, site: CallSite, row: ThirdPartyOperation) -> bool:
     project = context.project
-    if context.settings.device == "mps" or not project.may_use_accelerator(site.function):
+    if context.settings.device == "mps" or not may_use_accelerator(project, site.function):
         return False
     if row.argument and not _is_off(site, row):
         return False

@@ -10,10 +10,10 @@ from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.condition_variables import tensor_argument, uses_component
 from torchrepro_lint.domain.operations.verdicts import verdicts
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Ref, span
 from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.traces import Context
 
 
 def check(context: Context) -> Iterator[Finding]:

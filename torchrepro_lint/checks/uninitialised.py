@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.checks.initialisation import initialises_from_outside
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_weights, reads_of_empty
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, returns_empty
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
@@ -25,6 +25,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, is_super, path_of
 from torchrepro_lint.syntax.visitor import expressions_within, statements
 from torchrepro_lint.trace.entry_points import is_test
+from torchrepro_lint.trace.traces import Context
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 # Methods of a module by which any of its parameters may be filled.
@@ -114,7 +115,7 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
                     fills = any(_fills(statement, word, made) for statement in statements(function.body))
                     if fills and (short == "__init__" or context.project.is_called(short)):
                         return True
-    return context.project.initialises_from_outside(word)
+    return initialises_from_outside(context.project, word)
 
 
 def _fills(statement: Statement, word: str, made: Expression) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
-from torchrepro_lint.domain.determinism_mode import deterministic_mode_enabled, flag_writes_in, programs_reaching
+from torchrepro_lint.domain.determinism_mode import (
+    deterministic_mode_enabled,
+    flag_writes_in,
+    programs_reaching_or_importing,
+)
 from torchrepro_lint.domain.flags import is_off
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, programs_in
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, FirstUses, Use, returns_empty
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
@@ -19,6 +22,7 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
 from torchrepro_lint.syntax.visitor import last_identifier, without_subscripts
 from torchrepro_lint.trace.library_models import receiver_of
+from torchrepro_lint.trace.traces import Context
 
 # Calls by which a model gets weights from elsewhere, or that make it without memory of its own.
 LOADING = frozenset(
@@ -54,7 +58,7 @@ def fills_memory(context: Context, function: str) -> bool:
         return False
     return not any(
         is_off(effect.value)
-        for program in programs_reaching(project, function)
+        for program in programs_reaching_or_importing(project, function)
         for effect in flag_writes_in(project, program, _FILL_FLAG)
     )
 
@@ -63,7 +67,7 @@ def may_load_weights(context: Context, owner: str) -> bool:
     """Whether the programs that construct a module may load its weights before they train; without programs, whether any
     code of the project loads weights.
     """
-    programs = [each for each in context.project.programs_in(context.path) if _constructs(each, owner)]
+    programs = [each for each in programs_in(context.project, context.path) if _constructs(each, owner)]
     if programs:
         return all(map(_loads_first, programs))
     loading = context.project.mentioning(LOADING)

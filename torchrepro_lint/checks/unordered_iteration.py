@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.sinks import describe_sink, may_decide
 from torchrepro_lint.dataflow.taint.sources import set_orders
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import span
+from torchrepro_lint.trace.traces import Context
 
 _TYPE_WORDS = {"str": "of strings ", "bytes": "of bytes ", "path": "of paths "}
 

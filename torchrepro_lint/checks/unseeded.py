@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.program_effects import Program, is_attributed_elsewhere
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import draws_without_inherited_seeds, without_seed_draws
+from torchrepro_lint.domain.rng.seeding import may_seed_unseen
 from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.trace.call_paths import (
     call_path,
@@ -21,11 +21,12 @@ from torchrepro_lint.trace.call_paths import (
     process_starts,
     reached_at,
 )
+from torchrepro_lint.trace.traces import Context
 
 
 def _check_for(code: str, family: Family) -> Callable[[Context], Iterator[Finding]]:
     def check(context: Context) -> Iterator[Finding]:
-        for program in context.project.programs_of(context.path):
+        for program in programs_of(context.project, context.path):
             yield from _of_program(context, program, code, family)
 
     return check
@@ -91,7 +92,7 @@ def _unseeded_draw(context: Context, program: Program, family: Family) -> Draw |
     if family.key in effects.seeds:
         draws = draws_without_inherited_seeds(context.project, program.run, draws, effects.seeds[family.key])
     draw = first_own_draw(context, program, family, draws)
-    return None if draw is not None and context.project.may_seed_unseen(program.run) else draw
+    return None if draw is not None and may_seed_unseen(context.project, program.run) else draw
 
 
 def first_own_draw(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import programs_of, programs_reaching
 from torchrepro_lint.domain.rng.forward_uses import OptionReads, option_reads
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
@@ -22,6 +22,7 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import instance_value, module_symbol, simple_name
+from torchrepro_lint.trace.traces import Context
 
 _SEED = lazy_pattern(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
 _CONFIG_NAME = lazy_pattern(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
@@ -49,7 +50,7 @@ class _SeedOption(Record, frozen=True):
 def check(context: Context) -> Iterator[Finding]:
     """Options whose declaration an entry point reaches."""
     for declared in _seed_options(context):
-        programs = context.project.reaching(declared.function or module_symbol(context.path))
+        programs = programs_reaching(context.project, declared.function or module_symbol(context.path))
         files = sorted({path for program in programs for path in program.run.paths})
         if files and not _is_read(context, declared, files):
             message = f"{declared.flag} is declared but nothing reads it; pass it to the seeders or drop it"
@@ -69,7 +70,7 @@ def _seed_options(context: Context) -> Iterator[_SeedOption]:
         for how, value in values:
             if how == "=" and isinstance(value, Collection) and _CONFIG_NAME.fullmatch(simple_name(name)):
                 yield from _key_options(context.path, name, value)
-    for program in context.project.programs_of(context.path):
+    for program in programs_of(context.project, context.path):
         if program.entry.function:
             for definition in context.project.resolver.functions(program.entry.function):
                 yield from _parameter_options(context, program.entry.function, definition)

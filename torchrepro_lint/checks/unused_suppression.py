@@ -12,11 +12,11 @@ from itertools import groupby
 
 from torchrepro_lint.checks.rule import Finding, Rule
 from torchrepro_lint.config.settings import did_you_mean
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.suppressions import Suppression
 from torchrepro_lint.source.text import Lines, Span
 from torchrepro_lint.syntax.nodes import Record
+from torchrepro_lint.trace.traces import Context
 
 UNUSED_SUPPRESSION = "TRL002"
 # Whether a file can be checked in time depends on the machine; a comment that names TRL002 hides what is said of it.

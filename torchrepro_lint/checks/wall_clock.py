@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -39,6 +39,7 @@ from torchrepro_lint.syntax.visitor import (
     subexpressions,
 )
 from torchrepro_lint.trace.library_models import receiver_of
+from torchrepro_lint.trace.traces import Context
 
 _CLOCKS = lazy_pattern(
     r"time\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?|time\.clock|timeit\.default_timer|"
@@ -219,7 +220,7 @@ class _Body:
             yield _FILLS
         for name in names:
             if in_project(name) and self.project.resolver.functions(name):
-                effects = self.project.effects_in(name)
+                effects = effects_in(self.project, name)
                 if any(_is_step(each.event.value, each.names) for each in effects.run.trace_events):
                     yield _TRAINS
                 if effects.draws:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call, readable_loaders
+from torchrepro_lint.domain.loaders.fetch_effects import fetch_effects
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import subexpressions
+from torchrepro_lint.trace.traces import Context
 
 _PROCESSOR_COUNTS = frozenset(
     {
@@ -26,7 +27,7 @@ _PROCESSOR_COUNTS = frozenset(
 
 def out_of_order(context: Context) -> Iterator[Finding]:
     """TRL305: ``in_order=False`` with more than one worker."""
-    for each in group_by_call(context.project.readable_loaders(context.path)):
+    for each in group_by_call(readable_loaders(context.project, context.path)):
         loader = next(filter(_is_out_of_order, each), None)
         if loader is not None:
             message = f"{loader.label}(in_order=False) returns batches as workers finish them; write in_order=True"
@@ -49,7 +50,7 @@ def _in_order(loader: Loader) -> Fix | NoFix:
 
 def machine_dependent(context: Context) -> Iterator[Finding]:
     """TRL306: a number of workers that depends on the machine, where workers draw, or split a stream of samples."""
-    for each in group_by_call(context.project.readable_loaders(context.path)):
+    for each in group_by_call(readable_loaders(context.project, context.path)):
         found = next(((loader, source) for loader in each if (source := _processor_count(context, loader))), None)
         if found is not None:
             loader, source = found
@@ -68,7 +69,7 @@ def _processor_count(context: Context, loader: Loader) -> str:
         "",
     )
     return (
-        source if source and (_is_iterable_dataset(loader) or context.project.fetch_effects.of_loader(loader)) else ""
+        source if source and (_is_iterable_dataset(loader) or fetch_effects(context.project).of_loader(loader)) else ""
     )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
-from torchrepro_lint.domain.loaders.workers import WorkerSeed, may_seed_workers
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.loaders.workers import WorkerSeed, may_seed_workers, worker_seeds
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Function, Ref, span
 from torchrepro_lint.syntax.visitor import (
     all_expressions,
 )
+from torchrepro_lint.trace.traces import Context
 
 CODE = "TRL307"
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed")
@@ -22,7 +22,7 @@ _OTHERS = ("numpy.random.seed", "random.seed")
 def check(context: Context) -> Iterator[Finding]:
     """Reported at the call that seeds, or at the worker function's call of a helper that seeds."""
     if may_seed_workers(context.project, context.path):
-        for seed in context.project.worker_seeds(context.path):
+        for seed in worker_seeds(context.project, context.path):
             yield Finding(CODE, span(seed.call), _message(seed), _remedy(context, seed))
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD, StateEffect
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import Program, programs_in, programs_reaching, state_effects
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
@@ -26,45 +25,46 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import trains_or_measures
+from torchrepro_lint.trace.traces import Traces
 
 
-def deterministic_mode_enabled(project: Project, function: str) -> bool:
+def deterministic_mode_enabled(project: Traces, function: str) -> bool:
     """Whether every program that reaches a function turns deterministic mode on, under whatever condition.
 
     Where no program reaches the function, those that import its module are asked. False where there are no programs.
     """
-    programs = programs_reaching(project, function)
+    programs = programs_reaching_or_importing(project, function)
     return bool(programs) and all(sets_flag(project, program) for program in programs)
 
 
-def sets_flag(project: Project, program: Program, flag: str = DETERMINISTIC) -> bool:
+def sets_flag(project: Traces, program: Program, flag: str = DETERMINISTIC) -> bool:
     """Whether a program sets a flag to anything but a constant that is off, under whatever condition."""
     return any(not is_off(effect.value) for effect in flag_writes_in(project, program, flag))
 
 
-def only_warnings_enabled(project: Project, function: str) -> bool:
+def only_warnings_enabled(project: Traces, function: str) -> bool:
     """Whether every such program asks for warnings only."""
-    programs = programs_reaching(project, function)
+    programs = programs_reaching_or_importing(project, function)
     return bool(programs) and all(_only_warns(project, program) for program in programs)
 
 
-def cudnn_deterministic_enabled(project: Project, function: str) -> bool:
+def cudnn_deterministic_enabled(project: Traces, function: str) -> bool:
     """Whether every such program sets ``torch.backends.cudnn.deterministic`` to anything but a constant False."""
-    programs = programs_reaching(project, function)
+    programs = programs_reaching_or_importing(project, function)
     return bool(programs) and all(sets_flag(project, program, CUDNN_DETERMINISTIC) for program in programs)
 
 
-def programs_reaching(project: Project, function: str) -> tuple[Program, ...]:
+def programs_reaching_or_importing(project: Traces, function: str) -> tuple[Program, ...]:
     """The programs that reach a function, else those that import its module."""
-    return project.reaching(function) or project.reaching(module_symbol(path_of(function)))
+    return programs_reaching(project, function) or programs_reaching(project, module_symbol(path_of(function)))
 
 
-def flag_writes_in(project: Project, program: Program, what: str) -> Iterator[StateEffect]:
+def flag_writes_in(project: Traces, program: Program, what: str) -> Iterator[StateEffect]:
     """The writes of a flag or environment variable in a program's trace, in order."""
-    return (effect for effect in project.state_effects(program) if effect.what == what)
+    return (effect for effect in state_effects(project, program) if effect.what == what)
 
 
-def _only_warns(project: Project, program: Program) -> bool:
+def _only_warns(project: Traces, program: Program) -> bool:
     on = {effect.value for effect in flag_writes_in(project, program, DETERMINISTIC) if not is_off(effect.value)}
     return on == {WARN}
 
@@ -76,15 +76,15 @@ _MATRIX_PRODUCTS = lazy_pattern(
 )
 
 
-def first_accelerator_computation(project: Project, program: Program) -> tuple[int, TraceEvent] | None:
+def first_accelerator_computation(project: Traces, program: Program) -> tuple[int, TraceEvent] | None:
     """The first computation of a program after it has put something on an accelerator, with its order in the trace.
 
     A computation is a call of a module, a matrix product, a backward pass or a trainer. None where there is none.
     """
-    placed = next((effect for effect in project.state_effects(program) if effect.kind == ACCELERATOR), None)
+    placed = next((effect for effect in state_effects(project, program) if effect.kind == ACCELERATOR), None)
     if placed is None:
         return None
-    backward = {effect.order for effect in project.state_effects(program) if effect.kind == BACKWARD}
+    backward = {effect.order for effect in state_effects(project, program) if effect.kind == BACKWARD}
     for order, trace_event in enumerate(program.run.trace_events[placed.order :], placed.order):
         if trace_event.event.kind == "call" and (
             order in backward or any(_is_computation(project, name) for name in trace_event.names)
@@ -93,7 +93,7 @@ def first_accelerator_computation(project: Project, program: Program) -> tuple[i
     return None
 
 
-def _is_computation(project: Project, name: str) -> bool:
+def _is_computation(project: Traces, name: str) -> bool:
     if not in_project(name):
         called = name.startswith("torch.nn.") and is_instance(name)
         return called or bool(_MATRIX_PRODUCTS.fullmatch(unbound_method(name))) or trains_or_measures([name])
@@ -115,9 +115,9 @@ _PYTHON = lazy_pattern(
 )
 
 
-def starts_interpreter(project: Project, path: str) -> bool:
+def starts_interpreter(project: Traces, path: str) -> bool:
     """Whether the programs that reach a file start another Python; without programs, whether the file does."""
-    reached = {function for program in project.programs_in(path) for function in program.run.functions}
+    reached = {function for program in programs_in(project, path) for function in program.run.functions}
     for file in sorted({path_of(function) for function in reached} | {path}):
         for site in project.calls(file):
             if (site.function in reached or file == path) and _starts_interpreter(site):

@@ -15,7 +15,7 @@ from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import LiteralValue
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag_settings
-from torchrepro_lint.query.database import Database
+from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -37,6 +37,7 @@ from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, 
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.events import TraceEvent, prefix_and_rest
 from torchrepro_lint.trace.library_models import accelerates, rows_named, trains_or_measures
+from torchrepro_lint.trace.traces import Traces
 
 DRAW, SEED, FLAG, VARIABLE_EFFECT, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
 
@@ -66,7 +67,7 @@ class StateEffect(Record, frozen=True):
     order: int
 
 
-def state_effects(run: Trace, names: Names, catalogue: Catalogue) -> Iterator[StateEffect]:
+def effects_on_state(run: Trace, names: Names, catalogue: Catalogue) -> Iterator[StateEffect]:
     """The effects of a trace on flags, variables and devices, in order."""
     find = partial(_state_effects_of, names, catalogue, names.database.part(_still_calls))
     for part in prefix_and_rest(run, "switching", lambda start, found: tuple(find(start, found)), names.database):
@@ -140,8 +141,13 @@ class FlagWrite(Record, frozen=True):
     names: tuple[str, ...]
 
 
-def flag_writes(names: Names, catalogue: Catalogue, path: str) -> Iterator[FlagWrite]:
+@query()
+def flag_writes(project: Traces, path: str) -> tuple[FlagWrite, ...]:
     """The flag writes of a module, function by function, without branches that constant tests rule out."""
+    return tuple(_find_flag_writes(project.resolver, project.catalogue, path))
+
+
+def _find_flag_writes(names: Names, catalogue: Catalogue, path: str) -> Iterator[FlagWrite]:
     tree = names.modules.files[path]
     for name, body in (("", tree.body), *((each.name, each.body) for each in tree.functions)):
         for event in names.events.of_body(path, body):

@@ -28,8 +28,7 @@ from torchrepro_lint.domain.operations.reached_operations import (
     operations_needing_mode,
     operations_raising,
 )
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, state_effects
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Position
@@ -37,6 +36,7 @@ from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression, Record, Statement
 from torchrepro_lint.trace.call_paths import CallPathStep, call_path, entry_statement
 from torchrepro_lint.trace.events import TraceEvent, guards
+from torchrepro_lint.trace.traces import Context
 
 # The lanes, from left to right: the generators, then the settings of torch.
 LANES = (
@@ -295,7 +295,7 @@ def _unplaced_events(context: Context, program: Program) -> Iterator[_UnplacedEv
         seeded = [each.order for each in effects.seeds.get(family, ())]
         yield from _draw_events(program, family, draws, seeded)
     seen: set[str] = set()
-    for effect in context.project.state_effects(program):
+    for effect in state_effects(context.project, program):
         if effect.kind in (ACCELERATOR, BACKWARD):
             if effect.kind not in seen:
                 seen.add(effect.kind)

@@ -23,10 +23,10 @@ from torchrepro_lint.syntax.nodes import Record
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.checks.rule import Finding, Rule
-    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.resolve.search_path import ModuleTree
     from torchrepro_lint.source.files import Configuration
+    from torchrepro_lint.trace.traces import Traces
 
 SYNTAX_ERROR = "TRL001"
 UNUSED_SUPPRESSION = "TRL002"
@@ -109,11 +109,11 @@ def read_manifest(tree: ProjectTree) -> ProjectManifest:
 
 def link_project(
     checker: Checker, files: Mapping[str, ParsedFile], tree: ModuleTree, before: Names | None = None
-) -> Project:
+) -> Traces:
     """Link ``files`` into a project; ``tree`` is the module tree. ``before`` are the names of an earlier project, which have been
     told of all changes.
     """
-    from torchrepro_lint.domain.project import Project
+    from torchrepro_lint.trace.traces import Traces
 
     facts = {path: parsed.facts for path, parsed in files.items() if parsed.facts is not None}
     lines: dict[str, Lines] = {}
@@ -128,7 +128,7 @@ def link_project(
         record_read(path)
         return files[path].text
 
-    project = Project(
+    project = Traces(
         facts,
         checker.tree.root.settings,
         checker.catalogue,
@@ -143,10 +143,10 @@ def link_project(
     return project
 
 
-def check(checker: Checker, path: str, parsed: ParsedFile, project: Project) -> CheckResult:
+def check(checker: Checker, path: str, parsed: ParsedFile, project: Traces) -> CheckResult:
     """Run the rules on one file and drop suppressed findings."""
     from torchrepro_lint.checks.rule import Finding
-    from torchrepro_lint.domain.project import Context
+    from torchrepro_lint.trace.traces import Context
 
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)

@@ -13,12 +13,12 @@ from torchrepro_lint.catalogue.errors import Explanation, Frame, uncatalogued_ca
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
 from torchrepro_lint.config.discovery import ProjectTree
 from torchrepro_lint.domain.operations.cases import cases, catalogue_names
-from torchrepro_lint.domain.project import Context
 from torchrepro_lint.engine.checker import Checker, read_manifest
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ParsedProject, read_tree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.nodes import Call, Record
+from torchrepro_lint.trace.traces import Context
 
 # Tests of a size or a number of dimensions that any fitting value satisfies.
 _NUMBERS = ("at_least", "at_most")

@@ -13,8 +13,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, cast
 
+from torchrepro_lint.checks.fixes.scripted import scripted_values
+from torchrepro_lint.checks.initialisation import initialised_attributes
 from torchrepro_lint.config.discovery import source_roots
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.dataflow.value_sources import has_device_context
+from torchrepro_lint.domain.loaders.constructions import loader_paths
+from torchrepro_lint.domain.loaders.fetch_effects import seeds_workers
+from torchrepro_lint.domain.loaders.workers import (
+    worker_function_names,
+    worker_function_words,
+    worker_seed_spans,
+)
+from torchrepro_lint.domain.programs import program_summaries
+from torchrepro_lint.domain.rng.seeding import seeding_files, seeding_functions
 from torchrepro_lint.engine.checker import Checker, CheckResult, broken_off, check, link_project
 from torchrepro_lint.engine.import_closure import connected_components, same_import_graph
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, time_limit
@@ -23,6 +34,7 @@ from torchrepro_lint.engine.process_pool import FORKS, WorkerFailure, make_sched
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.syntax.nodes import Record, SyntaxTree
+from torchrepro_lint.trace.traces import Traces
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -76,7 +88,7 @@ class Partition:
             self.tree = ModuleTree(facts, source_roots(checker.tree), configurations=configurations)
             self.paths = connected_components(facts, self.tree)
         self._number = {path: number for number, paths in enumerate(self.paths) for path in paths}
-        self._linked: dict[int | None, Project] = {}
+        self._linked: dict[int | None, Traces] = {}
         # The number of released files whose projects await garbage collection: these contain reference cycles.
         self._garbage = 0
         self._lasting = lasting or len(self.paths) < 2
@@ -84,7 +96,7 @@ class Partition:
             for each in facts.values():
                 page_in(each)
 
-    def of(self, path: str) -> Project:
+    def of(self, path: str) -> Traces:
         """The project of the component that contains a file."""
         number = self._number.get(path)
         found = self._linked.get(number)
@@ -95,7 +107,7 @@ class Partition:
             found = self._linked[number] = self._link(self._of_number(number))
         return found
 
-    def all(self) -> Iterator[Project]:
+    def all(self) -> Iterator[Traces]:
         """The projects of all components, one after the other."""
         return (self.of(paths[0]) for paths in self.paths)
 
@@ -111,7 +123,7 @@ class Partition:
         summaries = (self.facts[path].summary for path in paths if path in self.facts)
         return sum(len(each.calls) + len(each.values) for each in summaries)
 
-    def single_file_project(self, path: str) -> Project:
+    def single_file_project(self, path: str) -> Traces:
         """The project of one file, as if there were no others."""
         return self._linked_anew([path])
 
@@ -144,15 +156,15 @@ class Partition:
     def _of_number(self, number: int | None) -> tuple[str, ...]:
         return () if number is None else self.paths[number]
 
-    def _link(self, paths: tuple[str, ...]) -> Project:
+    def _link(self, paths: tuple[str, ...]) -> Traces:
         facts = {path: self.facts[path] for path in paths}
         return self._linked_anew(paths, self._store.link(facts, self.tree) if self._store and paths else None)
 
-    def _linked_anew(self, paths: Iterable[str], before: Names | None = None) -> Project:
+    def _linked_anew(self, paths: Iterable[str], before: Names | None = None) -> Traces:
         return link_project(self._checker, {path: self.files[path] for path in paths}, self.tree, before)
 
 
-def _dismantle(project: Project, kept: Iterable[object]) -> None:
+def _dismantle(project: Traces, kept: Iterable[object]) -> None:
     """Break the reference cycles of a project that is done with: then its memory is freed at once, which takes a fifth of the time
     of a search for garbage.
 
@@ -263,7 +275,14 @@ def _ask_shared_queries(partition: Partition, paths: Sequence[str]) -> None:
     """Answer the queries that nearly every file of a component asks, before processes are forked that would repeat them."""
     with contextlib.suppress(DeadlineExceededError, MemoryError), deadline(len(partition.files)):
         project = partition.of(paths[0])
-        project.compute_project_queries()
+        _ = project.torch_modules, loader_paths(project), initialised_attributes(project), has_device_context(project)
+        _ = scripted_values(project), worker_function_names(project), worker_function_words(project)
+        _ = seeds_workers(project), worker_seed_spans(project)
+        for entries in project.entries_by_file():
+            program_summaries(project, entries)
+        for path in seeding_files(project).paths:
+            project.resolver.imports(path, path)
+            seeding_functions(project, path)
         _ = project.all_calls()
 
 
@@ -340,6 +359,6 @@ class _PartitionChecker:
         """The checker; of a file by itself it does not tell which suppressions are unused."""
         return self._checker._replace(table=()) if self._late >= _MAX_TIMEOUTS else self._checker
 
-    def _project_of(self, path: str) -> Project:
+    def _project_of(self, path: str) -> Traces:
         """The project of a file's component; after repeated timeouts that of the file alone, so that a run terminates."""
         return self._partition.single_file_project(path) if self._late >= _MAX_TIMEOUTS else self._partition.of(path)

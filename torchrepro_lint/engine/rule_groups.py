@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.domain.programs import programs_of
 from torchrepro_lint.engine.limits import DeadlineExceededError, guarded_analysis
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.syntax.nodes import Record
@@ -18,7 +19,7 @@ from torchrepro_lint.syntax.qualified_names import split_name
 
 if TYPE_CHECKING:
     from torchrepro_lint.checks.rule import Finding, Rule
-    from torchrepro_lint.domain.project import Context, Project
+    from torchrepro_lint.trace.traces import Context, Traces
 
 # Rules that are not named here ask for a file and the programs that start in it.
 _GROUPS = {
@@ -140,12 +141,12 @@ def _run_programs(context: Context) -> GroupResult:
     return GroupResult(is_final=False) if isinstance(states, Fault) else GroupResult(programs=states)
 
 
-def _program_states(project: Project, path: str) -> Iterator[ProgramState]:
+def _program_states(project: Traces, path: str) -> Iterator[ProgramState]:
     """The programs that start in a file, each with its first gap."""
     from torchrepro_lint.domain.operations.program_gaps import explained, first_gap_of_program
     from torchrepro_lint.trace.call_paths import entry_statement
 
-    for program in project.programs_of(path):
+    for program in programs_of(project, path):
         name, gap = split_name(program.entry.function or "")[2], first_gap_of_program(project, program)
         if gap is None:
             yield ProgramState(name)

@@ -3,7 +3,7 @@
 A query is a function whose first parameter gives the database, and whose others are the key of an answer::
 
     @query(lru=32)
-    def effects_in(program: ProgramEffects, function: str) -> RngEffects: ...
+    def effects_in(project: Traces, function: str) -> RngEffects: ...
 
 What it reads while it runs (files, words, other queries) becomes its dependencies, so a changed file drops what depends on it and no
 more. An answer is a value that nobody changes, so an iterator must be made a tuple. It may depend on its key, on tracked inputs, and on

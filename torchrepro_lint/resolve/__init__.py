@@ -1,6 +1,6 @@
 """Name resolution across the files of a program: imports, symbols, class hierarchy, points-to, call graph, escapes.
 
-- ``ProgramIndex`` of ``program_index``: names, call sites and the call graph of a project; the lowest layer of ``Project``.
+- ``ProgramIndex`` of ``program_index``: names, call sites and the call graph of a project; the lowest layer of ``Traces``.
 - ``link``, ``revise``, ``prepare_revision`` of ``program_index``: the names of files, and what becomes of them when files change.
 - ``Names`` of ``names``: the names that an expression may stand for (points-to), and all that is derived from them.
 - ``ComputedNames`` of ``computed_names``: what ``getattr``, ``globals()``, ``import_module`` and registries give under a computed name.

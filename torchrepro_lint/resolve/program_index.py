@@ -1,7 +1,7 @@
 """The program index: queries about the names, call sites and call targets of a project, and its revisions.
 
 It is the lowest of the layers of a project, each a class that inherits from the one below: ``ProgramIndex`` (names and calls),
-``ValueFlow`` and ``TaintFlow`` (values), ``ProgramEffects``, ``LoaderQueries`` and ``Project`` (torch's questions). One
+``ValueFlow`` and ``TaintFlow`` (values), ``Traces`` (what a run does). One
 object is passed around; a function that takes it names the lowest layer that it needs. The names, with the database of all queries,
 outlive a change of files.
 """
@@ -246,6 +246,12 @@ class ProgramIndex:
     def values(self, path: str, expression: Expression) -> list[tuple[str, Expression]]:
         """The expressions behind a variable, each with its file; anything else stands for itself."""
         return list(self.resolver.values(path, expression))
+
+    def bodies(self, function: str) -> list[tuple[Statement, ...]]:
+        """The bodies of a function, which may be defined several times, or of a module's top level (``path:``)."""
+        if is_module(function):
+            return [self.files[path_of(function)].body]
+        return [each.body for each in self.resolver.functions(function)]
 
     # --- call sites --------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from page_examples import examples
 from torchrepro_lint.dataflow.taint.loops import iteration_sites
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import link
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.syntax.nodes import Expression
+from torchrepro_lint.trace.traces import Traces
 
 _ROOT = Path(__file__).parents[3]
 _PAGES = sorted([*(_ROOT / "rules").glob("TRL[1-9]*.md"), *(_ROOT / "tests/rules").glob("TRL[1-9]*.md")])
@@ -69,16 +69,16 @@ PROMISES = [
 ]
 
 
-def _gone_along(project: Project) -> list[tuple[str, Expression]]:
+def _gone_along(project: Traces) -> list[tuple[str, Expression]]:
     return [(path, each) for path in sorted(project.files) for each in iteration_sites(project.files[path])]
 
 
-def _non_sets(project: Project) -> NonSets:
+def _non_sets(project: Traces) -> NonSets:
     """Of names that have been asked nothing."""
     return NonSets(link(project.files, ModuleTree(project.files, (".",)), "2.13"))
 
 
-def _check(project: Project) -> None:
+def _check(project: Traces) -> None:
     """Whatever is asked first."""
     asked = _gone_along(project)
     known, again = _non_sets(project), _non_sets(project)

@@ -11,11 +11,12 @@ import pytest
 from one_file import NAME, project_of
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import all_programs
 from torchrepro_lint.domain.timeline import KINDS, LANES, Timeline, timeline
 from torchrepro_lint.interfaces.cli.app import main
 from torchrepro_lint.interfaces.report import timeline_text
 from torchrepro_lint.source.text import Lines
+from torchrepro_lint.trace.traces import Context
 
 
 def traced(source: str, torch: str = "2.13", others: Mapping[str, str] | None = None) -> Timeline:
@@ -23,7 +24,7 @@ def traced(source: str, torch: str = "2.13", others: Mapping[str, str] | None = 
     files = {**(others or {}), NAME: source}
     project = project_of(files, "auto", torch)
     project.position = lambda path, offset: Lines(files[path]).position(offset)
-    (program,) = (each for each in project.programs if each.entry.path == NAME)
+    (program,) = (each for each in all_programs(project) if each.entry.path == NAME)
     context = Context(NAME, project.files[NAME], Lines(source), project, catalogue.load(torch), Settings())
     return timeline(context, program)
 

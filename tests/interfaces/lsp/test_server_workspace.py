@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from benchmarks.keystrokes import keystrokes
-from torchrepro_lint.domain.project import Project as AnalysedProject
 from torchrepro_lint.engine.incremental_project import FileReport, LinkedProject
 from torchrepro_lint.engine.parsed_file import ParsedFile
 from torchrepro_lint.interfaces.lsp.workspace import (
@@ -24,6 +23,7 @@ from torchrepro_lint.interfaces.lsp.workspace import (
     preferences,
 )
 from torchrepro_lint.syntax.nodes import SyntaxTree
+from torchrepro_lint.trace.traces import Traces
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -126,7 +126,7 @@ def test_what_was_linked_before_an_edit_is_let_go(project: Project) -> None:
         gc.unfreeze()
     assert counts[1] == counts[2]
     assert counts[1][SyntaxTree] >= 2
-    assert counts[1][AnalysedProject] == 0
+    assert counts[1][Traces] == 0
 
 
 @pytest.mark.long
@@ -136,7 +136,7 @@ def test_two_thousand_edits_leave_nothing_behind(project: Project) -> None:
         counts = [_after(opened, TRAIN, 500, seed) for seed in (1, 2, 3, 4)]
     finally:
         gc.unfreeze()
-    assert [each[AnalysedProject] for each in counts] == [0] * 4
+    assert [each[Traces] for each in counts] == [0] * 4
     assert counts[1][ParsedFile] == counts[2][ParsedFile] == counts[3][ParsedFile]
     assert all(each[SyntaxTree] < 20 for each in counts)  # small caches hold some
 
@@ -152,7 +152,7 @@ def _after(opened: Opened, text: str, edits: int, seed: int) -> dict[type, int]:
     opened.workspace.release()
     gc.unfreeze()  # what is exempt is not counted
     every = gc.get_objects()
-    return {kind: sum(type(each) is kind for each in every) for kind in (AnalysedProject, SyntaxTree, ParsedFile)}
+    return {kind: sum(type(each) is kind for each in every) for kind in (Traces, SyntaxTree, ParsedFile)}
 
 
 def test_after_any_edits_the_same_is_said_as_of_files_just_opened(project: Project) -> None:

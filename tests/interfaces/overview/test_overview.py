@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from overview_projects import HELPERS, STEADY, STUDY, TRAIN, cells_of, overview_of, survey_of
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.interfaces.overview.controls import STATES, lanes
 from torchrepro_lint.interfaces.overview.gaps import GAP_KINDS
 from torchrepro_lint.interfaces.overview.survey import release_shifts
 from torchrepro_lint.interfaces.report.page_content import causes, fix_commands, verdict, why_no_entry_points
+from torchrepro_lint.trace.traces import Context
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 

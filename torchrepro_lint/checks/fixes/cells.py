@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from torchrepro_lint.checks.fixes.comments import is_cell_border
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.text import lines_of
+from torchrepro_lint.trace.traces import Traces
 
 
-def in_one_cell(project: Project, path: str, one: int, other: int) -> bool:
+def in_one_cell(project: Traces, path: str, one: int, other: int) -> bool:
     """Whether no border of two cells lies between two offsets of a file; so in every file without cells."""
     start, end = sorted((one, other))
     if project.position(path, start).cell != project.position(path, end).cell:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import in_project
@@ -12,6 +11,7 @@ from torchrepro_lint.syntax.visitor import (
     all_expressions,
     last_identifier,
 )
+from torchrepro_lint.trace.traces import Traces
 
 # Functions and methods of libraries that give bytes, and those that give text.
 _MAKING_BYTES = frozenset(
@@ -27,7 +27,7 @@ _GIVING_BYTES = frozenset({"tobytes", "digest", "to_bytes"})
 _GIVING_TEXT = frozenset({"hexdigest"})
 
 
-def hashed_kind(project: Project, path: str, value: Expression) -> str:
+def hashed_kind(project: Traces, path: str, value: Expression) -> str:
     """What ``hash`` is taken of: ``str``, ``bytes``, another type by its name; empty where that is not known."""
     known = type_inference(project).of(path, value).kind
     if known:
@@ -36,7 +36,7 @@ def hashed_kind(project: Project, path: str, value: Expression) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _made_kind(project: Project, path: str, value: Expression) -> str:
+def _made_kind(project: Traces, path: str, value: Expression) -> str:
     """The kind of what a call of a library makes; empty for anything else."""
     if not isinstance(value, Call):
         return ""
@@ -62,7 +62,7 @@ def checksum_advice(kind: str) -> str:
     return "use a checksum of bytes that represent the value, such as zlib.crc32"
 
 
-def checksum_edits(project: Project, path: str, call: Call, kind: str) -> tuple[Edit, ...] | NoFix:
+def checksum_edits(project: Traces, path: str, call: Call, kind: str) -> tuple[Edit, ...] | NoFix:
     """Write ``zlib.crc32`` for a call of ``hash`` with one argument, of the encoded text or of the bytes."""
     if kind not in ("str", "bytes"):
         return _no_bytes(kind)
@@ -83,6 +83,6 @@ def _no_bytes(kind: str) -> NoFix:
     return NoFix(f"a checksum takes only bytes, and there are several ways to turn this {kind} into bytes")
 
 
-def _formatted_strings(project: Project, path: str) -> list[Operation]:
+def _formatted_strings(project: Traces, path: str) -> list[Operation]:
     found = all_expressions(project.files[path])
     return [each for each in found if isinstance(each, Operation) and each.op == "f"]

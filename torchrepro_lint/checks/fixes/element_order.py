@@ -6,9 +6,9 @@ That takes a total order: of strings, bytes, integers, paths, and tuples of such
 from __future__ import annotations
 
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import in_project
+from torchrepro_lint.trace.traces import Traces
 
 
 class Obstacle(Record, frozen=True):
@@ -52,7 +52,7 @@ _TOTALLY_ORDERED = frozenset({"str", "bytes", "int", "bool", "path"})
 _COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__")
 
 
-def sorting_obstacle(project: Project, element: AbstractValue, where: str = "the set") -> Obstacle | None:
+def sorting_obstacle(project: Traces, element: AbstractValue, where: str = "the set") -> Obstacle | None:
     """Why ``sorted`` may raise or settle nothing for elements of a type; None where they have a total order."""
     if element.optional or element.kind == "none":
         return Obstacle(
@@ -66,14 +66,14 @@ def sorting_obstacle(project: Project, element: AbstractValue, where: str = "the
     return None if element.kind in _TOTALLY_ORDERED else _OBSTACLES.get(element.kind, _NO_ORDER)
 
 
-def _of_parts(project: Project, element: AbstractValue) -> Obstacle | None:
+def _of_parts(project: Traces, element: AbstractValue) -> Obstacle | None:
     """Tuples compare part by part."""
     parts = element.items if element.items is not None else (element.element,)
     found = (sorting_obstacle(project, each, "the tuples of the set") for each in parts)
     return next((each for each in found if each is not None), None)
 
 
-def _defines(project: Project, owner: str, method: str) -> bool:
+def _defines(project: Traces, owner: str, method: str) -> bool:
     """Whether a class of the project or an ancestor there defines a method."""
     return any(
         in_project(name) and project.resolver.functions(name) for name in project.resolver.methods(owner, method)

@@ -8,7 +8,7 @@ from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.checks.repetition import runs_often
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -31,6 +31,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     subexpressions,
 )
+from torchrepro_lint.trace.traces import Traces
 
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
 _FROM_ENTROPY = frozenset(_SEEDED_FORMS)
@@ -39,7 +40,7 @@ _OF_RANDOM = (None, "a", "x")
 _PARAMETERS = (None, "seed", "entropy", "key")
 
 
-def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[str, ...]) -> Fix | NoFix:
+def fix_reseeding(project: Traces, path: str, site: CallSite, families: tuple[str, ...]) -> Fix | NoFix:
     """Drop a call that seeds from entropy if it undoes an earlier seeding or runs often, else give it a seed."""
     text, call = project.text(path), site.call
     alone = isinstance(site.statement, ExpressionStatement) and site.statement.value is call
@@ -75,7 +76,7 @@ def fix_reseeding(project: Project, path: str, site: CallSite, families: tuple[s
     return fix if isinstance(fix, NoFix) else fix._replace(seeds=True)
 
 
-def _is_teardown(project: Project, path: str, call: Call) -> bool:
+def _is_teardown(project: Traces, path: str, call: Call) -> bool:
     """Whether a call stands below a ``yield`` of its function."""
     position = control_flow_position(project.files[path], call.start)
     return position is not None and any(
@@ -83,7 +84,7 @@ def _is_teardown(project: Project, path: str, call: Call) -> bool:
     )
 
 
-def _is_optional_parameter(project: Project, path: str, site: CallSite) -> bool:
+def _is_optional_parameter(project: Traces, path: str, site: CallSite) -> bool:
     """Whether a call passes a parameter of its function whose default is None."""
     function, word = function_at(project.files[path], site.call.start), _passed_variable(site)
     return function is not None and any(
@@ -97,7 +98,7 @@ def _is_entropy_seeding(statement: Statement) -> bool:
     return isinstance(value, Call) and not value.args and last_identifier(value.func) in _FROM_ENTROPY
 
 
-def fix_own_generator(project: Project, path: str, site: CallSite) -> Fix | NoFix:
+def fix_own_generator(project: Traces, path: str, site: CallSite) -> Fix | NoFix:
     """``generator.seed()`` becomes ``generator.manual_seed(...)``."""
     call, func = site.call, site.call.func
     if (
@@ -115,7 +116,7 @@ def fix_own_generator(project: Project, path: str, site: CallSite) -> Fix | NoFi
     return _replace_with_seed(f".manual_seed({seed.text})", Span(func.base_end, call.end), seed)
 
 
-def fix_value(project: Project, path: str, value: Expression, source: str) -> Fix | NoFix:
+def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix | NoFix:
     """Replace a seed that changes between runs where it is written: in the call, or in the variable's only assignment."""
     text = project.text(path)
     for file, made in project.values(path, value):
@@ -146,7 +147,7 @@ def fix_value(project: Project, path: str, value: Expression, source: str) -> Fi
 _REPEATED = NoFix("the statement runs many times, and a fixed seed would give the same numbers each time")
 
 
-def fix_generator(project: Project, path: str, site: CallSite) -> Fix | NoFix:
+def fix_generator(project: Traces, path: str, site: CallSite) -> Fix | NoFix:
     """Seed a generator of NumPy or Python, unless it is created repeatedly."""
     if runs_often(project, path, site.call):
         return _REPEATED
@@ -157,7 +158,7 @@ def fix_generator(project: Project, path: str, site: CallSite) -> Fix | NoFix:
     return fix if isinstance(fix, NoFix) else fix._replace(takes_seed=True)
 
 
-def fix_library_call(project: Project, path: str, found: UnrepeatableCall) -> Fix | NoFix:
+def fix_library_call(project: Traces, path: str, found: UnrepeatableCall) -> Fix | NoFix:
     """Pass what makes a library's call repeatable: a seed, an object that is made with one, or a number of threads."""
     row, site, given = found.row, found.site, found.given
     if not row.argument:
@@ -186,7 +187,7 @@ def _pass_argument(text: str, found: UnrepeatableCall, value: str, more: tuple[E
     return Fix(f"Pass {argument}={value}", (*more, edit), safe=False)
 
 
-def _imported(project: Project, path: str, site: CallSite, written: str) -> tuple[str, tuple[Edit, ...]]:
+def _imported(project: Traces, path: str, site: CallSite, written: str) -> tuple[str, tuple[Edit, ...]]:
     """What a fix writes, with the name of its module in the file, and the import that the file lacks."""
     module, dot, rest = written.partition(".")
     if not dot or module not in _MODULES:
@@ -202,7 +203,7 @@ def _imported(project: Project, path: str, site: CallSite, written: str) -> tupl
 _MODULES = {"numpy": "np", "optuna": "optuna"}
 
 
-def fix_system_random(project: Project, path: str, site: CallSite) -> Fix | NoFix:
+def fix_system_random(project: Traces, path: str, site: CallSite) -> Fix | NoFix:
     """``random.SystemRandom()`` becomes ``random.Random(...)``."""
     func = site.call.func
     if runs_often(project, path, site.call):
@@ -251,9 +252,9 @@ def _replace_with_seed(content: str, place: Span, seed: WrittenSeed) -> Fix:
     return Fix(f"Seed with {seed.text}", (*seed.edits, Edit(place, content)), safe=False)
 
 
-def _undoes_seeding(project: Project, site: CallSite, families: tuple[str, ...]) -> bool:
+def _undoes_seeding(project: Traces, site: CallSite, families: tuple[str, ...]) -> bool:
     """Whether every program that reaches a call has seeded its families before."""
-    programs = project.reaching(site.function)
+    programs = programs_reaching(project, site.function)
     for program in programs:
         orders = [n for n, each in enumerate(program.run.trace_events) if each.event.value is site.call]
         for family in families:
@@ -263,7 +264,7 @@ def _undoes_seeding(project: Project, site: CallSite, families: tuple[str, ...])
     return bool(programs) and bool(families)
 
 
-def _only_hash_call(project: Project, path: str, value: Expression) -> Call | None:
+def _only_hash_call(project: Traces, path: str, value: Expression) -> Call | None:
     """The only call of ``hash`` in a value."""
     found = [
         each

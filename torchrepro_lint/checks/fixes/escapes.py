@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from torchrepro_lint.dataflow.taint.stable_hashes import declared_types
 from torchrepro_lint.dataflow.types.bindings import ADDING, EXTENDING, OTHER_MUTATORS
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -36,6 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.trace.traces import Traces
 
 _MUTABLE = frozenset({"set", "list", "dict"})
 _FOLLOWED = ADDING | EXTENDING | OTHER_MUTATORS
@@ -55,7 +55,7 @@ _READERS = lazy_pattern(
 )
 
 
-def is_followed(project: Project, path: str, expression: Expression) -> bool:
+def is_followed(project: Traces, path: str, expression: Expression) -> bool:
     """Whether all that may be in a container is seen by type inference, or declared."""
     return _Search(project).whole(path, expression)
 
@@ -63,7 +63,7 @@ def is_followed(project: Project, path: str, expression: Expression) -> bool:
 class _Search:
     """A search over the variables from which a value is made; each is looked at once."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Traces) -> None:
         self._project = project
         self._inference = type_inference(project)
         self._seen: set[str] = set()

@@ -18,10 +18,11 @@ from torchrepro_lint.checks.repetition import function_runs_often
 from torchrepro_lint.domain.loaders.constructions import (
     SPLIT_PARAMETERS,
     Loader,
+    readable_loaders,
     splits_without_generator,
     takes_generator,
 )
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.loaders.fetch_effects import unseeded_worker_draws
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -62,6 +63,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     subexpressions,
 )
+from torchrepro_lint.trace.traces import Traces
 
 KEYWORD = "generator"
 _GENERATOR_OBJECT = "torch.Generator()"
@@ -70,25 +72,27 @@ _CACHED = 1024
 
 
 @query(lru=_CACHED)
-def position_at(project: Project, path: str, offset: int) -> ControlFlowPosition | None:
+def position_at(project: Traces, path: str, offset: int) -> ControlFlowPosition | None:
     """The control-flow position of an offset of a file."""
     return control_flow_position(project.files[path], offset)
 
 
 @query(lru=_CACHED)
-def _calls_needing(project: Project, path: str) -> tuple[int, ...]:
+def _calls_needing(project: Traces, path: str) -> tuple[int, ...]:
     """The starts of the calls of a file that draw from a generator and get none."""
-    calls = [each.site.call for each in project.readable_loaders(path) if _needs_generator(project, each)]
+    calls = [each.site.call for each in readable_loaders(project, path) if _needs_generator(project, each)]
     calls += [site.call for site, _ in splits_without_generator(project, path) if takes_generator(site)]
     starts = {each.start for each in calls if not caller_may_pass_generator(project, path, each)}
     return tuple(sorted(starts))
 
 
-def _needs_generator(project: Project, loader: Loader) -> bool:
-    return not loader.passes(KEYWORD) and (loader.shuffles or bool(project.unseeded_worker_draws(loader, before=False)))
+def _needs_generator(project: Traces, loader: Loader) -> bool:
+    return not loader.passes(KEYWORD) and (
+        loader.shuffles or bool(unseeded_worker_draws(project, loader, before=False))
+    )
 
 
-def visible_generator(project: Project, path: str, position: ControlFlowPosition, taken: frozenset[str]) -> str:
+def visible_generator(project: Traces, path: str, position: ControlFlowPosition, taken: frozenset[str]) -> str:
     """A CPU generator of torch that is bound before the place: a variable, a parameter, or the module's.
 
     Names in ``taken`` mean something else at the place and are left out.
@@ -96,7 +100,7 @@ def visible_generator(project: Project, path: str, position: ControlFlowPosition
     return next((word for word in _visible_generators(project, path, position) if word not in taken), "")
 
 
-def _visible_generators(project: Project, path: str, position: ControlFlowPosition) -> Iterator[str]:
+def _visible_generators(project: Traces, path: str, position: ControlFlowPosition) -> Iterator[str]:
     inside = locals_prefix(position.function.name) if position.function else MODULE_ROOT
     for block_position in position.spots:
         for at, word in _generators_assigned(project, path, block_position.block):
@@ -115,7 +119,7 @@ def _visible_generators(project: Project, path: str, position: ControlFlowPositi
             yield word
 
 
-def _is_passed(project: Project, path: str, variable: str) -> bool:
+def _is_passed(project: Traces, path: str, variable: str) -> bool:
     """Whether a generator is passed to a loader or sampler already: two that share one would disturb each other."""
     spots = project.uses.spots(path)
     return any(
@@ -126,14 +130,14 @@ def _is_passed(project: Project, path: str, variable: str) -> bool:
     )
 
 
-def _generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
+def _generators_assigned(project: Traces, path: str, block: tuple[Statement, ...]) -> tuple[tuple[int, str], ...]:
     """The statements of a block that set a variable to a generator, with the variable."""
     # The first statement identifies a block.
     key = path, block[:1]
     return project.remembered("generators", key, lambda: tuple(_find_generators_assigned(project, path, block)))
 
 
-def _find_generators_assigned(project: Project, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
+def _find_generators_assigned(project: Traces, path: str, block: tuple[Statement, ...]) -> Iterator[tuple[int, str]]:
     for at, statement in enumerate(block):
         if isinstance(statement, Assign) and statement.value is not None:
             plain = (each for each in statement.targets if isinstance(each, Ref) and not each.path)
@@ -143,7 +147,7 @@ def _find_generators_assigned(project: Project, path: str, block: tuple[Statemen
 
 
 @query(lru=_CACHED)
-def _module_generators(project: Project, path: str) -> tuple[str, ...]:
+def _module_generators(project: Traces, path: str) -> tuple[str, ...]:
     """The variables of the module that are only ever set to a generator."""
     return tuple(
         qualname_of(name)
@@ -153,7 +157,7 @@ def _module_generators(project: Project, path: str) -> tuple[str, ...]:
 
 
 @query(lru=_CACHED)
-def _is_generator(project: Project, path: str, value: Expression) -> bool:
+def _is_generator(project: Traces, path: str, value: Expression) -> bool:
     """``torch.Generator()``, seeded or not, but none for a device."""
     if _GENERATOR_OBJECT not in project.names(path, value):
         return False
@@ -169,7 +173,7 @@ def _is_cpu(value: Expression) -> bool:
     return isinstance(value, Constant) and value.value == "cpu"
 
 
-def caller_may_pass_generator(project: Project, path: str, call: Call) -> bool:
+def caller_may_pass_generator(project: Traces, path: str, call: Call) -> bool:
     """Whether callers of the function may pass a generator."""
     function = function_at(project.files[path], call.start)
     return function is not None and any(_forwards_keywords(function, arg) for arg in call.args)
@@ -193,7 +197,7 @@ def outside_loops(position: ControlFlowPosition) -> ControlFlowPosition:
 _DEFAULT_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
-def fix_generator(project: Project, path: str, call: Call) -> Fix | NoFix:
+def fix_generator(project: Traces, path: str, call: Call) -> Fix | NoFix:
     """Pass a generator that the function has, or one that is created before the call.
 
     There is none in a function that runs for each epoch, batch or sample, where a new generator would repeat the same
@@ -203,7 +207,7 @@ def fix_generator(project: Project, path: str, call: Call) -> Fix | NoFix:
     return found if isinstance(found, NoFix) else Fix("Pass a seeded generator", found, safe=False, takes_seed=True)
 
 
-def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...] | NoFix:
+def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] | NoFix:
     """The edits that create a generator, where there is none, and pass it; the last one passes it."""
     position = position_at(project, path, call.start)
     if position is None or isinstance(position.spots[-1].statement, DefinitionStatement) or _in_lambda(position, call):
@@ -227,7 +231,7 @@ def generator_edits(project: Project, path: str, call: Call) -> tuple[Edit, ...]
     return made if isinstance(made, NoFix) else (*made.edits, _pass_generator(project, path, call, made.word))
 
 
-def _enclosing_loader(project: Project, path: str, call: Call) -> Call:
+def _enclosing_loader(project: Traces, path: str, call: Call) -> Call:
     """The loader that a sampler is written in the arguments of: both draw from one generator. Else the call itself."""
     for _, around in project.uses.spots(path).enclosing(call):
         if isinstance(around, Call) and (
@@ -237,7 +241,7 @@ def _enclosing_loader(project: Project, path: str, call: Call) -> Call:
     return call
 
 
-def _make_generator(project: Project, path: str, position: ControlFlowPosition, call: Call) -> _MadeGenerator | NoFix:
+def _make_generator(project: Traces, path: str, position: ControlFlowPosition, call: Call) -> _MadeGenerator | NoFix:
     """The statement that creates a generator for one call, before its statement and outside all loops."""
     tree, text = project.files[path], project.text(path)
     outer = outside_loops(position)
@@ -281,17 +285,17 @@ class _Above(Record, frozen=True):
     alike: int
 
 
-def _above(project: Project, path: str, call: Call) -> _Above:
+def _above(project: Traces, path: str, call: Call) -> _Above:
     return _generators_above(project, path).get(call.start, _Above(0, 0))
 
 
 @query(lru=_CACHED)
-def _generators_above(project: Project, path: str) -> dict[int, _Above]:
+def _generators_above(project: Traces, path: str) -> dict[int, _Above]:
     """The numbers for each call that needs a generator, by its start."""
     return dict(_count_above(project, path))
 
 
-def _count_above(project: Project, path: str) -> Iterator[tuple[int, _Above]]:
+def _count_above(project: Traces, path: str) -> Iterator[tuple[int, _Above]]:
     created = [
         (site.call.start, site.function, "")
         for site in project.calls(path)
@@ -309,7 +313,7 @@ def _count_above(project: Project, path: str) -> Iterator[tuple[int, _Above]]:
         counted[function, "*"] += 1
 
 
-def _unused_name(project: Project, path: str, position: ControlFlowPosition, call: Call) -> str:
+def _unused_name(project: Traces, path: str, position: ControlFlowPosition, call: Call) -> str:
     """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
     word = _generator_name(position.spots[-1].statement)
     tree, inside = project.files[path], position.function.name if position.function else ""
@@ -340,7 +344,7 @@ def _generator_name(statement: Statement) -> str:
     return KEYWORD
 
 
-def _pass_generator(project: Project, path: str, call: Call, word: str) -> Edit:
+def _pass_generator(project: Traces, path: str, call: Call, word: str) -> Edit:
     parameters = SPLIT_PARAMETERS.get(last_identifier(call.func))
     for at, arg in enumerate(call.args):
         here = arg.keyword is None and (parameters is None or parameters[at : at + 1] == (KEYWORD,))

@@ -12,12 +12,13 @@ from functools import cache
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import, insert_import
 from torchrepro_lint.checks.fixes.insertions import free_word, insert_function, means_builtin, shadowed
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import all_programs
 from torchrepro_lint.source.text import Edit, join_insertions
 from torchrepro_lint.syntax.nodes import Function, Import, Record, fields
 from torchrepro_lint.syntax.qualified_names import is_top_level, module_symbol, qualname_of
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.entry_points import is_test
+from torchrepro_lint.trace.traces import Traces
 
 _POSITION_FIELDS = frozenset({"start", "end", "base_end", "open", "name"})
 
@@ -41,7 +42,7 @@ class Helper(Record, frozen=True):
 
 
 def provide_helper(
-    project: Project, path: str, text: str, helper: Helper, before: int
+    project: Traces, path: str, text: str, helper: Helper, before: int
 ) -> tuple[str, tuple[Edit, ...]] | None:
     """The name under which a file has a helper, and the edits that add it; no edits where it is there.
 
@@ -80,14 +81,14 @@ def _definitions(functions: Iterable[Function], helper: Helper) -> Iterator[Func
             yield function
 
 
-def _is_helper(project: Project, path: str, name: str, helper: Helper) -> bool:
+def _is_helper(project: Traces, path: str, name: str, helper: Helper) -> bool:
     found = [
         each for target in project.resolver.modules.resolve(path, name) for each in project.resolver.functions(target)
     ]
     return len(found) == 1 and _content(found[0]) == _content_of_source(helper.whole)
 
 
-def _module_with_helper(project: Project, path: str, helper: Helper) -> str | None:
+def _module_with_helper(project: Traces, path: str, helper: Helper) -> str | None:
     """How ``path`` imports the module that defines the helper and does not import ``path``."""
     for other in sorted(project.files):
         tree = project.files[other]
@@ -100,16 +101,16 @@ def _module_with_helper(project: Project, path: str, helper: Helper) -> str | No
     return None
 
 
-def _can_be_imported(project: Project, path: str, other: str) -> bool:
+def _can_be_imported(project: Traces, path: str, other: str) -> bool:
     """Whether a file is no entry point, does not import ``path``, and is no test unless ``path`` is."""
     if is_test(other, project.files[other]) and not is_test(path, project.files[path]):
         return False
-    return all(program.entry.path != other for program in project.programs) and path not in _files_imported(
+    return all(program.entry.path != other for program in all_programs(project)) and path not in _files_imported(
         project, other
     )
 
 
-def _files_imported(project: Project, path: str) -> set[str]:
+def _files_imported(project: Traces, path: str) -> set[str]:
     """The files that importing a file runs."""
     found, queue = {path}, [path]
     while queue:
@@ -123,7 +124,7 @@ def _files_imported(project: Project, path: str) -> set[str]:
     return found
 
 
-def _import_path(project: Project, path: str, other: str) -> str | None:
+def _import_path(project: Traces, path: str, other: str) -> str | None:
     """The shortest way to write a module that leads from ``path`` to ``other``; relative within one package."""
     folder, stem = posixpath.dirname(path), other.removesuffix(".py").removesuffix("/__init__")
     if folder == posixpath.dirname(other) and posixpath.join(folder, "__init__.py") in project.files:

@@ -12,6 +12,7 @@ from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.checks.fixes.index_select_call import IndexSelectCall
 from torchrepro_lint.checks.fixes.index_select_rewrite import RewriteOptions, rewrite
 from torchrepro_lint.checks.fixes.insertions import means_builtin
+from torchrepro_lint.checks.fixes.scripted import scripted_functions
 from torchrepro_lint.dataflow.types.tensor_facts import (
     TensorFacts,
     Variable,
@@ -19,8 +20,7 @@ from torchrepro_lint.dataflow.types.tensor_facts import (
     sparse_carriers,
     sparse_variables,
 )
-from torchrepro_lint.domain.project import Context
-from torchrepro_lint.domain.scripted import scripted_functions
+from torchrepro_lint.domain.programs import on_accelerator, programs_reaching
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, NoFix
@@ -41,6 +41,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     statements,
 )
+from torchrepro_lint.trace.traces import Context
 
 _VIEWS = frozenset({"view", "view_as"})
 # Methods whose result has a new memory layout, or is no tensor.
@@ -183,7 +184,9 @@ class IndexSelectFixes:
             return False
         if self._context.settings.device != "auto":
             return self._context.settings.device == "cuda"
-        return any(self._project.on_accelerator(program) for program in self._project.reaching(site.function))
+        return any(
+            on_accelerator(self._project, program) for program in programs_reaching(self._project, site.function)
+        )
 
     def _may_be_sparse(self, parts: IndexSelectCall) -> bool:
         """Sparse tensors cannot be indexed, and objects that only resemble tensors need not be."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Record
@@ -17,6 +16,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, passing_argument, receiver_of
+from torchrepro_lint.trace.traces import Traces
 
 _WORD = "index_select"
 _FUNCTIONS = frozenset({"torch.index_select", "torch.Tensor.index_select"})
@@ -46,7 +46,7 @@ class IndexSelectCall(Record, frozen=True):
     plain: bool
 
 
-def parse_index_select(project: Project, path: str, site: CallSite) -> IndexSelectCall | None:
+def parse_index_select(project: Traces, path: str, site: CallSite) -> IndexSelectCall | None:
     """The arguments of a call that is torch's ``index_select`` unless inference says otherwise, else None."""
     if site.names and _FUNCTIONS.issuperset(site.names):
         return _parse_arguments(site.call, None)
@@ -65,7 +65,7 @@ def _receiver(call: Call) -> Expression | None:
     return receiver_of(call.func) if last_identifier(call.func) == _WORD else None
 
 
-def _may_be_tensor(project: Project, name: str) -> bool:
+def _may_be_tensor(project: Traces, name: str) -> bool:
     """Whether a value of this name may be a tensor: no module, class, function or instance of another class."""
     if name.startswith(_IMPORT_FALLBACK):
         return True
@@ -80,7 +80,7 @@ def _may_be_tensor(project: Project, name: str) -> bool:
     return is_instance(name) and (not word[:1].isupper() or word.endswith(("Tensor", "Parameter")))
 
 
-def _is_other_class(project: Project, name: str) -> bool:
+def _is_other_class(project: Traces, name: str) -> bool:
     if is_super(name):
         return True
     return bool(project.resolver.classes(name)) and not _TENSORS.intersection(project.resolver.ancestry(name))

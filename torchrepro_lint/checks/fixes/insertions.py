@@ -7,7 +7,6 @@ fix writes it.
 from __future__ import annotations
 
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
@@ -19,6 +18,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_comprehension,
     split_local,
 )
+from torchrepro_lint.trace.traces import Traces
 
 _NEWLINE = lazy_pattern(r"\r\n|\r|\n")
 _BLANK_LINES = lazy_pattern(r"(?:\r\n|\r|\n)((?:[ \t\f]*(?:\r\n|\r|\n))*)")
@@ -241,7 +241,7 @@ def _below_imports(tree: SyntaxTree, text: str, before: int) -> int:
     return below_comments(text, line_end(text, at)) if at else below_docstring(text)
 
 
-def means_builtin(project: Project, path: str, word: str) -> bool:
+def means_builtin(project: Traces, path: str, word: str) -> bool:
     """Whether no function, class, variable or star import of a file rebinds the name of a builtin.
 
     A star import of a package that is not followed is assumed not to.

@@ -10,9 +10,9 @@ from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
 from torchrepro_lint.checks.fixes.seed_place import entry_place, entry_positions, first_offset
 from torchrepro_lint.checks.fixes.seeding import fix_drawn, fix_start
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.domain.rng.effects import Draw, Seed
+from torchrepro_lint.domain.rng.seeding import only_seeds
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
 from torchrepro_lint.syntax.definitions import targets
@@ -30,11 +30,12 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, control_flow_position, in_loop, is_elif
 from torchrepro_lint.syntax.visitor import blocks, body_expressions, statements, subexpressions
+from torchrepro_lint.trace.traces import Traces
 
 _BACKEND_FLAGS = "torch.backends."
 
 
-def last_seeding_statement(project: Project, path: str, seeding: Statement) -> Statement:
+def last_seeding_statement(project: Traces, path: str, seeding: Statement) -> Statement:
     """The last of the statements after a seeding one that also only seed or set torch's flags."""
     position = control_flow_position(project.files[path], seeding.start)
     if position is None:
@@ -47,18 +48,18 @@ def last_seeding_statement(project: Project, path: str, seeding: Statement) -> S
     return last
 
 
-def is_seeding_statement(project: Project, path: str, statement: Statement) -> bool:
+def is_seeding_statement(project: Traces, path: str, statement: Statement) -> bool:
     """Whether a statement only seeds or sets torch's flags, in a branch or not."""
     match statement:
         case ExpressionStatement(value=Call() as call):
-            return project.only_seeds(path, call)
+            return only_seeds(project, path, call)
         case Assign(targets=targets, value=Constant() | Ref()):
             return all(
                 any(name.startswith(_BACKEND_FLAGS) for name in project.names(path, target)) for target in targets
             )
         case If(orelse=()):
             return any(
-                project.only_seeds(path, each.value)
+                only_seeds(project, path, each.value)
                 for each in statements((statement,))
                 if isinstance(each, ExpressionStatement) and isinstance(each.value, Call)
             ) and all(is_seeding_statement(project, path, each) for block in blocks(statement) for each in block)
@@ -80,7 +81,7 @@ _ABOUT_SEEDS = lazy_pattern(r"seed|random|determin|reprod|repeat", re.IGNORECASE
 _BLANK = lazy_pattern(r"[ \t]*(?:\r\n|\r|\n)")
 
 
-def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]], draw: Draw) -> Fix | NoFix:
+def fix_late(project: Traces, program: Program, late: Mapping[str, tuple[Draw, Seed]], draw: Draw) -> Fix | NoFix:
     """Move the seeding, with adjacent seeding, above the statement of the entry file that draws first.
 
     ``late`` are the draws of all families that come before their seeders; ``draw`` is the one to fix. Adjacent seeding
@@ -103,14 +104,14 @@ def fix_late(project: Project, program: Program, late: Mapping[str, tuple[Draw, 
     return Fix(f"Seed before {draw.label} draws", edits, safe=False, seeds=True)
 
 
-def _seed_at_start(project: Project, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | NoFix:
+def _seed_at_start(project: Traces, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | NoFix:
     """Seed with the program's own seed if it is bound in time, else with the constant of a late seeder."""
     draw, _ = min(late.values(), key=lambda each: each[0].order)
     place = entry_place(project, program, draw.trace_event)
     return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, list(late))
 
 
-def _find_move(project: Project, program: Program, draw: Draw, seed: Seed) -> _Move | None:
+def _find_move(project: Traces, program: Program, draw: Draw, seed: Seed) -> _Move | None:
     path = program.entry.path
     here = _diverging_statements(
         entry_positions(project, program, draw.trace_event), entry_positions(project, program, seed.trace_event)

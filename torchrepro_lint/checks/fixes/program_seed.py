@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -32,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.scopes import ControlFlowPosition
 from torchrepro_lint.syntax.visitor import expressions_within, is_none, known_argument, statements, subexpressions
+from torchrepro_lint.trace.traces import Traces
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
 
@@ -71,7 +71,7 @@ class SeedUses:
             self._tested.update((each.roots, each.path) for each in subexpressions(test) if isinstance(each, Ref))
 
 
-def seed_uses(project: Project, path: str, body: _Body) -> SeedUses:
+def seed_uses(project: Traces, path: str, body: _Body) -> SeedUses:
     """The uses of seeds in a body of a file of the project."""
     # The first statement identifies a body.
     return project.remembered("seed uses", (path, body[:1]), lambda: SeedUses(body))
@@ -98,7 +98,7 @@ _PARSED_OPTIONS = lazy_pattern(
 )
 
 
-def seed_fields(project: Project, path: str, position: ControlFlowPosition, root: str, word: str) -> tuple[str, ...]:
+def seed_fields(project: Traces, path: str, position: ControlFlowPosition, root: str, word: str) -> tuple[str, ...]:
     """How the seed in a namespace, a configuration or an object is written, if the project shows that there is one."""
     uses = seed_uses(project, path, position.body)
     if root in uses.writes:
@@ -108,9 +108,7 @@ def seed_fields(project: Project, path: str, position: ControlFlowPosition, root
     return project.remembered("seed fields", key, lambda: tuple(_find_seed_fields(project, path, position, root, word)))
 
 
-def _find_seed_fields(
-    project: Project, path: str, position: ControlFlowPosition, root: str, word: str
-) -> Iterator[str]:
+def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition, root: str, word: str) -> Iterator[str]:
     variable = Ref(0, 0, (root,), (), 0)
     writes = [
         inner
@@ -140,7 +138,7 @@ def _find_seed_fields(
         return
 
 
-def _seed_options(project: Project, path: str, variable: Ref) -> Iterator[Option]:
+def _seed_options(project: Traces, path: str, variable: Ref) -> Iterator[Option]:
     """The seed options in a variable or parameter that holds the result of a parser in the same file."""
     names = project.resolver.names_of(path, variable) or project.resolver.names_from_callers(path, variable)
     if any(_PARSED_OPTIONS.fullmatch(name) for name in names):
@@ -150,7 +148,7 @@ def _seed_options(project: Project, path: str, variable: Ref) -> Iterator[Option
                 yield from (each for each in project.resolver.options.named(word) if each.path in parsed_in)
 
 
-def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expression]]:
+def _class_fields(project: Traces, owner: str) -> Iterator[tuple[str, Expression]]:
     for each in project.resolver.ancestry(owner):
         for definition in project.resolver.classes(each):
             for statement in definition.body:
@@ -162,7 +160,7 @@ def _class_fields(project: Project, owner: str) -> Iterator[tuple[str, Expressio
             yield from ((word, value) for how, _, value in values if how == "=")
 
 
-def _seed_reads(project: Project, path: str, position: ControlFlowPosition, root: str) -> Iterator[Ref]:
+def _seed_reads(project: Traces, path: str, position: ControlFlowPosition, root: str) -> Iterator[Ref]:
     """Where the function reads a seed from a variable: ``cfg.train.seed``. A seed that it writes itself may not exist
     yet.
     """
@@ -174,13 +172,13 @@ def _seed_reads(project: Project, path: str, position: ControlFlowPosition, root
     yield from uses.read.get(root, ())
 
 
-def field_writes(project: Project, path: str, position: ControlFlowPosition, root: str) -> list[Statement]:
+def field_writes(project: Traces, path: str, position: ControlFlowPosition, root: str) -> list[Statement]:
     """The statements before that assign to a seed in a variable, with their enclosing blocks."""
     writing = seed_uses(project, path, position.body).writes.get(root, ())
     return [outer for outer in position.before for inner in statements((outer,)) if inner in writing] if writing else []
 
 
-def option_expressions(project: Project, path: str, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
+def option_expressions(project: Traces, path: str, option: Option, text: str, *, given: bool = False) -> Iterator[str]:
     """An option as an integer expression in ``path``: one that may be None and is not ``given``, or that is text, is
     converted.
     """
@@ -226,7 +224,7 @@ class BlockSeeds(Record, frozen=True):
     variables: tuple[tuple[int, str, str], ...]
 
 
-def block_seeds(project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
+def block_seeds(project: Traces, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]) -> BlockSeeds:
     """The bindings and seeds of a block that leads to a position."""
 
     def compute() -> BlockSeeds:
@@ -235,7 +233,7 @@ def block_seeds(project: Project, path: str, position: ControlFlowPosition, bloc
     return project.remembered("block seeds", (path, block[:1]), compute)
 
 
-def last_binding(project: Project, path: str, position: ControlFlowPosition, root: str) -> int:
+def last_binding(project: Traces, path: str, position: ControlFlowPosition, root: str) -> int:
     """The start of the last statement before a position that binds a variable; -1 where none does."""
     last = -1
     for block_position in position.spots:
@@ -275,7 +273,7 @@ def variables_bound(statement: Statement) -> Iterator[Ref]:
 
 
 def _seed_variables(
-    project: Project, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]
+    project: Traces, path: str, position: ControlFlowPosition, block: tuple[Statement, ...]
 ) -> Iterator[tuple[int, str, str]]:
     """A variable without assignments to a seed in it has the same fields everywhere in the function."""
     for at, statement in enumerate(block):
@@ -308,13 +306,13 @@ class SeedValue(NamedTuple):
     after: Statement | None
 
 
-def own_seed(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
+def own_seed(project: Traces, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """An option, a field, a parameter or a variable: the one that is bound first."""
     found = [*_parameter_seeds(project, path, position), *_variable_seeds(project, path, position)]
     return min(found, key=lambda each: each.after.end if each.after else 0, default=None)
 
 
-def _parameter_seeds(project: Project, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:
+def _parameter_seeds(project: Traces, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:
     """``seed`` of ``def main(seed)``, and ``args.seed`` of ``def main(args)``."""
     if position.function is None:
         return
@@ -339,7 +337,7 @@ def _parameter_seeds(project: Project, path: str, position: ControlFlowPosition)
             yield from (SeedValue(text, None) for text in seed_fields(project, path, position, root, param.name))
 
 
-def _variable_seeds(project: Project, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:
+def _variable_seeds(project: Traces, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:
     """``args.seed`` after ``args = parser.parse_args()``, ``seed`` after ``seed = 7``."""
     for block_position in position.spots:
         for at, root, word in block_seeds(project, path, position, block_position.block).variables:
@@ -355,7 +353,7 @@ def _variable_seeds(project: Project, path: str, position: ControlFlowPosition) 
                 yield from (SeedValue(text, last) for text in seed_fields(project, path, position, root, word))
 
 
-def module_constant(project: Project, path: str, position: ControlFlowPosition) -> SeedValue | None:
+def module_constant(project: Traces, path: str, position: ControlFlowPosition) -> SeedValue | None:
     """``SEED`` of the module, its own or imported, if it is bound before."""
     for word, binding in _seed_constants(project, path):
         if position.function is not None:
@@ -366,12 +364,12 @@ def module_constant(project: Project, path: str, position: ControlFlowPosition) 
 
 
 @query()
-def _seed_constants(project: Project, path: str) -> tuple[tuple[str, Statement], ...]:
+def _seed_constants(project: Traces, path: str) -> tuple[tuple[str, Statement], ...]:
     """The seed constants of a module, with the statements that bind them."""
     return tuple(_find_seed_constants(project, path))
 
 
-def _find_seed_constants(project: Project, path: str) -> Iterator[tuple[str, Statement]]:
+def _find_seed_constants(project: Traces, path: str) -> Iterator[tuple[str, Statement]]:
     tree = project.files[path]
     for word, names in tree.exports:
         if not SEED_NAME.fullmatch(word) or len(names) != 1:

@@ -14,8 +14,8 @@ from torchrepro_lint.checks.fixes.insertions import binding_function, shadowed
 from torchrepro_lint.checks.fixes.program_seed import variables_bound
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.effects import RngEffects
+from torchrepro_lint.domain.rng.seeding import seed_of_event
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -42,6 +42,7 @@ from torchrepro_lint.syntax.scopes import ControlFlowPosition, function_at
 from torchrepro_lint.syntax.visitor import last_identifier, statements
 from torchrepro_lint.trace.contexts import passes_own_arguments
 from torchrepro_lint.trace.events import CallFrame, is_conditional
+from torchrepro_lint.trace.traces import Traces
 
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "^", "//"})
 
@@ -65,7 +66,7 @@ class SeedOrigin(Record, frozen=True):
 
 
 def seed_origins(
-    project: Project, effects: RngEffects, families: Sequence[str] = ("torch", "numpy", "python")
+    project: Traces, effects: RngEffects, families: Sequence[str] = ("torch", "numpy", "python")
 ) -> list[SeedOrigin]:
     """The origins of a program's seeds, family by family and each family's in their order."""
     key = effects, tuple(families)
@@ -73,10 +74,10 @@ def seed_origins(
     return project.remembered("seed origins", key, lambda: list(_find_origins(project, effects, families)))
 
 
-def _find_origins(project: Project, effects: RngEffects, families: Sequence[str]) -> Iterator[SeedOrigin]:
+def _find_origins(project: Traces, effects: RngEffects, families: Sequence[str]) -> Iterator[SeedOrigin]:
     for family in families:
         for seed in sorted(effects.seeds.get(family, ()), key=lambda each: each.order):
-            value = project.passed_seed(seed.trace_event)
+            value = seed_of_event(project, seed.trace_event)
             if value is not None:
                 event = seed.trace_event
                 given = SeedOrigin(event.path, value, event.call_path, value, is_conditional(event), seed.order)
@@ -94,7 +95,7 @@ def is_combined(origin: SeedOrigin) -> bool:
     return isinstance(origin.source, Operation) and origin.source.op in _ARITHMETIC
 
 
-def _behind(project: Project, origin: SeedOrigin, steps: int) -> SeedOrigin:
+def _behind(project: Traces, origin: SeedOrigin, steps: int) -> SeedOrigin:
     """The expression behind parameters and variables that only hand a seed on."""
     if steps == 0 or not isinstance(origin.value, Ref):
         return origin
@@ -102,7 +103,7 @@ def _behind(project: Project, origin: SeedOrigin, steps: int) -> SeedOrigin:
     return _behind(project, below, steps - 1) if below is not None else origin
 
 
-def _definition(project: Project, origin: SeedOrigin, ref: Ref) -> SeedOrigin | None:
+def _definition(project: Traces, origin: SeedOrigin, ref: Ref) -> SeedOrigin | None:
     """What a parameter is given by the call that entered its function, or the one value that a variable is given."""
     if len(ref.roots) != 1 or not is_local(ref.roots[0]):
         return None
@@ -118,7 +119,7 @@ def _definition(project: Project, origin: SeedOrigin, ref: Ref) -> SeedOrigin | 
     return origin._replace(value=values[0][1])
 
 
-def _argument(project: Project, frame: CallFrame, variable: str) -> Closure | None:
+def _argument(project: Traces, frame: CallFrame, variable: str) -> Closure | None:
     """The argument for a parameter where the call of a frame passes one; none where it hands the function to another."""
     call = frame.event.value
     if not isinstance(call, Call):
@@ -144,7 +145,7 @@ def _with_path(value: Expression, ref: Ref) -> Expression | None:
 class SeedScope:
     """The names that a statement at a position of a file can write, with what they denote."""
 
-    def __init__(self, project: Project, path: str, position: ControlFlowPosition) -> None:
+    def __init__(self, project: Traces, path: str, position: ControlFlowPosition) -> None:
         self._project = project
         self._path = path
         self._position = position

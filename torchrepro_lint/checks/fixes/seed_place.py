@@ -10,8 +10,7 @@ from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragra
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, module_constant, own_seed
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
 from torchrepro_lint.checks.repetition import function_runs_often
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import is_main_test
@@ -35,6 +34,7 @@ from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, co
 from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
 from torchrepro_lint.trace.call_paths import process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
+from torchrepro_lint.trace.traces import Traces
 
 _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 
@@ -46,7 +46,7 @@ class SeedPlace(Record, frozen=True):
     seed: SeedValue
 
 
-def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
+def entry_place(project: Traces, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
     """Where to seed a program, above a draw: its ``start_place``, with a seed that all its runs and ranks can have.
 
     There is none where the program's seed, or the rank of its processes, is not in scope there.
@@ -68,7 +68,7 @@ def entry_place(project: Project, program: Program, trace_event: TraceEvent) -> 
     return _for_each_rank(project, program, place)
 
 
-def start_place(project: Project, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
+def start_place(project: Traces, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
     """Where the program's own seed is bound first on the call path to an event, else the program's main function, with a
     constant for its seed.
 
@@ -93,12 +93,12 @@ _NO_PLACE = NoFix(
 )
 
 
-def _runs_for_each_item(project: Project, path: str, position: ControlFlowPosition) -> bool:
+def _runs_for_each_item(project: Traces, path: str, position: ControlFlowPosition) -> bool:
     return position.function is not None and function_runs_often(project, path, position)
 
 
 def _written_at_start(
-    project: Project, path: str, home: ControlFlowPosition, origins: Sequence[SeedOrigin]
+    project: Traces, path: str, home: ControlFlowPosition, origins: Sequence[SeedOrigin]
 ) -> str | None:
     """A seed of the program as the start of its main function can write it; a literal is not repeated here."""
     block = home.spots[0].block
@@ -146,7 +146,7 @@ def _process_starts(_start: int, trace_events: Sequence[TraceEvent]) -> frozense
     return frozenset(each["mesh"] or "group" for each in found if each)
 
 
-def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> SeedPlace | NoFix:
+def _for_each_rank(project: Traces, program: Program, place: SeedPlace) -> SeedPlace | NoFix:
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
     starts = frozenset[str]().union(*prefix_and_rest(program.run, "process starts", _process_starts))
     if "mesh" in starts:
@@ -170,7 +170,7 @@ def _for_each_rank(project: Project, program: Program, place: SeedPlace) -> Seed
     return place._replace(seed=SeedValue(plain, after))
 
 
-def _rank_option(project: Project, position: ControlFlowPosition, seed: str) -> str | None:
+def _rank_option(project: Traces, position: ControlFlowPosition, seed: str) -> str | None:
     """The option of the rank beside that of the seed, declared or read in the function: ``args.local_rank``."""
     holder = qualifier_of(seed)
     read = (
@@ -191,7 +191,7 @@ def _rank_bound_before(position: ControlFlowPosition) -> tuple[str, Statement] |
     return None
 
 
-def entry_positions(project: Project, program: Program, trace_event: TraceEvent) -> list[ControlFlowPosition]:
+def entry_positions(project: Traces, program: Program, trace_event: TraceEvent) -> list[ControlFlowPosition]:
     """The positions in the entry file on the call path to an event, outermost function first.
 
     Positions before the start of another process are left out.

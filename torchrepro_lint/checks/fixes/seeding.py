@@ -17,10 +17,9 @@ from torchrepro_lint.checks.fixes.program_seed import (
     SEED_NAME,
 )
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
-from torchrepro_lint.domain.rng.optional_seeds import PartlySeeded
+from torchrepro_lint.domain.rng.seeding import PartlySeeded
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
@@ -41,6 +40,7 @@ from torchrepro_lint.syntax.qualified_names import qualname_of, split_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
+from torchrepro_lint.trace.traces import Traces
 
 _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
 # Calls whose one argument is a seed as an integer.
@@ -93,7 +93,7 @@ def seeding_lines(
     return SeedingLines("\n".join(lines), tuple(imports), tuple(words))
 
 
-def seed_beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[str, tuple[Edit, ...]] | None:
+def seed_beside(project: Traces, seed: Seed, families: Sequence[str]) -> tuple[str, tuple[Edit, ...]] | None:
     """Seed families below a call that seeds another, with the same seed: the file, and its edits."""
     path, call = seed.trace_event.path, seed.trace_event.event.value
     tree, text = project.files[path], project.text(path)
@@ -109,7 +109,7 @@ def seed_beside(project: Project, seed: Seed, families: Sequence[str]) -> tuple[
     return path, join_insertions((*found.imports, insert_below(text, above, found.lines)))
 
 
-def existing_seed(project: Project, effects: RngEffects, draw: TraceEvent, order: int, family: str = "") -> Seed | None:
+def existing_seed(project: Traces, effects: RngEffects, draw: TraceEvent, order: int, family: str = "") -> Seed | None:
     """The seeding call of a trace, of any family, beside which others can stand: the first before a draw, in its
     process.
 
@@ -169,7 +169,7 @@ def _is_repeatable(part: Expression) -> bool:
 _INTEGER_DRAWS = lazy_pattern(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
 
 
-def fix_drawn(project: Project, program: Program, draw: Draw) -> Fix | NoFix | None:
+def fix_drawn(project: Traces, program: Program, draw: Draw) -> Fix | NoFix | None:
     """Write a constant for a draw whose result is a seed; None where it is something else, or may be no plain number.
 
     A seed that the user can give, and that is drawn only where they give none, stays drawn.
@@ -207,7 +207,7 @@ def _drawn_part(value: Expression, call: Expression) -> Expression | None:
     return value if value.start <= call.start < value.end else None
 
 
-def _is_number(project: Project, path: str, drawn: Expression) -> bool:
+def _is_number(project: Traces, path: str, drawn: Expression) -> bool:
     """``random.randint(…)``, ``int(…)``, ``….item()``: a plain number, and no tensor or array."""
     if not isinstance(drawn, Call):
         return False
@@ -218,7 +218,7 @@ def _is_number(project: Project, path: str, drawn: Expression) -> bool:
     )
 
 
-def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | NoFix:
+def fix_program(project: Traces, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | NoFix:
     """Seed all families that a program draws from and does not seed; ``draws`` are the first draw of each family.
 
     A family that is seeded from entropy has another fix, which may also settle this.
@@ -237,14 +237,14 @@ def fix_program(project: Project, program: Program, draws: Sequence[tuple[str, D
     return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, families)
 
 
-def fix_start(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> Fix:
+def fix_start(project: Traces, path: str, place: SeedPlace, families: Sequence[str]) -> Fix:
     """Seed families where a program starts."""
     where = qualname_of(place.position.function.name) if place.position.function else "the program"
     edits = _start_edits(project, path, place, families)
     return Fix(f"Seed {family_names(families)} at the start of {where}", edits, safe=False, seeds=True)
 
 
-def fix_partly(project: Project, own: str, partly: PartlySeeded) -> Fix | NoFix:
+def fix_partly(project: Traces, own: str, partly: PartlySeeded) -> Fix | NoFix:
     """Seed the missing family beside the seed that a function has."""
     found = seed_beside(project, partly.seed, (partly.family.key,))
     title = f"Seed {family_names((partly.family.key,))} beside {partly.seed.label}"
@@ -253,7 +253,7 @@ def fix_partly(project: Project, own: str, partly: PartlySeeded) -> Fix | NoFix:
     return fix_in(found[0], own, title, found[1])._replace(seeds=True)
 
 
-def _start_edits(project: Project, path: str, place: SeedPlace, families: Sequence[str]) -> tuple[Edit, ...]:
+def _start_edits(project: Traces, path: str, place: SeedPlace, families: Sequence[str]) -> tuple[Edit, ...]:
     tree, text = project.files[path], project.text(path)
     function = place.position.function
     at = insert_lines(text, place, "").span.start

@@ -30,8 +30,7 @@ from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flag_effects import FlagWrite
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
@@ -41,6 +40,7 @@ from torchrepro_lint.syntax.qualified_names import split_name, top_package
 from torchrepro_lint.syntax.scopes import control_flow_position
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.events import TraceEvent, is_conditional
+from torchrepro_lint.trace.traces import Traces
 
 _EQUALS = lazy_pattern(r"[ \t]*=[ \t]*")
 
@@ -88,7 +88,7 @@ _MODERN_SINCE = (1, 8)
 _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 
 
-def fix_enabling(project: Project, program: Program, first: TraceEvent, known: Catalogue) -> Fix | NoFix:
+def fix_enabling(project: Traces, program: Program, first: TraceEvent, known: Catalogue) -> Fix | NoFix:
     """Turn deterministic mode on, beside the program's own switch for cuDNN, below its seeding, or where it starts.
 
     The workspace of cuBLAS is set, too, where the project does not rule out a release that needs it.
@@ -106,7 +106,7 @@ def fix_enabling(project: Project, program: Program, first: TraceEvent, known: C
     return fix._replace(edits=join_insertions((*workspace.edits, *fix.edits)))
 
 
-def _beside_own_switch(project: Project, program: Program, first: TraceEvent, word: str) -> Fix | None:
+def _beside_own_switch(project: Traces, program: Program, first: TraceEvent, word: str) -> Fix | None:
     """The mode takes the value that the program gives cuDNN's flag: ``cudnn.deterministic = args.deterministic``."""
     for effect in flag_writes_in(project, program, CUDNN_DETERMINISTIC):
         statement, path = effect.trace_event.event.statement, effect.trace_event.path
@@ -119,7 +119,7 @@ def _beside_own_switch(project: Project, program: Program, first: TraceEvent, wo
     return None
 
 
-def _call_below(project: Project, program: Program, beside: TraceEvent, below: Span, call: str) -> Fix:
+def _call_below(project: Traces, program: Program, beside: TraceEvent, below: Span, call: str) -> Fix:
     """Call a function of torch below a statement of the function that an event is in."""
     path, function = beside.path, split_name(beside.function)[2]
     tree, text = project.files[path], project.text(path)
@@ -128,7 +128,7 @@ def _call_below(project: Project, program: Program, beside: TraceEvent, below: S
     return fix_in(path, program.entry.path, f"Call torch.{call}", join_insertions((*imports, edit)))
 
 
-def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -> Fix | NoFix:
+def _enabled(project: Traces, program: Program, first: TraceEvent, word: str) -> Fix | NoFix:
     """The mode is turned on below the unconditional seeding, else where the program starts."""
     trace_events = program.run.trace_events
     order = next(
@@ -161,7 +161,7 @@ def _enabled(project: Project, program: Program, first: TraceEvent, word: str) -
 
 
 def fix_workspace(
-    project: Project, own: str, program: Program, wrong: Expression | None, late: Statement | None
+    project: Traces, own: str, program: Program, wrong: Expression | None, late: Statement | None
 ) -> Fix | NoFix:
     """Set the variable below the imports, or above them where they already compute; a wrong literal is replaced in place.
 
@@ -201,7 +201,7 @@ def _remove_late(tree: SyntaxTree, text: str, late: Statement) -> Edit | None:
     )
 
 
-def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: str, comment: str) -> tuple[Edit, ...]:
+def _below_imports(project: Traces, program: Program, tree: SyntaxTree, text: str, comment: str) -> tuple[Edit, ...]:
     """The setting, under a comment, below the import block of the entry file; none where that computes on CUDA, or there is
     no block.
 
@@ -228,7 +228,7 @@ def _below_imports(project: Project, program: Program, tree: SyntaxTree, text: s
     return join_insertions((*imports, insert_paragraph(text, last.end, f"{comment}{word}.environ{_WORKSPACE}")))
 
 
-def _is_library(project: Project, path: str) -> bool:
+def _is_library(project: Traces, path: str) -> bool:
     """Whether a file is a module of a package, or another file imports it."""
     modules = project.resolver.modules
     return posixpath.join(posixpath.dirname(path), "__init__.py") in project.files or any(
@@ -236,7 +236,7 @@ def _is_library(project: Project, path: str) -> bool:
     )
 
 
-def _first_computation(project: Project, program: Program) -> int:
+def _first_computation(project: Traces, program: Program) -> int:
     """The offset in the entry file of what leads to the first computation on CUDA; its end where that is not known."""
     found = first_accelerator_computation(project, program)
     path = program.entry.path

@@ -7,10 +7,10 @@ from torchrepro_lint.checks.fixes.generators import generator_edits
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.domain.loaders.constructions import Loader
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, path_of
 from torchrepro_lint.syntax.scopes import control_flow_position
+from torchrepro_lint.trace.traces import Traces
 
 _TORCH, _NUMPY, _RANDOM = ("torch", "torch"), ("numpy", "np"), ("random", "random")
 
@@ -32,7 +32,7 @@ _REMADE = {
 }
 
 
-def fix_workers(project: Project, path: str, loader: Loader, *, owns: bool) -> Fix | NoFix:
+def fix_workers(project: Traces, path: str, loader: Loader, *, owns: bool) -> Fix | NoFix:
     """Pass a function that seeds each worker, and a seeded generator, from which the workers get their seeds."""
     call, text = loader.site.call, project.text(path)
     helper = _dataset_helper(project, loader) if owns else SEED_WORKER
@@ -68,7 +68,7 @@ def _lines(edit: Edit) -> set[str]:
     return set(edit.text.splitlines())
 
 
-def _dataset_helper(project: Project, loader: Loader) -> Helper | None:
+def _dataset_helper(project: Traces, loader: Loader) -> Helper | None:
     """The helper for the one generator that the dataset itself owns."""
     found: set[tuple[str, str]] = set()
     for each in loader.values("dataset"):
@@ -91,7 +91,7 @@ def seed_worker(worker_id):
     return Helper("seed_worker", source, modules=(module, _TORCH))
 
 
-def _first_caller(project: Project, path: str, offset: int) -> int:
+def _first_caller(project: Traces, path: str, offset: int) -> int:
     """The start of the first top-level statement that may call the function."""
     position = control_flow_position(project.files[path], offset)
     return position.spots[0].statement.start if position and position.function is None else len(project.text(path))

@@ -21,14 +21,14 @@ from torchrepro_lint.checks.fixes.seed_origins import (
     is_combined,
     seed_origins,
 )
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import Program, all_programs, programs_reaching
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, comprehension_names, control_flow_position
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.traces import Traces
 
 
 class WrittenSeed(Record, frozen=True):
@@ -60,7 +60,7 @@ _NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so only the
 
 
 def written_seed(
-    project: Project, path: str, offset: int, *, but: str = "", seeder: bool = False
+    project: Traces, path: str, offset: int, *, but: str = "", seeder: bool = False
 ) -> WrittenSeed | NoFix:
     """The seed that a statement at an offset of a file writes; it does not read the variable ``but``.
 
@@ -86,11 +86,11 @@ _UNLESS_NONE = f"{FALLBACK} if "
 class _Place:
     """A place of a file, with the programs that come there, and when each does first."""
 
-    def __init__(self, project: Project, path: str, position: ControlFlowPosition) -> None:
+    def __init__(self, project: Traces, path: str, position: ControlFlowPosition) -> None:
         self.project = project
         self.path = path
         self.position = position
-        self.programs = project.reaching(f"{path}{position.function.name if position.function else ':'}")
+        self.programs = programs_reaching(project, f"{path}{position.function.name if position.function else ':'}")
 
     def order(self, program: Program) -> int:
         """The order of the first event of the statement; the end of the trace where it has none."""
@@ -122,7 +122,7 @@ def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
     project = place.project
     if place.seeded or (not place.programs and not seeder and _knows_torch(project, place.path)):
         return _initial_seed(place)
-    programs = place.programs or project.programs
+    programs = place.programs or all_programs(project)
     constants = (constant_of(each) for program in programs for each in seed_origins(project, program.effects))
     constant = next((each for each in constants if each is not None), None)
     if constant is not None:
@@ -174,7 +174,7 @@ def _initial_seed(place: _Place) -> WrittenSeed:
     return WrittenSeed(f"{word}{_INITIAL_SEED}", imports)
 
 
-def _knows_torch(project: Project, path: str) -> bool:
+def _knows_torch(project: Traces, path: str) -> bool:
     return any(map(imports_torch, statements(project.files[path].body)))
 
 

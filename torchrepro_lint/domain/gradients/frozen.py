@@ -16,7 +16,6 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import FixpointSolver
@@ -60,11 +59,12 @@ from torchrepro_lint.syntax.visitor import (
 )
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.library_models import trains_or_measures
+from torchrepro_lint.trace.traces import Traces
 
 _SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 
 
-def is_frozen(project: Project, run: Trace, function: str, made: Expression | None) -> bool:
+def is_frozen(project: Traces, run: Trace, function: str, made: Expression | None) -> bool:
     """Whether the module that a call in a function constructs is frozen, or gets no gradient at any place where it runs."""
     tracker = _ModuleTracker(project, run, path_of(function), () if made is None else (made,))
     tracker.follow(function)

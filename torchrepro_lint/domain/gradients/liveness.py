@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
-from torchrepro_lint.domain.program_effects import ProgramEffects
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallPlace
@@ -41,6 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import known_argument, read_expressions, statements, subexpressions
+from torchrepro_lint.trace.traces import Traces
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
 _STOPPING = lazy_pattern(
@@ -65,7 +65,7 @@ _FUNCTION = lazy_pattern(r"torch\.(nn\.functional\.)?[a-z]\w*(?<!_)")
 _NOT_TENSOR_FUNCTIONS = frozenset({"save", "compile", "manual_seed"})
 
 
-def is_gradient_dead(project: Project, path: str, made: Expression) -> bool:
+def is_gradient_dead(project: Traces, path: str, made: Expression) -> bool:
     """Whether every use of a call's or subscript's result ends without a gradient: in ``.detach()``, a number, a test.
 
     Uses are followed through variables, arithmetic, torch's functions and the callers of the function that returns the
@@ -77,7 +77,7 @@ def is_gradient_dead(project: Project, path: str, made: Expression) -> bool:
 class _GradientLiveness:
     """The liveness of one value's gradient; each expression is visited once."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Traces) -> None:
         self._names = project.resolver
         self._uses = project.uses
         self._seen: set[tuple[str, int, int]] = set()
@@ -222,7 +222,7 @@ def call_without_gradient(project: ProgramIndex, site: CallSite) -> bool:
     return in_no_grad_mode(project, site) or _is_detached(known_argument(site.call, 0, "input"))
 
 
-def used_without_gradient(project: ProgramEffects, path: str, made: CallSite) -> bool:
+def used_without_gradient(project: Traces, path: str, made: CallSite) -> bool:
     """Whether a created object stays in a local variable and is only called or passed on in no-grad mode."""
     function = next(iter(project.resolver.functions(made.function)), None)
     statement = made.statement
@@ -234,7 +234,7 @@ def used_without_gradient(project: ProgramEffects, path: str, made: CallSite) ->
     return False
 
 
-def _only_used_in_calls(project: ProgramEffects, path: str, function: Function, root: str) -> bool:
+def _only_used_in_calls(project: Traces, path: str, function: Function, root: str) -> bool:
     read = {
         ref.start
         for statement in statements(function.body)
@@ -263,7 +263,7 @@ def _references_passed(call: Call) -> Iterator[Ref]:
     yield from (each for each in (call.func, *(arg.value for arg in call.args)) if isinstance(each, Ref))
 
 
-def called_without_gradient(project: ProgramEffects, function: str) -> bool:
+def called_without_gradient(project: Traces, function: str) -> bool:
     """Whether all calls of a function of the project are in no-grad mode, or in such a function; or it prepares data.
 
     False where nothing calls it, where its address is taken, so that its callers are not known, and where a program
@@ -272,10 +272,10 @@ def called_without_gradient(project: ProgramEffects, function: str) -> bool:
     if trains_nothing(project, function):
         return True
     if function.endswith(".forward"):  # torch calls it
-        programs = project.reaching(function)
+        programs = programs_reaching(project, function)
         return bool(programs) and all(entered_without_gradient(project, each.run, function) for each in programs)
     return _all_callers_without_gradient(project, function) and all(
-        entered_without_gradient(project, program.run, function) for program in project.reaching(function)
+        entered_without_gradient(project, program.run, function) for program in programs_reaching(project, function)
     )
 
 

@@ -18,7 +18,7 @@ from torchrepro_lint.dataflow.environment import (
     HashConsing,
     context_insensitive_key,
 )
-from torchrepro_lint.domain.program_effects import ProgramEffects, WorkerTrace
+from torchrepro_lint.domain.programs import WorkerTrace, worker_trace
 from torchrepro_lint.domain.rng.effects import Draw, called_variable
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import MemoTable
@@ -48,6 +48,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.trace.contexts import CallingContexts
 from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.traces import Traces
 
 GeneratorSet: TypeAlias = frozenset[str]
 NO_GENERATORS: GeneratorSet = frozenset()
@@ -78,7 +79,7 @@ _DISPLAYS = (Collection, Comprehension, Constant)
 class CallableEffects:
     """The effect analysis for the callables of a project; ``dataset`` gives the effects of its datasets."""
 
-    def __init__(self, project: ProgramEffects, dataset: Callable[[Closure], GeneratorSet]) -> None:
+    def __init__(self, project: Traces, dataset: Callable[[Closure], GeneratorSet]) -> None:
         self._value_sources = project.value_sources
         self._project = project
         self._dataset = dataset
@@ -219,7 +220,7 @@ class CallableEffects:
             del self._in_progress[asked]
 
     def _summarise(self, methods: Sequence[str], environment: Environment) -> GeneratorSet:
-        work = self._project.worker_trace(tuple(methods))
+        work = worker_trace(self._project, tuple(methods))
         contexts = CallingContexts(self._project, work.run, methods, environment)
         found: set[str] = set()
         known: set[EventIdentity] = set()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from torchrepro_lint.catalogue.conditions import Truth, evaluate
-from torchrepro_lint.catalogue.libraries import LoaderKind, loader_kinds
+from torchrepro_lint.catalogue.libraries import LoaderKind, loader_kinds, loader_names
 from torchrepro_lint.catalogue.rows import Signature
 from torchrepro_lint.dataflow.arguments import read_arguments, without_self
 from torchrepro_lint.dataflow.environment import (
@@ -21,6 +21,8 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy, implies_none
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.call_sites import paths_constructing
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -126,11 +128,32 @@ def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:
     return (list(each) for _, each in groupby(found, key=lambda loader: (loader.site.function, loader.site.call)))
 
 
-def find_loaders(project: ValueFlow, path: str) -> Iterator[LoaderConstruction]:
+@query()
+def loader_paths(project: ValueFlow) -> tuple[str, ...]:
+    """The files that may construct a DataLoader, sorted."""
+    return paths_constructing(project.resolver, sorted(loader_names()))
+
+
+def loaders(project: ValueFlow, path: str) -> list[Loader]:
     """The DataLoaders of a module, including those with arguments that cannot be read.
 
     A subclass whose constructor forwards ``**kwargs`` counts where it is constructed, another one in its constructor.
     """
+    sources = project.value_sources
+    return [Loader(each.site, each.kind, each.label, each.arguments, sources) for each in _constructions(project, path)]
+
+
+def readable_loaders(project: ValueFlow, path: str) -> Iterator[Loader]:
+    """The loaders of a module whose arguments can all be read, in the order of the text."""
+    return (each for each in loaders(project, path) if each.arguments.complete)
+
+
+@query()
+def _constructions(project: ValueFlow, path: str) -> tuple[LoaderConstruction, ...]:
+    return tuple(_find_constructions(project, path))
+
+
+def _find_constructions(project: ValueFlow, path: str) -> Iterator[LoaderConstruction]:
     for site in project.calls(path):
         found = next(filter(None, (_construction(project, path, site, name) for name in site.names)), None)
         if found is not None:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint.dataflow.arguments import is_partial
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.domain.loaders.constructions import loader_kind
+from torchrepro_lint.domain.loaders.constructions import loader_kind, loader_paths, loaders
+from torchrepro_lint.domain.programs import worker_trace
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
+from torchrepro_lint.domain.rng.seeding import seeding_words
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
@@ -37,11 +39,10 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.visitor import is_none, receiving_parameters, subexpressions, takes_receiver
 from torchrepro_lint.trace.contexts import CallingContexts
+from torchrepro_lint.trace.traces import Traces
 
 if TYPE_CHECKING:
-    from torchrepro_lint.catalogue.catalogue import Catalogue
     from torchrepro_lint.catalogue.rows import Seeder
-    from torchrepro_lint.domain.loaders.queries import LoaderQueries
     from torchrepro_lint.trace.events import TraceEvent
 
 
@@ -59,7 +60,13 @@ class WorkerFunction(Record, frozen=True):
     worker_ids: frozenset[str]
 
 
-def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
+@query()
+def worker_function_names(project: Traces) -> frozenset[str]:
+    """The functions of the project that are passed as ``worker_init_fn``."""
+    return frozenset(each.function for each in _worker_functions(project))
+
+
+def _worker_functions(project: Traces) -> Iterator[WorkerFunction]:
     """Each function that is passed to a loader that may have workers, in the order of files and text."""
     seen = set[WorkerFunction]()
     for path in _passing_files(project):
@@ -72,7 +79,7 @@ def worker_functions(project: LoaderQueries) -> Iterator[WorkerFunction]:
 
 
 @query()
-def worker_function_words(project: LoaderQueries) -> frozenset[str]:
+def worker_function_words(project: Traces) -> frozenset[str]:
     """The identifiers of files that may pass functions to loaders' workers: a worker function or its class is among
     them.
     """
@@ -80,19 +87,19 @@ def worker_function_words(project: LoaderQueries) -> frozenset[str]:
     return frozenset(word for each in summaries for word in (*each.values, *each.calls))
 
 
-def _passing_files(project: LoaderQueries) -> tuple[str, ...]:
+def _passing_files(project: Traces) -> tuple[str, ...]:
     """The files that may pass functions to loaders' workers, sorted."""
     modules = project.resolver.modules
     modules.reads.record_word("keywords", WORKER_INIT)
     passing = {path for path, each in modules.summaries() if WORKER_INIT in each.keywords}
-    return tuple(sorted(passing.union(project.loader_paths()))) if passing else ()
+    return tuple(sorted(passing.union(loader_paths(project)))) if passing else ()
 
 
-def _worker_init_arguments(project: LoaderQueries, path: str) -> Iterator[Closure]:
+def _worker_init_arguments(project: Traces, path: str) -> Iterator[Closure]:
     if not any(_may_pass(site.call) for site in project.calls(path)):
         return
     known = set[Call]()
-    for loader in project.loaders(path):
+    for loader in loaders(project, path):
         known.add(loader.site.call)
         if loader.has_workers or not loader.arguments.complete:
             yield from loader.arguments.named.get(WORKER_INIT, ())
@@ -106,7 +113,7 @@ def _may_pass(call: Call) -> bool:
 
 
 def _resolve_callable(
-    project: LoaderQueries, each: Closure, positional: int = 0, bound: frozenset[str] = frozenset()
+    project: Traces, each: Closure, positional: int = 0, bound: frozenset[str] = frozenset()
 ) -> Iterator[WorkerFunction]:
     """A function, lambda or method; for a partial or a callable object, the function that it runs."""
     value = each.value
@@ -133,7 +140,7 @@ def _resolve_callable(
             yield WorkerFunction(target, environment, _worker_id_parameters(project, target, positional, bound))
 
 
-def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, partial: Call) -> Environment:
+def _bind_partial(project: Traces, found: WorkerFunction, each: Closure, partial: Call) -> Environment:
     """The arguments that a partial binds: by name, and in order."""
     given = dict(found.environment.arguments)
     for function in project.resolver.functions(found.function):
@@ -144,9 +151,7 @@ def _bind_partial(project: LoaderQueries, found: WorkerFunction, each: Closure, 
     return found.environment._replace(arguments=given)
 
 
-def _worker_id_parameters(
-    project: LoaderQueries, target: str, positional: int, bound: frozenset[str]
-) -> frozenset[str]:
+def _worker_id_parameters(project: Traces, target: str, positional: int, bound: frozenset[str]) -> frozenset[str]:
     """The parameter that gets the worker's number: the first without an argument."""
     found = set()
     for function in project.resolver.functions(target):
@@ -195,23 +200,35 @@ class WorkerSeedSpan(NamedTuple):
     passed: bool
 
 
-def worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterator[WorkerSeedSpan]:
-    """The bad worker seeds, one for each call, in the order of the worker functions."""
-    for each in _worker_seeds(project, catalogue):
-        start, end = each.call.start, each.call.end
-        yield WorkerSeedSpan(each.path, start, end, each.name, each.source, each.direct, each.passed)
+def worker_seeds(project: Traces, path: str) -> Iterator[WorkerSeed]:
+    """The bad worker seeds in a file."""
+    for each in map(WorkerSeedSpan._make, worker_seed_spans(project)):
+        if each.path == path:
+            yield from (
+                WorkerSeed(path, called.call, each.name, each.source, each.direct, each.passed)
+                for called in project.calls_between(path, each.start, each.end)
+            )
 
 
-def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[WorkerSeed]:
+@query()
+def worker_seed_spans(project: Traces) -> tuple[WorkerSeedSpan, ...]:
+    """The bad worker seeds of the project by their places, one for each call, in the order of the worker functions."""
+    return tuple(
+        WorkerSeedSpan(each.path, each.call.start, each.call.end, each.name, each.source, each.direct, each.passed)
+        for each in _worker_seeds(project)
+    )
+
+
+def _worker_seeds(project: Traces) -> Iterable[WorkerSeed]:
     seeds: dict[tuple[str, Call], WorkerSeed] = {}
-    for worker in worker_functions(project):
+    for worker in _worker_functions(project):
         provenance = _SeedProvenance(project, worker)
-        for trace_event in project.worker_trace((worker.function,)).run.trace_events:
+        for trace_event in worker_trace(project, (worker.function,)).run.trace_events:
             call = trace_event.event.value
             if trace_event.event.kind != "call" or not isinstance(call, Call):
                 continue
             for name in trace_event.names:
-                seeder = catalogue.seeder(unbound_method(name)) if not in_project(name) else None
+                seeder = project.catalogue.seeder(unbound_method(name)) if not in_project(name) else None
                 if seeder is None or not _FAMILIES.intersection(seeder.families):
                     continue
                 found = provenance.fault(trace_event, call, name, seeder)
@@ -221,13 +238,14 @@ def _worker_seeds(project: LoaderQueries, catalogue: Catalogue) -> Iterable[Work
     return seeds.values()
 
 
-def may_seed_workers(project: LoaderQueries, path: str) -> bool:
+def may_seed_workers(project: Traces, path: str) -> bool:
     """Whether a file may seed workers: a prefilter by identifiers.
 
     The file calls a seeder, or has a worker function that calls a helper of another file.
     """
     summary = project.files[path].summary
-    if not project.seeding_words().isdisjoint(summary.calls) or not project.seeding_words().isdisjoint(summary.values):
+    words = seeding_words(project)
+    if not words.isdisjoint(summary.calls) or not words.isdisjoint(summary.values):
         return True
     names = (*summary.functions, *(name for name, _ in summary.classes))
     return WORKER_INIT in summary.keywords or not worker_function_words(project).isdisjoint(
@@ -238,10 +256,10 @@ def may_seed_workers(project: LoaderQueries, path: str) -> bool:
 class _SeedProvenance:
     """The provenance of the seeds that one worker function sets."""
 
-    def __init__(self, project: LoaderQueries, worker: WorkerFunction) -> None:
+    def __init__(self, project: Traces, worker: WorkerFunction) -> None:
         self._project = project
         self._worker = worker
-        run = project.worker_trace((worker.function,)).run
+        run = worker_trace(project, (worker.function,)).run
         self._functions = run.functions
         self._contexts = CallingContexts(project, run, (worker.function,), worker.environment)
         # Whether torch.initial_seed() is the same in all workers, after they were given the same seed.

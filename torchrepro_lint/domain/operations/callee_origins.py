@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
-from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import Parameter
@@ -45,6 +44,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
+from torchrepro_lint.trace.traces import Traces
 
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
 REASONS = {
@@ -117,7 +117,7 @@ def _decorator_words(names: Names) -> frozenset[str]:
 class CalleeOrigins:
     """The origins of callees of one project."""
 
-    def __init__(self, project: ProgramEffects) -> None:
+    def __init__(self, project: Traces) -> None:
         self._names = project.resolver
         # The calls whose results are followed, by function: they say what a parameter is there.
         self._calls: dict[str, list[tuple[str, Call]]] = {}

@@ -36,7 +36,7 @@ from torchrepro_lint.domain.operations.condition_variables import (
 )
 from torchrepro_lint.domain.operations.order_free import is_order_free
 from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls, subscript_rows
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import may_use_accelerator
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Record, Ref
@@ -53,6 +53,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_elements,
 )
 from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, last_identifier
+from torchrepro_lint.trace.traces import Context
 
 # Methods that numpy, pandas or containers have, too: they count only on what is known to be a tensor.
 _SHARED = frozenset(
@@ -359,4 +360,4 @@ def _constructor_arguments(context: Context, spelling: Signature, site: CallSite
 def _device(context: Context, site: CallSite) -> str:
     if context.settings.device != "auto":
         return context.settings.device
-    return "cuda" if context.project.may_use_accelerator(site.function) else "cpu"
+    return "cuda" if may_use_accelerator(context.project, site.function) else "cpu"

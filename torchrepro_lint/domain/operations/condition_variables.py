@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Scalar, Signature
     from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
     from torchrepro_lint.dataflow.uses import DefUse
-    from torchrepro_lint.domain.project import Project
     from torchrepro_lint.resolve.program_index import CallSite
     from torchrepro_lint.syntax.use_def import ExpressionPosition
+    from torchrepro_lint.trace.traces import Traces
 
 
 # What the qualified names of tensor methods begin with.
@@ -229,7 +229,7 @@ _TABLES = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
 _WEIGHT_ATTRIBUTES = frozenset({"weight", "num_embeddings", "embedding_dim"})
 
 
-def is_only_weight_read(project: Project, path: str, site: CallSite) -> bool:
+def is_only_weight_read(project: Traces, path: str, site: CallSite) -> bool:
     """Whether an embedding is stored in an attribute of which the project reads nothing but the weight."""
     words = {
         target.path[0]
@@ -245,7 +245,7 @@ def is_only_weight_read(project: Project, path: str, site: CallSite) -> bool:
     return next(uses, False) and all(uses)
 
 
-def _may_be_of(project: Project, owner: str, path: str, read: Expression, at: int) -> bool:
+def _may_be_of(project: Traces, owner: str, path: str, read: Expression, at: int) -> bool:
     """Whether an attribute may be read of an object of a class: ``self`` is one of its own class."""
     method, variable = split_local(read.roots[0]) if isinstance(read, Ref) and at == 0 else ("", "")
     of = f"{path}{qualifier_of(method)}"
@@ -268,7 +268,7 @@ def _is_weight_read(uses: DefUse, path: str, read: Expression, at: int) -> bool:
     return above is not None and isinstance(above.parent, Attribute) and above.parent.name in _WEIGHT_ATTRIBUTES
 
 
-def _storing_targets(project: Project, site: CallSite) -> list[Expression]:
+def _storing_targets(project: Traces, site: CallSite) -> list[Expression]:
     """The targets that store a created object, directly or through a local variable."""
     found = []
     for target in _assignment_targets(site):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import receiver
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -28,6 +27,7 @@ from torchrepro_lint.syntax.visitor import (
     read_expressions,
     subexpressions,
 )
+from torchrepro_lint.trace.traces import Traces
 
 # Functions whose one-dimensional results name no element twice; an index has one dimension.
 _DISTINCT_INDICES = frozenset({"torch.randperm", "torch.arange", "torch.argsort", "torch.unique"})
@@ -55,7 +55,7 @@ _RANKED = frozenset({"topk", "sort", "msort"})
 _CHOOSING = frozenset({"nms", "batched_nms", "remove_small_boxes"})
 
 
-def name_each_once(project: Project, path: str, indices: Sequence[Expression]) -> bool:
+def name_each_once(project: Traces, path: str, indices: Sequence[Expression]) -> bool:
     """Whether the index tensors of one subscript name no element twice: masks, or one of them is distinct by itself."""
     types = [type_inference(project).of(path, each) for each in indices]
     if all(each.family == "bool" for each in types):
@@ -67,7 +67,7 @@ def name_each_once(project: Project, path: str, indices: Sequence[Expression]) -
     return any(has_distinct_indices(project, path, each) for each in indices)
 
 
-def _is_of_one_mask(project: Project, path: str, indices: Sequence[Expression]) -> bool:
+def _is_of_one_mask(project: Traces, path: str, indices: Sequence[Expression]) -> bool:
     """``rows, cols = torch.where(mask)``: together they name each element once."""
     found = [_unpacked(project, path, each) for each in indices]
     sources = {value for each in found for value, _, _ in each}
@@ -79,7 +79,7 @@ def _is_of_one_mask(project: Project, path: str, indices: Sequence[Expression]) 
     )
 
 
-def has_distinct_indices(project: Project, path: str, index: Expression, depth: int = limits.MAX_INDEX_DEPTH) -> bool:
+def has_distinct_indices(project: Traces, path: str, index: Expression, depth: int = limits.MAX_INDEX_DEPTH) -> bool:
     """Must-be-distinct analysis: whether no value that an index tensor may have names an element twice."""
     if not depth:
         return False
@@ -95,7 +95,7 @@ def has_distinct_indices(project: Project, path: str, index: Expression, depth: 
     return bool(found) and all(_value_is_distinct(project, file, value, depth - 1) for file, value in found)
 
 
-def _passed(project: Project, path: str, index: Expression) -> list[tuple[str, Expression]]:
+def _passed(project: Traces, path: str, index: Expression) -> list[tuple[str, Expression]]:
     """What all callers pass for a parameter; nothing where there may be others."""
     if not isinstance(index, Ref) or index.path or len(index.roots) != 1:
         return []
@@ -107,11 +107,11 @@ def _passed(project: Project, path: str, index: Expression) -> list[tuple[str, E
     return [] if any(value is index or _is_parameter(project, file, value) for file, value in found) else found
 
 
-def _is_parameter(project: Project, path: str, value: Expression) -> bool:
+def _is_parameter(project: Traces, path: str, value: Expression) -> bool:
     return isinstance(value, Ref) and any(project.resolver.parameter(f"{path}{root}") for root in value.roots)
 
 
-def _has_one_element(project: Project, path: str, index: Expression) -> bool:
+def _has_one_element(project: Traces, path: str, index: Expression) -> bool:
     """Whether an index is one number, or a tensor of one element."""
     match index:
         case Subscript(value=inner, indices=(Constant(value=None),)):
@@ -129,13 +129,13 @@ def _has_one_element(project: Project, path: str, index: Expression) -> bool:
     return not any(_is_of_variable_list(project, file, value) for file, value in local_values(project, path, index))
 
 
-def _is_tensor(project: Project, path: str, index: Expression) -> bool:
+def _is_tensor(project: Traces, path: str, index: Expression) -> bool:
     """Whether an index is a tensor of integers: a distinct tensor by a distinct one has some of its elements, each once."""
     what = type_inference(project).of(path, index)
     return what.is_tensor and what.family != "bool" and what.max_ndim != 0
 
 
-def _is_of_variable_list(project: Project, path: str, value: Expression) -> bool:
+def _is_of_variable_list(project: Traces, path: str, value: Expression) -> bool:
     """Whether a tensor is made of a list in a variable: something else may have appended to it."""
     match value:
         case Call(func=func, args=(Arg(value=Ref()), *_)):
@@ -143,7 +143,7 @@ def _is_of_variable_list(project: Project, path: str, value: Expression) -> bool
     return False
 
 
-def _unpacked(project: Project, path: str, index: Expression) -> list[tuple[Expression, int, int]]:
+def _unpacked(project: Traces, path: str, index: Expression) -> list[tuple[Expression, int, int]]:
     match index:
         case Ref(roots=(root,), path=()):
             return type_inference(project).unpackings(path, index.start, root)
@@ -167,7 +167,7 @@ def _is_places(value: Expression) -> bool:
     return last_identifier(value.func) != "where" or (len(value.args) == 1 and receiver(value) is not None)
 
 
-def _value_is_distinct(project: Project, path: str, value: Expression, depth: int) -> bool:
+def _value_is_distinct(project: Traces, path: str, value: Expression, depth: int) -> bool:
     match value:
         case Subscript(value=inner, indices=(Operation(op=":"),)):
             return has_distinct_indices(project, path, inner, depth)
@@ -189,7 +189,7 @@ def _value_is_distinct(project: Project, path: str, value: Expression, depth: in
     return False
 
 
-def _call_is_distinct(project: Project, path: str, call: Call, depth: int) -> bool:
+def _call_is_distinct(project: Traces, path: str, call: Call, depth: int) -> bool:
     names, word, on = project.names(path, call.func), last_identifier(call.func), receiver(call)
     if _is_choice(project, path, call, names):
         return True
@@ -208,7 +208,7 @@ def _call_is_distinct(project: Project, path: str, call: Call, depth: int) -> bo
     return word in _ELEMENTWISE_COPIES and has_distinct_indices(project, path, on, depth)
 
 
-def _is_choice(project: Project, path: str, call: Call, names: tuple[str, ...]) -> bool:
+def _is_choice(project: Traces, path: str, call: Call, names: tuple[str, ...]) -> bool:
     """Whether a call chooses some of what there is, each once: boxes, or samples without replacement."""
     word = last_identifier(call.func)
     if names and word in _CHOOSING:
@@ -219,7 +219,7 @@ def _is_choice(project: Project, path: str, call: Call, names: tuple[str, ...]) 
     return not replaces and type_inference(project).of(path, call).min_ndim <= 1
 
 
-def _tensor_data_is_distinct(project: Project, path: str, value: Expression) -> bool:
+def _tensor_data_is_distinct(project: Traces, path: str, value: Expression) -> bool:
     """Whether the data of a tensor has no number twice: it is literal or a range, and is read nowhere else."""
     if not isinstance(value, Ref):
         return _literal_is_distinct(project, path, value)
@@ -233,7 +233,7 @@ def _tensor_data_is_distinct(project: Project, path: str, value: Expression) -> 
     )
 
 
-def _count_reads(project: Project, path: str, root: str) -> int:
+def _count_reads(project: Traces, path: str, root: str) -> int:
     """The number of reads of a variable."""
     return sum(
         isinstance(each, Ref) and root in each.roots
@@ -243,7 +243,7 @@ def _count_reads(project: Project, path: str, root: str) -> int:
     )
 
 
-def _literal_is_distinct(project: Project, path: str, value: Expression) -> bool:
+def _literal_is_distinct(project: Traces, path: str, value: Expression) -> bool:
     match value:
         case Collection(kind="list" | "tuple", items=items):
             numbers = [each.value for each in items if isinstance(each, Constant) and type(each.value) is int]
@@ -278,12 +278,12 @@ def _counts_from_end(value: Expression) -> bool:
     return False
 
 
-def _is_row_indices(project: Project, path: str, value: Expression) -> bool:
+def _is_row_indices(project: Traces, path: str, value: Expression) -> bool:
     found = [each for _, each in local_values(project, path, value)]
     return bool(found) and all(isinstance(each, Call) and last_identifier(each.func) in _ROW_INDICES for each in found)
 
 
-def local_values(project: Project, path: str, value: Expression) -> list[tuple[str, Expression]]:
+def local_values(project: Traces, path: str, value: Expression) -> list[tuple[str, Expression]]:
     """The values that an expression may have where it stands, with their files; none for parameters."""
     if _is_parameter(project, path, value):
         return []

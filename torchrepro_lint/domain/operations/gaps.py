@@ -13,7 +13,7 @@ from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
-from torchrepro_lint.domain.program_effects import Program, ProgramEffects
+from torchrepro_lint.domain.programs import Program, program_at
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
@@ -48,6 +48,7 @@ from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import flattened_values
+from torchrepro_lint.trace.traces import Traces
 
 # The functions of an object that a trainer of a framework trains, which return the loss.
 _STEPS = frozenset({"training_step", "forward", "compute_loss", "loss", "train_step"})
@@ -66,7 +67,7 @@ class Gap(Record, frozen=True):
     order: int
 
 
-def gaps_to_loss(project: ProgramEffects, program: Program) -> tuple[Gap, ...]:
+def gaps_to_loss(project: Traces, program: Program) -> tuple[Gap, ...]:
     """The gaps between what a program trains and its backward passes, in trace order; none without a backward pass.
 
     An object of a package counts here, too, if no table describes it: the forward pass of a model may lie behind it.
@@ -75,17 +76,17 @@ def gaps_to_loss(project: ProgramEffects, program: Program) -> tuple[Gap, ...]:
 
 
 @query()
-def _gaps_to_loss_from(project: ProgramEffects, entry: Entry) -> tuple[Gap, ...]:
-    return tuple(_LossSlice(project, project.program(entry)).gaps())
+def _gaps_to_loss_from(project: Traces, entry: Entry) -> tuple[Gap, ...]:
+    return tuple(_LossSlice(project, program_at(project, entry)).gaps())
 
 
-def first_gap(project: ProgramEffects, program: Program) -> str:
+def first_gap(project: Traces, program: Program) -> str:
     """What is not followed first, and where, for a message; empty without a gap."""
     found = gaps_to_loss(project, program)
     return told(project, found[0]) if found else ""
 
 
-def told(project: ProgramEffects, gap: Gap) -> Message:
+def told(project: Traces, gap: Gap) -> Message:
     """``what self.model(x) (train.py:9) runs is not known``."""
     return Message(f"what {gap.call} (", place_of(project, gap.trace_event), f") {gap.unknown} is not known")
 
@@ -93,7 +94,7 @@ def told(project: ProgramEffects, gap: Gap) -> Message:
 class _LossSlice:
     """The backward slice of one program from its backward passes."""
 
-    def __init__(self, project: ProgramEffects, program: Program) -> None:
+    def __init__(self, project: Traces, program: Program) -> None:
         self._project = project
         self._names = project.resolver
         self._run = program.run

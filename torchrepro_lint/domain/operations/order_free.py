@@ -12,7 +12,6 @@ from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import tensor_argument
 from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indices, local_values, name_each_once
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -26,6 +25,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.traces import Traces
 
 # Operations that sum, in an open order unless deterministic mode is on.
 _SUMMING = frozenset(
@@ -44,7 +44,7 @@ _ONES = frozenset({"torch.ones", "torch.ones_like", "torch.zeros", "torch.zeros_
 _NEW_ONES = ("new_ones", "new_zeros")
 
 
-def is_order_free(project: Project, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
+def is_order_free(project: Traces, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
     """Whether a case gives the same result in any order, and raises nothing in deterministic mode."""
     if row.behaviour == "raises":
         return False
@@ -57,7 +57,7 @@ def is_order_free(project: Project, path: str, call: Call, row: OperationRow, kn
     return _adds_exactly(project, path, call, row, known)
 
 
-def _is_order_free_indexing(project: Project, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
+def _is_order_free_indexing(project: Traces, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
     """Whether indexing names no element twice, writes equal values where it does, adds integers, or runs in one thread."""
     indices = tensor_argument(row.signature, call, "indices")
     if not isinstance(indices, Collection) or None in indices.items:
@@ -79,7 +79,7 @@ def _overwrites(row: OperationRow) -> bool:
     return any(each.of == "accumulate" and each.values == (False,) for each in row.when)
 
 
-def _is_small(project: Project, path: str, source: Expression | None, index: Expression, known: Subjects) -> bool:
+def _is_small(project: Traces, path: str, source: Expression | None, index: Expression, known: Subjects) -> bool:
     """Whether indexing on the CPU has too few elements for a second thread."""
     if known.get("device") != "cpu" or source is None:
         return False
@@ -92,7 +92,7 @@ def _is_small(project: Project, path: str, source: Expression | None, index: Exp
     return prod(known_sizes) // min(known_sizes[: len(one)], default=1) < _PARALLEL_SINCE
 
 
-def _is_equal_at_equal_indices(project: Project, path: str, values: Expression, indices: list[Expression]) -> bool:
+def _is_equal_at_equal_indices(project: Traces, path: str, values: Expression, indices: list[Expression]) -> bool:
     """Whether equal indices get equal values: one number for all, or what is read at the same index."""
     what = type_inference(project).of(path, values)
     if what.kind in ("int", "float", "bool") or (what.is_tensor and what.max_ndim == 0):
@@ -111,7 +111,7 @@ def _name(index: Expression) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     return (index.roots, index.path) if isinstance(index, Ref) else None
 
 
-def _takes_one_per_row(project: Project, path: str, row: OperationRow, call: Call) -> bool:
+def _takes_one_per_row(project: Traces, path: str, row: OperationRow, call: Call) -> bool:
     """``x.gather(1, target.unsqueeze(1))``: one element of each row, so that the gradient sums nothing."""
     dim, index = tensor_argument(row.signature, call, "dim"), tensor_argument(row.signature, call, "index")
     if dim is None or index is None:
@@ -122,7 +122,7 @@ def _takes_one_per_row(project: Project, path: str, row: OperationRow, call: Cal
     return bool(found) and all(_is_single(each, literal_value(dim)) for each in found)
 
 
-def _is_squeezed(project: Project, path: str, call: Call, along: LiteralValue) -> bool:
+def _is_squeezed(project: Traces, path: str, call: Call, along: LiteralValue) -> bool:
     """``x.gather(1, target).squeeze(1)``: the result has size one along the dimension, and so has the index."""
     spots = project.uses.spots(path)
     read = spots.of(call)
@@ -158,7 +158,7 @@ def _is_single(index: Expression, along: LiteralValue) -> bool:
     return False
 
 
-def _adds_exactly(project: Project, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
+def _adds_exactly(project: Traces, path: str, call: Call, row: OperationRow, known: Subjects) -> bool:
     """Whether integers are summed; floating-point dtypes represent such sums exactly at the sizes in use."""
     if row.operation not in _SUMMING or _overwrites(row):
         return False
@@ -169,13 +169,13 @@ def _adds_exactly(project: Project, path: str, call: Call, row: OperationRow, kn
     return source is not None and bool(added) and all(_is_whole(project, path, each) for each in (source, *added))
 
 
-def _is_whole(project: Project, path: str, source: Expression) -> bool:
+def _is_whole(project: Traces, path: str, source: Expression) -> bool:
     if type_inference(project).of(path, source).integral:
         return True
     found = [value for _, value in local_values(project, path, source)]
     return bool(found) and all(isinstance(each, Call) and _is_ones(project, path, each) for each in found)
 
 
-def _is_ones(project: Project, path: str, made: Call) -> bool:
+def _is_ones(project: Traces, path: str, made: Call) -> bool:
     names = project.names(path, made.func) or (last_identifier(made.func),)
     return all(name in _ONES or last_word(name) in _NEW_ONES for name in names)

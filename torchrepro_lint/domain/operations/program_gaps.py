@@ -13,6 +13,7 @@ from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
 from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, UnknownCalls, is_from_elsewhere
+from torchrepro_lint.domain.programs import program_at
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
@@ -24,12 +25,13 @@ from torchrepro_lint.syntax.visitor import is_classmethod
 from torchrepro_lint.trace.call_paths import place_of
 
 if TYPE_CHECKING:
-    from torchrepro_lint.domain.program_effects import Program, ProgramEffects
+    from torchrepro_lint.domain.programs import Program
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.syntax.nodes import Function
     from torchrepro_lint.trace.builder import Trace
     from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import TraceEvent
+    from torchrepro_lint.trace.traces import Traces
 
 
 class ProgramGap(Record, frozen=True):
@@ -46,17 +48,17 @@ _OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 _RUNNING = frozenset({"builtins.exec", "runpy.run_path", "runpy.run_module"})
 
 
-def gaps_of_program(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
+def gaps_of_program(project: Traces, program: Program) -> tuple[ProgramGap, ...]:
     """The gaps of a program, in trace order, each place once."""
     return _gaps_from(project, program.entry)
 
 
 @query()
-def _gaps_from(project: ProgramEffects, entry: Entry) -> tuple[ProgramGap, ...]:
-    return tuple(_find(project, project.program(entry).run))
+def _gaps_from(project: Traces, entry: Entry) -> tuple[ProgramGap, ...]:
+    return tuple(_find(project, program_at(project, entry).run))
 
 
-def causes_of_gaps(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
+def causes_of_gaps(project: Traces, program: Program) -> tuple[ProgramGap, ...]:
     """The gaps of a program without those that a gap before them causes, too: a second call of the same unknown value."""
     found: dict[object, ProgramGap] = {}
     for each in gaps_of_program(project, program):
@@ -64,17 +66,17 @@ def causes_of_gaps(project: ProgramEffects, program: Program) -> tuple[ProgramGa
     return tuple(found.values())
 
 
-def first_gap_of_program(project: ProgramEffects, program: Program) -> ProgramGap | None:
+def first_gap_of_program(project: Traces, program: Program) -> ProgramGap | None:
     """The first gap of a program, without looking for the others."""
     return _first_gap_from(project, program.entry)
 
 
 @query()
-def _first_gap_from(project: ProgramEffects, entry: Entry) -> ProgramGap | None:
-    return next(_find(project, project.program(entry).run), None)
+def _first_gap_from(project: Traces, entry: Entry) -> ProgramGap | None:
+    return next(_find(project, program_at(project, entry).run), None)
 
 
-def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[ProgramGap, ...]:
+def gaps_of_run(project: Traces, program: Program) -> tuple[ProgramGap, ...]:
     """The gaps of a program and those between what it trains and the loss, in trace order: nothing holds across them."""
     found = {each.order: each for each in gaps_of_program(project, program)}
     for gap in gaps_to_loss(project, program):
@@ -83,7 +85,7 @@ def gaps_of_run(project: ProgramEffects, program: Program) -> tuple[ProgramGap, 
     return tuple(sorted(found.values(), key=lambda each: each.order))
 
 
-def _reason_on_the_way(project: ProgramEffects, gap: Gap) -> Reason:
+def _reason_on_the_way(project: Traces, gap: Gap) -> Reason:
     """The reason of a gap on the way to the loss that is no gap by itself: an object of a package, or of a base class."""
     call, names = gap.trace_event.event.value, gap.trace_event.names
     if gap.unknown != "runs" or not isinstance(call, Call):
@@ -95,7 +97,7 @@ def _reason_on_the_way(project: ProgramEffects, gap: Gap) -> Reason:
     return found or Reason("subclass" if names else "value", describe(call.func))
 
 
-def _find(project: ProgramEffects, run: Trace) -> Iterator[ProgramGap]:
+def _find(project: Traces, run: Trace) -> Iterator[ProgramGap]:
     wide_methods = _wide_methods(project.resolver)
     clear, seen = set[tuple[str, ...]](), set[tuple[str, int]]()
     for order, each in enumerate(run.trace_events):
@@ -127,7 +129,7 @@ _CLEAR = _Judgement(None)
 
 
 @query()
-def _judgement(project: ProgramEffects, path: str, function: str, call: Call, names: tuple[str, ...]) -> _Judgement:
+def _judgement(project: Traces, path: str, function: str, call: Call, names: tuple[str, ...]) -> _Judgement:
     """Whether a call of a function with these names is a gap."""
     resolver = project.resolver
     if chosen := CHOOSING_AT_ONCE.intersection(names):
@@ -189,7 +191,7 @@ def _of_wide_method(resolver: Names, path: str, call: Call, names: tuple[str, ..
     return _Judgement(Reason("limit", f"{limits.MAX_SUBCLASSES} subclasses of {qualname_of(min(owners))}"))
 
 
-def _may_be_project_code(project: ProgramEffects, path: str, function: str, func: Expression) -> bool:
+def _may_be_project_code(project: Traces, path: str, function: str, func: Expression) -> bool:
     """Whether a callee may be code of the project by its form: most methods of unknown values are those of data."""
     if isinstance(func, Attribute) or (isinstance(func, Ref) and len(func.path) > 1):
         return False
@@ -209,7 +211,7 @@ def _is_of_notebooks(func: Expression) -> bool:
     return isinstance(func, Ref) and not func.path and not _OF_NOTEBOOKS.isdisjoint(func.roots)
 
 
-def told(project: ProgramEffects, gap: ProgramGap) -> Message:
+def told(project: Traces, gap: ProgramGap) -> Message:
     """``what self.model(x) (train.py:9) runs is not known``."""
     call = gap.trace_event.event.value
     assert isinstance(call, Call)
@@ -217,6 +219,6 @@ def told(project: ProgramEffects, gap: ProgramGap) -> Message:
     return Message(f"what {call_text(call)} (", place_of(project, gap.trace_event), f") {verb} is not known")
 
 
-def explained(project: ProgramEffects, gap: ProgramGap) -> Message:
+def explained(project: Traces, gap: ProgramGap) -> Message:
     """The same with the reason: ``…: no value that is passed for model is known``."""
     return Message(told(project, gap), f": {gap.reason.sentence}")

@@ -11,14 +11,20 @@ from functools import partial
 
 from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.constants import display_name
-from torchrepro_lint.domain.determinism_mode import programs_reaching
+from torchrepro_lint.domain.determinism_mode import programs_reaching_or_importing
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
 from torchrepro_lint.domain.gradients.modes import in_training_mode
 from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop, verdicts_of
-from torchrepro_lint.domain.program_effects import Program, has_backward
-from torchrepro_lint.domain.project import Context, Project
+from torchrepro_lint.domain.programs import (
+    Program,
+    has_backward,
+    is_for_xla,
+    on_accelerator,
+    program_at,
+    programs_reaching,
+)
 from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -29,6 +35,7 @@ from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent, calls_in, guards, prefix_and_rest
+from torchrepro_lint.trace.traces import Context, Traces
 
 # The typical operation of models of other libraries.
 _VISION = lazy_pattern(r"(torchvision\.models|timm|segmentation_models_pytorch)\..*")
@@ -98,7 +105,7 @@ def _contains_sharing(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
 
 def why_not_strict_in(context: Context, function: str) -> str:
     """The same for the programs that reach a function; without programs, for all that the project calls."""
-    told = (why_not_strict(context, each) for each in programs_reaching(context.project, function))
+    told = (why_not_strict(context, each) for each in programs_reaching_or_importing(context.project, function))
     found = next(filter(None, told), "")
     if not found and strict_mode_would_stop(context, function):
         return "deterministic algorithms would raise an error at an operation that is called"
@@ -115,7 +122,7 @@ def reachable(context: Context, program: Program, found: Iterable[ReachedOperati
     )
 
 
-def _is_constructed(project: Project, program: Program, function: str) -> bool:
+def _is_constructed(project: Traces, program: Program, function: str) -> bool:
     """Whether a run constructs an object that has this method; another program may pass one for the same parameter."""
     resolver = project.resolver
     owner = resolver.owner(function)
@@ -147,9 +154,9 @@ def device_of(context: Context, program: Program) -> str:
     """
     if context.settings.device != "auto":
         return context.settings.device
-    if context.project.is_for_xla(program.entry.path):
+    if is_for_xla(context.project, program.entry.path):
         return "xla"
-    return "cuda" if context.project.on_accelerator(program) else "cpu"
+    return "cuda" if on_accelerator(context.project, program) else "cpu"
 
 
 def _operations(context: Context, program: Program) -> tuple[ReachedOperation, ...]:
@@ -159,7 +166,7 @@ def _operations(context: Context, program: Program) -> tuple[ReachedOperation, .
 
 @query()
 def _operations_from(context: Context, entry: Entry) -> tuple[ReachedOperation, ...]:
-    program = context.project.program(entry)
+    program = program_at(context.project, entry)
     device, backward = device_of(context, program), has_backward(program)
     return tuple(
         each
@@ -205,7 +212,7 @@ def runs_only_without_gradient(context: Context, case: Case) -> bool:
     """
     if case.row.phase != "backward" or not _is_layer(case.row):
         return False
-    programs = context.project.reaching(case.site.function)
+    programs = programs_reaching(context.project, case.site.function)
     return bool(programs) and all(
         _trains_no_layer(context, program, case.site.function, case.expression) for program in programs
     )

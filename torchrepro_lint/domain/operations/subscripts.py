@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import may_stay_on_cpu, may_use_accelerator
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import (
@@ -28,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import top_package
 from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.traces import Context
 
 _READ = "torch.Tensor.__getitem__", "x[i]"
 _WRITE = "torch.Tensor.index_put_", "x[i] = v"
@@ -55,7 +56,7 @@ def implicit_calls(context: Context) -> Iterator[ImplicitCall]:
     tree = context.project.files[context.path]
     if "torch" not in map(top_package, tree.summary.imports):
         return
-    tensors, on_cpu = TensorFacts(context.project, context.path), context.project.may_stay_on_cpu(context.path)
+    tensors, on_cpu = TensorFacts(context.project, context.path), may_stay_on_cpu(context.project, context.path)
     kinds = _KINDS if on_cpu else _KINDS - {"index"}
     for name, body in (("", tree.body), *((each.name, each.body) for each in tree.functions)):
         function = f"{context.path}{name or ':'}"
@@ -73,7 +74,7 @@ def _of_event(context: Context, tensors: TensorFacts, function: str, event: Even
         return
     if event.kind == "set":
         yield from _written(tensors, function, event, subscript)
-    elif not context.project.may_use_accelerator(function) and (indices := _integer_indices(tensors, subscript)):
+    elif not may_use_accelerator(context.project, function) and (indices := _integer_indices(tensors, subscript)):
         site = _site(event, function, subscript, "__getitem__", (indices,))
         yield ImplicitCall(site, *_READ, subscript)
 

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
-from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.syntax.nodes import (
@@ -38,6 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
 )
 from torchrepro_lint.syntax.visitor import body_expressions
+from torchrepro_lint.trace.traces import Traces
 
 # Functions that read any object from a file, and those that choose one by a name: it may be the project's.
 _READING = frozenset(
@@ -71,7 +71,7 @@ _OF_TENSORS = frozenset(
 class UnknownCalls:
     """The calls of a project that may run anything."""
 
-    def __init__(self, project: ProgramEffects) -> None:
+    def __init__(self, project: Traces) -> None:
         self._names = project.resolver
         self.database = project.database
 

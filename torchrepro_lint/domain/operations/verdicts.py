@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from torchrepro_lint.catalogue.conditions import Truth
 from torchrepro_lint.catalogue.rows import OperationRow
-from torchrepro_lint.domain.determinism_mode import programs_reaching
+from torchrepro_lint.domain.determinism_mode import programs_reaching_or_importing
 from torchrepro_lint.domain.flags import DEBUG_MODE
 from torchrepro_lint.domain.operations.cases import Case, call_cases, subscript_cases
 from torchrepro_lint.domain.operations.subscripts import subscript_rows
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context, Project
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.syntax.nodes import Arg, Constant, Record
 from torchrepro_lint.syntax.qualified_names import path_of
 from torchrepro_lint.syntax.visitor import passing_argument
+from torchrepro_lint.trace.traces import Context, Traces
 
 # TRL401 reports it, for every torch.
 _INDEX_SELECT = "torch.index_select"
@@ -121,7 +121,7 @@ class ModeSwitch(Record, frozen=True):
     hidden: bool
 
 
-def mode_switches(project: Project, path: str) -> Iterator[ModeSwitch]:
+def mode_switches(project: Traces, path: str) -> Iterator[ModeSwitch]:
     """The switches of a module, in the order of the text."""
     for site in project.calls(path):
         name = next((each for each in site.names if each in (USE_DETERMINISTIC, SET_DETERMINISTIC, DEBUG_MODE)), None)
@@ -147,7 +147,7 @@ def is_constant(arg: Arg | None, value: object) -> bool:
 
 def strict_mode_would_stop(context: Context, function: str) -> bool:
     """Whether strict mode would raise in the programs of a function; without programs, anywhere in the project."""
-    programs = programs_reaching(context.project, function)
+    programs = programs_reaching_or_importing(context.project, function)
     if not programs:
         return any(
             each.case.row.behaviour == "raises" for _, each in verdicts_of(context, sorted(context.project.files))
@@ -166,7 +166,7 @@ def _reaches_raising_operation(context: Context, program: Program) -> bool:
 
 def warn_only_is_reported(context: Context, function: str) -> bool:
     """Whether a ``warn_only=True`` that the programs of a function reach is itself reported."""
-    for program in programs_reaching(context.project, function):
+    for program in programs_reaching_or_importing(context.project, function):
         for path in sorted(program.run.paths):
             for switch in mode_switches(context.project, path):
                 if only_warns(switch) and switch.site.function in program.run.functions:

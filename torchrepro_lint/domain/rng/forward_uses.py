@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.project import Project
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
+from torchrepro_lint.domain.rng.seeding import is_seeder
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -46,6 +46,7 @@ from torchrepro_lint.syntax.visitor import (
     read_expressions,
     statements,
 )
+from torchrepro_lint.trace.traces import Traces
 
 _DIVISIONS = frozenset({"%", "&", "//", ">>"})
 _NUMERIC_CONVERSIONS = frozenset(
@@ -63,7 +64,7 @@ class NumberUse(Record, frozen=True):
     node: Expression
 
 
-def seed_or_split_use(project: Project, path: str, number: Expression) -> NumberUse | None:
+def seed_or_split_use(project: Traces, path: str, number: Expression) -> NumberUse | None:
     """The use of a number as a seed, or to decide a bucket or a split.
 
     None, too, where a seeder takes it as its seed, which TRL105 reports.
@@ -88,7 +89,7 @@ def seed_or_split_use(project: Project, path: str, number: Expression) -> Number
 
 
 def _follow_use(
-    project: Project, path: str, node: Expression, position: ExpressionPosition
+    project: Traces, path: str, node: Expression, position: ExpressionPosition
 ) -> tuple[str, list[tuple[str, Expression]]]:
     match position.parent:
         case Operation(op=op, operands=operands) if op in _DIVISIONS and operands[0] is node:
@@ -114,14 +115,14 @@ def _target(position: ExpressionPosition) -> str:
     return ""
 
 
-def _argument_use(
-    project: Project, path: str, node: Expression, call: Call
-) -> tuple[str, list[tuple[str, Expression]]]:
+def _argument_use(project: Traces, path: str, node: Expression, call: Call) -> tuple[str, list[tuple[str, Expression]]]:
     names = project.names(path, call.func)
     if not _NUMERIC_CONVERSIONS.isdisjoint(names):
         return "", [(path, call)]
     keyword = next((arg.keyword for arg in call.args if arg.value is node and arg.keyword), "")
-    seeds = any(name in SEEDABLE_GENERATORS or project.seeds(name) for name in names) or last_identifier(call.func) in (
+    seeds = any(name in SEEDABLE_GENERATORS or is_seeder(project, name) for name in names) or last_identifier(
+        call.func
+    ) in (
         "seed",
         "manual_seed",
     )
@@ -133,7 +134,7 @@ def _argument_use(
 
 
 def _statement_use(
-    project: Project, path: str, position: ExpressionPosition
+    project: Traces, path: str, position: ExpressionPosition
 ) -> tuple[str, list[tuple[str, Expression]]]:
     match position.statement:
         case Assign(targets=targets):
@@ -164,7 +165,7 @@ _NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", 
 class OptionReads:
     """The reads of options, attributes and keys in some files."""
 
-    def __init__(self, project: Project, files: Sequence[str]) -> None:
+    def __init__(self, project: Traces, files: Sequence[str]) -> None:
         self._project = project
         self._files = files
         self.database = project.database
@@ -226,12 +227,12 @@ class OptionReads:
         return False
 
 
-def option_reads(project: Project, files: Sequence[str]) -> OptionReads:
+def option_reads(project: Traces, files: Sequence[str]) -> OptionReads:
     """The reads of files of a project."""
     return OptionReads(project, files)
 
 
-def _expressions_read(project: Project, path: str) -> list[Expression]:
+def _expressions_read(project: Traces, path: str) -> list[Expression]:
     """The expressions that a file reads and their parts, unordered; without what is only logged and without callees."""
     found: list[Expression] = []
     left = [each for body in bodies(project.files[path]) for one in statements(body) for each in read_expressions(one)]

@@ -21,7 +21,8 @@ from torchrepro_lint.catalogue.conditions import (
 from torchrepro_lint.catalogue.libraries import LibraryGenerator, library_generators
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.feasibility import implies_not_none
-from torchrepro_lint.domain.project import Project
+from torchrepro_lint.domain.loaders.fetch_effects import fetch_effects
+from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
@@ -31,6 +32,7 @@ from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression,
 from torchrepro_lint.syntax.qualified_names import is_instance, simple_name, without_calls
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.entry_points import is_test
+from torchrepro_lint.trace.traces import Traces
 
 _PROCESSORS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "os.process_cpu_count", "joblib.cpu_count"})
 
@@ -49,7 +51,7 @@ class UnrepeatableCall(Record, frozen=True):
     certain: bool
 
 
-def unrepeatable_calls(project: Project, path: str) -> Iterator[UnrepeatableCall]:
+def unrepeatable_calls(project: Traces, path: str) -> Iterator[UnrepeatableCall]:
     """The calls of a file that no global seed makes repeatable; none of a test file."""
     if is_test(path, project.files[path]):
         return
@@ -59,7 +61,7 @@ def unrepeatable_calls(project: Project, path: str) -> Iterator[UnrepeatableCall
             yield found
 
 
-def _is_nested(project: Project, path: str, found: UnrepeatableCall) -> bool:
+def _is_nested(project: Traces, path: str, found: UnrepeatableCall) -> bool:
     """Whether a call is an argument of another one of its kind, which gives it the generators."""
     return any(
         row.evidence == found.row.evidence
@@ -74,7 +76,7 @@ def _contains(outer: Call, inner: Call) -> bool:
     return outer is not inner and outer.start <= inner.start and inner.end <= outer.end
 
 
-def _unrepeatable(project: Project, path: str, site: CallSite) -> UnrepeatableCall | None:
+def _unrepeatable(project: Traces, path: str, site: CallSite) -> UnrepeatableCall | None:
     for name in site.names:
         for row in library_generators(name, project.libraries) if not is_instance(name) else ():
             if (found := _by_row(project, path, site, name, row)) is not None:
@@ -82,7 +84,7 @@ def _unrepeatable(project: Project, path: str, site: CallSite) -> UnrepeatableCa
     return None
 
 
-def _by_row(project: Project, path: str, site: CallSite, name: str, row: LibraryGenerator) -> UnrepeatableCall | None:
+def _by_row(project: Traces, path: str, site: CallSite, name: str, row: LibraryGenerator) -> UnrepeatableCall | None:
     argument = argument_reader(row.signature, site.call)
     truth = evaluate(row.when, row.signature, _resolved(project, path, argument), _counts(project, path, argument, row))
     if truth is Truth.FAILS or (row.must_hold and truth is not Truth.HOLDS):
@@ -95,20 +97,20 @@ def _by_row(project: Project, path: str, site: CallSite, name: str, row: Library
         return None
     if row.family and not _runs_unseeded(project, site, row.family):
         return None
-    if row.inner and "own" not in project.fetch_effects.of_callable(Closure(path, site.call)):
+    if row.inner and "own" not in fetch_effects(project).of_callable(Closure(path, site.call)):
         return None
     return UnrepeatableCall(site, name, row, given, source, truth is Truth.HOLDS)
 
 
-def _runs_unseeded(project: Project, site: CallSite, family: str) -> bool:
+def _runs_unseeded(project: Traces, site: CallSite, family: str) -> bool:
     """Whether a program reaches a call and seeds a family nowhere."""
     return any(
         family not in program.effects.seeds and not program.effects.unknown_seeder
-        for program in project.reaching(site.function)
+        for program in programs_reaching(project, site.function)
     )
 
 
-def _fault(project: Project, path: str, site: CallSite, row: LibraryGenerator, argument: ArgumentReader) -> str | None:
+def _fault(project: Traces, path: str, site: CallSite, row: LibraryGenerator, argument: ArgumentReader) -> str | None:
     """What makes a call's seed change between runs, empty where it has none; None where it has a seed."""
     others = [value for word in row.others if (value := argument(word)) is not None]
     if not all(map(is_none, others)):
@@ -134,7 +136,7 @@ def _lacks_key(value: Expression, key: str) -> bool:
     return key not in keys
 
 
-def _resolved(project: Project, path: str, argument: ArgumentReader) -> ArgumentReader:
+def _resolved(project: Traces, path: str, argument: ArgumentReader) -> ArgumentReader:
     """The arguments, with the one value of a variable in its place."""
 
     def read(word: str) -> Expression | None:
@@ -147,7 +149,7 @@ def _resolved(project: Project, path: str, argument: ArgumentReader) -> Argument
     return read
 
 
-def _counts(project: Project, path: str, argument: ArgumentReader, row: LibraryGenerator) -> Subjects:
+def _counts(project: Traces, path: str, argument: ArgumentReader, row: LibraryGenerator) -> Subjects:
     """The arguments of the conditions that are made from the number of processors: more than one."""
     found: dict[str, Interval] = {}
     for condition in row.when if row.value else ():
@@ -158,17 +160,17 @@ def _counts(project: Project, path: str, argument: ArgumentReader, row: LibraryG
     return found
 
 
-def _counts_processors(project: Project, path: str, value: Expression) -> bool:
+def _counts_processors(project: Traces, path: str, value: Expression) -> bool:
     return isinstance(value, Call) and not _PROCESSORS.isdisjoint(project.names(path, value.func))
 
 
-def is_seeded_by_project(project: Project, row: LibraryGenerator) -> bool:
+def is_seeded_by_project(project: Traces, row: LibraryGenerator) -> bool:
     """Whether the project calls one of a row's setters with a seed, outside its tests."""
     return bool(row.setters) and calls_setter(project, row.setters)
 
 
 @query()
-def calls_setter(project: Project, setters: tuple[str, ...]) -> bool:
+def calls_setter(project: Traces, setters: tuple[str, ...]) -> bool:
     """Whether the project calls one of some setters with a seed, outside its tests."""
     candidates = call_candidates(project.resolver, [simple_name(each) for each in setters])
     numbers = count()

@@ -1,6 +1,5 @@
 """Optional seeds: whether the seeders of a run seed in a run without options, which default keeps them from it, and which
-seeders literal arguments rule out. Partly seeded functions seed some generators and draw from others that nothing on the way seeds.
-A process that is a new interpreter has none of the seeds of the one that starts it.
+seeders literal arguments rule out. A process that is a new interpreter has none of the seeds of the one that starts it.
 """
 
 from __future__ import annotations
@@ -9,22 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
-from torchrepro_lint.catalogue.rows import FAMILIES, Family
+from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.dataflow.constants import ENTROPY, Declaration, Ruling
 from torchrepro_lint.dataflow.default_values import DefaultValues
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.domain.program_effects import ProgramEffects
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.query import limits
-from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key, is_main_test
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Statement
-from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, split_call, without_calls
 from torchrepro_lint.syntax.scopes import function_at
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.builder import Trace
@@ -192,7 +189,7 @@ class _DefaultFeasibility(PathFeasibility):
     def _runs(self, function: str, event: Event, environment: Environment) -> bool:
         path = path_of(function)
         place = event.value if event.value is not None else event.statement
-        for body in self._bodies(function):
+        for body in self._project.bodies(function):
             rulings = self._values.ruled_out(path, body, place.start, environment)
             for ruling in rulings:
                 if ruling.value.declared is not None:
@@ -200,11 +197,6 @@ class _DefaultFeasibility(PathFeasibility):
             if rulings:
                 return False
         return not self._arguments or super()._runs(function, event, environment)
-
-    def _bodies(self, function: str) -> list[tuple[Statement, ...]]:
-        if is_module(function):
-            return [self._project.files[path_of(function)].body]
-        return [each.body for each in self._project.resolver.functions(function)]
 
     def _may_draw(self, path: str, event: Event, environment: Environment) -> bool:
         """Whether the seeder gets a seed that is the same in each run."""
@@ -231,93 +223,8 @@ class _DefaultFeasibility(PathFeasibility):
         return all(is_none(value) for _, value in self._project.resolver.values(path, given))
 
 
-class PartlySeeded(Record, frozen=True):
-    """A function, its first own seeder, and the first draw from a family that it leaves out."""
-
-    function: str
-    seed: Seed
-    draw: Draw
-    family: Family
-
-
-def partly_seeded_functions(project: ProgramEffects, path: str) -> Iterator[PartlySeeded]:
-    """The partly seeded functions and module bodies that may draw in a file: in the file or in one that imports it.
-
-    Those that a program settles may be included (see ``is_settled_by_program``). Of many functions that call one another in a
-    cycle only the first is: each of them reaches the same draws and seeds, and a trace for each would take minutes.
-    """
-    events = project.part(_traced_events)
-    together: set[str] = set()
-    for function in project.seeding_functions(path):
-        if function in together:
-            continue
-        if function not in events and sum(events.values()) > _MANY_EVENTS and _are_all_settled(project, function):
-            continue
-        searched = _search(project, function)
-        events[function] = searched.events
-        yield from searched.found
-        together |= searched.cycle
-
-
-def _traced_events(_: ProgramIndex) -> dict[str, int]:
-    """The lengths of the traces of the functions that were searched."""
-    return {}
-
-
-# After so many events of traces, each of one function, it is worth to trace all programs first.
-_MANY_EVENTS = 100_000
-
-
-class _Searched(Record, frozen=True):
-    """What is known of a seeding function: what it leaves unseeded, the large cycle that it is in, and how many events its trace has."""
-
-    found: tuple[PartlySeeded, ...]
-    cycle: frozenset[str]
-    events: int
-
-
-@query()
-def _search(project: ProgramEffects, function: str) -> _Searched:
-    effects = project.effects_in(function)
-    most = limits.MAX_FUNCTIONS_IN_CYCLE
-    cycle = effects.run.cycles.get(function, frozenset()) if effects.end > most else frozenset()
-    return _Searched(tuple(_partly_seeded(function, effects)), cycle if len(cycle) > most else frozenset(), effects.end)
-
-
-def _are_all_settled(project: ProgramEffects, function: str) -> bool:
-    """Whether programs settle all families for a function, whatever it draws."""
-    effects = [each.effects for each in project.reaching(function)]
-    return all(any(_settles(each, family) for each in effects) for family in FAMILIES)
-
-
-def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
-    own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.trace_event.call_path]
-    if not own or effects.unknown_seeder:
-        return
-    first = min(own, key=lambda seed: seed.order)
-    for family in FAMILIES:
-        # A loader or sampler that is only constructed there draws where it is iterated.
-        draws = [each for each in effects.draws.get(family.key, ()) if effects.iterates or each.order < effects.end]
-        if draws and family.key not in effects.seeds:
-            yield PartlySeeded(function, first, draws[0], family)
-
-
-def is_settled_by_program(project: ProgramEffects, partly: PartlySeeded) -> bool:
-    """Whether a program that reaches the function seeds the family, or is reported by TRL101 to TRL103.
-
-    This needs all programs, so ask it last.
-    """
-    return any(_settles(each.effects, partly.family) for each in project.reaching(partly.function))
-
-
-def _settles(effects: RngEffects, family: Family) -> bool:
-    """Whether a program seeds the family, or is itself reported."""
-    reported = effects.matters and effects.acts and family.key in effects.draws
-    return reported or family.key in effects.seeds or effects.unknown_seeder
-
-
 def draws_without_inherited_seeds(
-    project: ProgramEffects, run: Trace, draws: Iterable[Draw], seeds: Sequence[Seed]
+    project: ProgramIndex, run: Trace, draws: Iterable[Draw], seeds: Sequence[Seed]
 ) -> Iterator[Draw]:
     """The draws in processes that begin as new interpreters and set none of the seeds themselves.
 
@@ -329,12 +236,12 @@ def draws_without_inherited_seeds(
             yield draw
 
 
-def _holds_in(project: ProgramEffects, run: Trace, seed: TraceEvent, start: CallFrame) -> bool:
+def _holds_in(project: ProgramIndex, run: Trace, seed: TraceEvent, start: CallFrame) -> bool:
     """Whether a seed is set in the process that a frame starts."""
     return start in seed.call_path or _is_set_on_import(project, seed) or _calls(run, start.into, seed.function)
 
 
-def _is_set_on_import(project: ProgramEffects, seed: TraceEvent) -> bool:
+def _is_set_on_import(project: ProgramIndex, seed: TraceEvent) -> bool:
     """Whether an event happens whenever the entry file is imported: not under its ``__main__`` guard, and in no function of it."""
     first = seed.call_path[0].event if seed.call_path else seed.event
     path = seed.call_path[0].path if seed.call_path else seed.path

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.dataflow.constants import Declaration, Ruling
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -23,7 +21,6 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_call,
     top_package,
-    without_calls,
     without_parentheses,
 )
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
@@ -91,17 +88,6 @@ def _missing_seed_meaning(seeder: Seeder, call: Call) -> str:
     if seed is None:
         return seeder.default
     return seeder.none if is_none(seed) else ""
-
-
-def seeding_functions(project: ProgramIndex, catalogue: Catalogue, path: str, words: frozenset[str]) -> list[str]:
-    """The functions of a file, and its body, with a direct call of a seeder; ``words`` are the last words of seeders."""
-    return sorted({site.function for site in project.calls_by(path, words) if _calls_seeder(catalogue, site.names)})
-
-
-def _calls_seeder(catalogue: Catalogue, names: tuple[str, ...]) -> bool:
-    """A cheap test before a function is followed."""
-    seeders = (catalogue.seeder(without_calls(name)) for name in names)
-    return any(seeder is not None and seeder.families for seeder in seeders)
 
 
 _NONDETERMINISTIC_SOURCES = lazy_pattern(

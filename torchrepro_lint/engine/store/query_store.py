@@ -14,12 +14,19 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
+from torchrepro_lint.checks.fixes.scripted import scripted_values
+from torchrepro_lint.checks.initialisation import initialised_attributes
 from torchrepro_lint.dataflow.value_sources import has_device_context
-from torchrepro_lint.domain.loaders.workers import worker_function_words
-from torchrepro_lint.domain.program_effects import program_summary
-from torchrepro_lint.domain.project import Project, initialised_attributes
+from torchrepro_lint.domain.loaders.constructions import loader_paths
+from torchrepro_lint.domain.loaders.fetch_effects import seeds_workers
+from torchrepro_lint.domain.loaders.workers import (
+    worker_function_names,
+    worker_function_words,
+    worker_seed_spans,
+)
+from torchrepro_lint.domain.programs import program_summaries, program_summary
 from torchrepro_lint.domain.rng.library_generators import calls_setter
-from torchrepro_lint.domain.scripted import scripted_values
+from torchrepro_lint.domain.rng.seeding import seeding_files, seeding_words
 from torchrepro_lint.engine.store.cache import tool_stamp
 from torchrepro_lint.resolve.call_sites import CallCandidates, CallPlace, FileCalls
 from torchrepro_lint.resolve.imports import ImportResolver
@@ -97,24 +104,24 @@ def _is(value: Any) -> Any:
 ANSWERS: dict[str, _DurableQuery] = {
     "default devices": _DurableQuery(has_device_context, _is, _is),
     "initialised attributes": _DurableQuery(initialised_attributes, sorted, frozenset),
-    "loader files": _DurableQuery(Project.loader_paths),
+    "loader files": _DurableQuery(loader_paths),
     "programs": _DurableQuery(
-        Project.program_summaries,
+        program_summaries,
         lambda found: [[sorted(each.functions), each.accelerated] for each in found],
         lambda rows: tuple(program_summary(functions, accelerated=fast) for functions, fast in rows),
     ),
     "scripted values": _DurableQuery(scripted_values),
     "seeding files": _DurableQuery(
-        Project.seeding_files,
+        seeding_files,
         lambda it: [it.paths, sorted(it.words)],
         lambda it: CallCandidates(tuple(it[0]), frozenset(it[1])),
     ),
-    "seeding words": _DurableQuery(Project.seeding_words, sorted, frozenset),
+    "seeding words": _DurableQuery(seeding_words, sorted, frozenset),
     "setters": _DurableQuery(calls_setter, _is, _is),
     "worker function words": _DurableQuery(worker_function_words, sorted, frozenset),
-    "worker functions": _DurableQuery(Project.worker_functions, sorted, frozenset),
-    "worker seeds": _DurableQuery(Project.worker_seed_spans),
-    "workers are seeded": _DurableQuery(Project.seeds_workers, _is, _is),
+    "worker functions": _DurableQuery(worker_function_names, sorted, frozenset),
+    "worker seeds": _DurableQuery(worker_seed_spans),
+    "workers are seeded": _DurableQuery(seeds_workers, _is, _is),
 }
 
 

@@ -17,7 +17,7 @@ from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions, config_options
 from torchrepro_lint.config.settings import RuleOverrides, Settings, is_at_least
 from torchrepro_lint.config.target import substitution_warning, target_of
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import all_programs, programs_of
 from torchrepro_lint.domain.timeline import Timeline, timeline
 from torchrepro_lint.engine.checker import TOO_DEEP, Checker, read_manifest
 from torchrepro_lint.engine.import_closure import plan
@@ -32,6 +32,7 @@ from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import SyntaxTree
+from torchrepro_lint.trace.traces import Context
 
 # The format by the suffix of the output file.
 _SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
@@ -173,7 +174,7 @@ def timelines(tree: ProjectTree, torch: str) -> tuple[Timeline, ...]:
     except RecursionError:
         raise UsageError(f"{given.display}: {TOO_DEEP}") from None
     if not found:
-        others = {program.entry.path for each in parts.all() for program in each.programs}
+        others = {program.entry.path for each in parts.all() for program in all_programs(each)}
         raise UsageError(_no_entry(given.display, sorted(others)))
     return tuple(each for each in found if each.moments) or found[:1]
 
@@ -183,7 +184,7 @@ def _timelines_of(
 ) -> tuple[Timeline, ...]:
     project = parts.of(path)
     context = Context(path, facts, lines, project, checker.catalogue, checker.tree.root.settings)
-    return tuple(timeline(context, program) for program in project.programs_of(path))
+    return tuple(timeline(context, program) for program in programs_of(project, path))
 
 
 def _tree(entry: str, wanted: ConfigOptions) -> ProjectTree:

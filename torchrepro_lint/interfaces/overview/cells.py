@@ -12,15 +12,14 @@ from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
 from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FAMILIES, Family
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
-from torchrepro_lint.domain.loaders.constructions import Loader
+from torchrepro_lint.domain.loaders.constructions import Loader, loaders
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import (
     is_convolution,
     operations_needing_mode,
     operations_raising,
 )
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
 from torchrepro_lint.interfaces.overview.controls import (
     CONTROL_OF,
@@ -38,6 +37,7 @@ from torchrepro_lint.interfaces.report.summary import counted
 from torchrepro_lint.source.files import release
 from torchrepro_lint.syntax.nodes import Call
 from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.trace.traces import Context
 
 _NONE = "No DataLoader was found in this run."
 
@@ -66,7 +66,7 @@ def _loaders(context: Context, program: Program) -> Iterator[tuple[str, Loader]]
     reached = program.run.functions
     for path in sorted({path_of(function) for function in reached}):
         seen: set[Call] = set()
-        for each in context.project.loaders(path):
+        for each in loaders(context.project, path):
             if each.site.function in reached and each.site.call not in seen:
                 seen.add(each.site.call)
                 yield path, each

@@ -13,13 +13,13 @@ from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE, OperationRow
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, CUDNN_ENABLED, DETERMINISTIC
 from torchrepro_lint.domain.operations.cases import cases
 from torchrepro_lint.domain.operations.reached_operations import device_of
-from torchrepro_lint.domain.program_effects import Program, has_backward
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, has_backward
 from torchrepro_lint.domain.timeline import TimelineDiagnostic, TimelineEvent
 from torchrepro_lint.interfaces.overview.records import EntryRecord
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import span as span_of
+from torchrepro_lint.trace.traces import Context
 
 
 class Control(NamedTuple):

@@ -18,8 +18,7 @@ from torchrepro_lint.checks.pages import url
 from torchrepro_lint.config.discovery import Exclusion, ProjectTree, relative_path
 from torchrepro_lint.config.target import console_scripts
 from torchrepro_lint.domain.operations.program_gaps import explained, gaps_of_run, told
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, all_programs, programs_reaching
 from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.engine.diagnostic import Diagnostic
 from torchrepro_lint.engine.partition import Partition
@@ -47,6 +46,7 @@ from torchrepro_lint.source.text import Fix, Position, with_paths
 from torchrepro_lint.syntax.qualified_names import in_project, split_name, top_package, without_calls
 from torchrepro_lint.trace.call_paths import CallPathStep
 from torchrepro_lint.trace.entry_points import is_test
+from torchrepro_lint.trace.traces import Context
 
 # The kinds in the order of their importance to a reader, with their titles.
 GAP_KINDS: Mapping[str, str] = {
@@ -122,7 +122,7 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
 def _calls(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
     """The calls of each entry point that are not followed, and may run code of the project."""
     given = dict(tree.given)
-    for project, program in ((each, program) for each in parts.all() for program in each.programs):
+    for project, program in ((each, program) for each in parts.all() for program in all_programs(each)):
         if program.entry.path in given:
             name = split_name(program.entry.function or "")[2]
             entry = f"{prefix}{program.entry.path}{':' * bool(name)}{name}"
@@ -298,7 +298,7 @@ class Describer:
         if path not in self._contexts:
             return ()
         function = path + self._function(path, one.span.start)
-        found: Iterable[Program] = self._contexts[path].project.reaching(function)
+        found: Iterable[Program] = programs_reaching(self._contexts[path].project, function)
         if one.code in _PROGRAM_RULES:
             return (each for each in found if each.entry.path == path)
         return (each for each in found if concerns_program(self._contexts[path], each, one.code, one.span))

@@ -21,8 +21,7 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.target import Target, project_name, substitution_warning
 from torchrepro_lint.domain.operations.cases import Case, cases
-from torchrepro_lint.domain.program_effects import Program
-from torchrepro_lint.domain.project import Context
+from torchrepro_lint.domain.programs import Program, programs_of
 from torchrepro_lint.domain.timeline import timeline
 from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.engine.limits import guarded_analysis
@@ -48,6 +47,7 @@ from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.source.text import with_paths
 from torchrepro_lint.syntax.nodes import fields
 from torchrepro_lint.syntax.qualified_names import path_of, split_name, top_package
+from torchrepro_lint.trace.traces import Context
 
 # Libraries that train with torch for a program, which need not import torch itself.
 TRAINERS = frozenset({
@@ -69,7 +69,7 @@ def entry_records(
     beside: list[Gap] = []
     by_entry = _by_entry(items)
     torch_files = frozenset(path for path in contexts if _uses_torch(contexts[path]))
-    every = ((contexts[path], each) for path in sorted(contexts) for each in contexts[path].project.programs_of(path))
+    every = ((contexts[path], each) for path in sorted(contexts) for each in programs_of(contexts[path].project, path))
     for context, program in every:
         own = by_entry.get(entry_id(prefix, program), [])
         entry = guarded_analysis(partial(_entry, context, program, own, off, prefix, torch_files))

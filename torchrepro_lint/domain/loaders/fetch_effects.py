@@ -1,4 +1,4 @@
-"""Fetch effects: what the workers of DataLoaders draw from while they fetch samples; and the queries about a project's loaders.
+"""Fetch effects: what the workers of DataLoaders draw from while they fetch samples.
 
 A fetch effect is the set of generators that a loader's workers draw from, by its dataset, transforms and collate function:
 ``torch``, ``numpy``, ``python``; ``own`` for a generator that no worker seeds; ``unknown`` where it may be any. Empty means that
@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.libraries import DatasetModel, dataset_model, loader_kinds, loader_names
+from torchrepro_lint.catalogue.libraries import DatasetModel, dataset_model, loader_kinds
+from torchrepro_lint.catalogue.rows import Condition, Signature
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import (
     Closure,
 )
 from torchrepro_lint.dataflow.reaching_definitions import attribute_values
+from torchrepro_lint.domain.flags import WORKER_SEEDS
 from torchrepro_lint.domain.loaders.callable_effects import (
     ANY_GENERATOR,
     NO_GENERATORS,
@@ -25,12 +28,12 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     GeneratorSet,
     unseeded_draws,
 )
-from torchrepro_lint.domain.loaders.constructions import Loader, LoaderConstruction, find_loaders, may_draw_samples
-from torchrepro_lint.domain.program_effects import ProgramEffects
+from torchrepro_lint.domain.loaders.constructions import Loader, loader_paths, loaders, may_draw_samples
+from torchrepro_lint.domain.programs import programs_reaching, state_effects, worker_trace
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
-from torchrepro_lint.resolve.call_sites import paths_constructing
+from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -47,10 +50,12 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_instance,
     qualname_of,
+    unbound_method,
     without_brackets,
 )
 from torchrepro_lint.syntax.visitor import receiver_of
 from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.traces import Traces
 
 _FETCH_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "get")
 _ABSTRACT_BASES = (
@@ -68,7 +73,7 @@ _SEQUENCES = frozenset(f"builtins.{word}" for word in ("list", "tuple", "range",
 class FetchEffects:
     """The fetch effects of a project's loaders, datasets and callables."""
 
-    def __init__(self, project: ProgramEffects) -> None:
+    def __init__(self, project: Traces) -> None:
         self._value_sources = project.value_sources
         self._project = project
         self._callables = CallableEffects(project, self.draws)
@@ -264,32 +269,54 @@ class FetchEffects:
         return NO_GENERATORS.union(*map(self._callables.draws, kept)) if kept else ANY_GENERATOR
 
 
-class LoaderQueries(ProgramEffects):
-    """A project with queries about its loaders."""
+def fetch_effects(project: Traces) -> FetchEffects:
+    """The fetch effects of the project's loaders."""
+    return project.part(FetchEffects)
 
-    @query()
-    def loader_paths(self) -> tuple[str, ...]:
-        """The files that may construct a DataLoader, sorted."""
-        return paths_constructing(self.resolver, sorted(loader_names()))
 
-    def loaders(self, path: str) -> list[Loader]:
-        """The DataLoaders that a module constructs."""
-        return [
-            Loader(each.site, each.kind, each.label, each.arguments, self.value_sources) for each in self._loaders(path)
-        ]
+# The generators that a loader with a generator does not fix, since workers seed NumPy and before that release.
+_NOT_FIXED = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
 
-    @query()
-    def _loaders(self, path: str) -> tuple[LoaderConstruction, ...]:
-        return tuple(find_loaders(self, path))
 
-    def readable_loaders(self, path: str) -> Iterator[Loader]:
-        """The loaders of a module whose arguments can all be read, in the order of the text."""
-        yield from (each for each in self.loaders(path) if each.arguments.complete)
+def unseeded_worker_draws(project: Traces, loader: Loader, *, before: bool) -> frozenset[str]:
+    """The generators that workers may draw from and that the loader does not fix; ``before``: before workers seed NumPy.
 
-    @property
-    def fetch_effects(self) -> FetchEffects:
-        """The fetch effects of the project's loaders."""
-        return self.part(FetchEffects)
+    MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders of its program.
+    """
+    seeded = (
+        loader.passes("worker_init_fn")
+        or loader.kind.seeds_workers
+        or (seeds_workers(project) and seeds_workers_of(project, loader.site.function))
+    )
+    if not loader.has_workers or seeded:
+        return frozenset()
+    draws = fetch_effects(project).of_loader(loader)
+    return draws & _NOT_FIXED[before] if loader.passes("generator") else draws
+
+
+@query()
+def seeds_workers(project: Traces) -> bool:
+    """Whether a framework seeds workers somewhere in the project: ``seed_everything(workers=True)``."""
+    seeders = call_candidates(project.resolver, worker_seeding_identifiers(project.resolver.modules.mentions))
+    return any(
+        setting.flag == WORKER_SEEDS and setting.value is True and _sets(site.call, form, setting.when)
+        for path in seeders.paths
+        for site in project.calls_by(path, seeders.words)
+        for name in site.names
+        for form, setting in project.catalogue.settings(unbound_method(name))
+    )
+
+
+def _sets(call: Call, form: Signature, when: tuple[Condition, ...]) -> bool:
+    return evaluate(when, form, argument_reader(form, call)) is not Truth.FAILS
+
+
+def seeds_workers_of(project: Traces, function: str) -> bool:
+    """Whether a framework seeds the workers of loaders in every program that reaches a function."""
+    return all(
+        any(each.what == WORKER_SEEDS and each.value is not False for each in state_effects(project, program))
+        for program in programs_reaching(project, function)
+    )
 
 
 # --- NumPy's global generator in workers ------------------------------------------------------------------------------
@@ -310,8 +337,15 @@ class WorkerDraw(Record, frozen=True):
     trace_event: TraceEvent
 
 
-def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
-    """Each draw once, by the first dataset that leads to it; without datasets whose loaders all seed their workers."""
+@query()
+def numpy_worker_draws(project: Traces) -> tuple[WorkerDraw, ...]:
+    """The draws from NumPy's global generator that workers reach through the project's datasets: each once, by the first dataset that
+    leads to it; without datasets whose loaders all seed their workers.
+    """
+    return tuple(_find_numpy_draws(project))
+
+
+def _find_numpy_draws(project: Traces) -> Iterator[WorkerDraw]:
     seen: set[tuple[str, Expression | None]] = set()
     tended = _seeded_datasets(project)
     for owner in project.resolver.all_classes():
@@ -322,25 +356,25 @@ def numpy_worker_draws(project: LoaderQueries) -> Iterator[WorkerDraw]:
                 if not project.resolver.functions(method):
                     continue
                 short = f"{qualname_of(owner)}.{word}"
-                for draw in unseeded_draws(project.worker_trace((method,))):
+                for draw in unseeded_draws(worker_trace(project, (method,))):
                     place = draw.trace_event.path, draw.trace_event.event.value
                     if draw.family == "numpy" and place not in seen:
                         seen.add(place)
                         yield WorkerDraw(draw.label, short, draw.trace_event)
 
 
-def _is_dataset(project: LoaderQueries, owner: str) -> bool:
+def _is_dataset(project: Traces, owner: str) -> bool:
     return any(
         base in _DATASET_BASES or base.startswith("torchvision.datasets.") for base in project.resolver.ancestry(owner)
     )
 
 
-def _seeded_datasets(project: LoaderQueries) -> set[str]:
+def _seeded_datasets(project: Traces) -> set[str]:
     """The dataset classes that have loaders, all of them without workers or with a worker function."""
     good: set[str] = set()
     bad: set[str] = set()
-    for path in project.loader_paths():
-        for loader in project.loaders(path):
+    for path in loader_paths(project):
+        for loader in loaders(project, path):
             known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
             kept = good if known or not loader.arguments.complete else bad
             for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
@@ -348,7 +382,7 @@ def _seeded_datasets(project: LoaderQueries) -> set[str]:
     return good - bad
 
 
-def _dataset_classes(project: LoaderQueries, path: str, value: object) -> Iterator[str]:
+def _dataset_classes(project: Traces, path: str, value: object) -> Iterator[str]:
     """The datasets that an expression creates, inside wrappers too."""
     if isinstance(value, Call):
         for name in project.names(path, value.func):

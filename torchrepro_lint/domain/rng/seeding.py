@@ -1,0 +1,261 @@
+"""Which functions of a project seed, with what, and which of them seed only in part.
+
+A partly seeded function seeds some generators and draws from others that nothing on the way seeds. A function also seeds with an
+argument that it passes to a seeder, itself or through another function: its parameter becomes a seed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+
+from torchrepro_lint.catalogue.catalogue import seeding_identifiers
+from torchrepro_lint.catalogue.rows import FAMILIES, Family
+from torchrepro_lint.domain.programs import effects_in, programs_reaching
+from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed, families_seeded
+from torchrepro_lint.domain.rng.seeders import passed_seed
+from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import Database, query
+from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
+from torchrepro_lint.resolve.program_index import ProgramIndex
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    local_symbol,
+    path_of,
+    simple_name,
+    unbound_method,
+    without_calls,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, subexpressions, takes_receiver
+from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.trace.traces import Traces
+
+
+def is_seeder(project: Traces, name: str) -> bool:
+    """Whether an external function seeds a generator."""
+    return not in_project(name) and project.catalogue.seeder(unbound_method(name)) is not None
+
+
+def only_seeds(project: Traces, path: str, call: Call) -> bool:
+    """Whether a call seeds generators, itself or through a function of the project, and draws from none."""
+    for name in project.names(path, call.func):
+        if in_project(name) and project.resolver.functions(name):
+            effects = effects_in(project, name)
+            if effects.seeds and not effects.draws and not effects.matters:
+                return True
+        elif families_seeded(project.catalogue, dict(project.settings.seeders), without_calls(name), call):
+            return True
+    return False
+
+
+# --- functions with a call of a seeder --------------------------------------------------------------------------------
+
+
+@query()
+def seeding_words(project: Traces) -> frozenset[str]:
+    """The last words of the seeders of the packages that the project mentions."""
+    return seeding_identifiers(project.resolver.modules.mentions)
+
+
+@query()
+def seeding_files(project: Traces) -> CallCandidates:
+    """The files that may call a seeder, and the words by which they do."""
+    return call_candidates(project.resolver, seeding_words(project))
+
+
+@query()
+def seeding_functions(project: Traces, path: str) -> tuple[str, ...]:
+    """The functions of a file, and its body, with a direct call of a seeder."""
+    found = seeding_files(project)
+    if path not in found.paths:
+        return ()
+    sites = project.calls_by(path, found.words)
+    return tuple(sorted({site.function for site in sites if _may_seed(project, site.names)}))
+
+
+def _may_seed(project: Traces, names: tuple[str, ...]) -> bool:
+    """A cheap test before a function is followed."""
+    seeders = (project.catalogue.seeder(without_calls(name)) for name in names)
+    return any(seeder is not None and seeder.families for seeder in seeders)
+
+
+def seeding_functions_behind(project: Traces, path: str) -> Iterator[str]:
+    """The functions and module bodies with a call of a seeder, in a file and in those that import it, directly or not."""
+    for each in seeding_files(project).paths:
+        if project.resolver.imports(each, path):
+            yield from seeding_functions(project, each)
+
+
+def may_seed_unseen(project: Traces, run: Trace) -> bool:
+    """Whether a call that is not resolved may run a function of the project that seeds: a method by its name, or one that
+    ``getattr(plugin, f"on_{event}")`` looks up.
+    """
+    seeding = [name for path in project.files for name in seeding_functions(project, path)]
+    words = {simple_name(name) for name in seeding if name not in run.functions}
+    words = {word for word in words if word and not word.startswith("__")}
+    return bool(words) and any(_may_call(words, each) for each in run.trace_events)
+
+
+def _may_call(words: AbstractSet[str], trace_event: TraceEvent) -> bool:
+    """Whether an event may call a function with one of these names: an unresolved method, or a method under a computed name."""
+    call = trace_event.event.value
+    if trace_event.event.kind != "call" or not isinstance(call, Call):
+        return False
+    if trace_event.names == ("builtins.getattr",) and len(call.args) > 1:
+        key = call.args[1].value
+        parts = key.operands if isinstance(key, Operation) and key.op in ("f", "+") else ()
+        known = [each.value if isinstance(each, Constant) else None for each in parts]
+        if not any(known):
+            return False
+        pattern = re.compile("".join(re.escape(str(each)) if each else r"\w*" for each in known))
+        return any(map(pattern.fullmatch, words))
+    return not trace_event.names and last_identifier(call.func) in words
+
+
+# --- arguments that become seeds --------------------------------------------------------------------------------------
+
+
+def seed_of_event(project: Traces, trace_event: TraceEvent) -> Expression | None:
+    """The expression that a seeding call passes as its seed; None where it passes none, or where that is not known."""
+    call = trace_event.event.value
+    if not isinstance(call, Call):
+        return None
+    for name in trace_event.names:
+        if (seeder := project.catalogue.seeder(without_calls(name))) is not None:
+            return passed_seed(seeder, call)
+    return call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
+
+
+def seeding_arguments(project: Traces, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
+    """The arguments of a call of a project function that become seeds, each with the function's last word."""
+    for word in _seeding_parameters(project, name):
+        for function in project.resolver.functions(name):
+            position = [param.name for param in function.params].index(word)
+            arg = parameter_argument(call, function, position, bound=takes_receiver(function))
+            if arg is not None and not arg.star:
+                yield simple_name(name), arg.value
+
+
+def _seeding_parameters(project: Traces, name: str) -> tuple[str, ...]:
+    """The parameters of a function that it passes to a seeder, itself or through another function."""
+    find = project.database.lasting(_find_seeding_parameters, project, name)
+    return project.database.part(_seeding_solver).solve(name, find)
+
+
+def _seeding_solver(database: Database) -> TablingSolver:
+    """The solver of which parameters become seeds: functions pass them on in cycles."""
+    solver = TablingSolver(database.reads)
+    database.invalidates(solver)
+    return solver
+
+
+def _find_seeding_parameters(project: Traces, name: str) -> Iterator[str]:
+    path = path_of(name)
+    for function in project.resolver.functions(name):
+        own = {local_symbol(function.name, param.name): param.name for param in function.params}
+        for event in project.resolver.events.of(name) if own else ():
+            if event.kind != "call" or not isinstance(event.value, Call) or not event.value.args:
+                continue
+            for target in project.names(path, event.value.func):
+                if in_project(target):
+                    values = [value for _, value in seeding_arguments(project, target, event.value)]
+                elif seeder := project.catalogue.seeder(without_calls(target)):
+                    seed = passed_seed(seeder, event.value)
+                    values = [] if seed is None else [seed]
+                else:
+                    continue
+                for each in (inner for value in values for inner in subexpressions(value)):
+                    if isinstance(each, Ref):
+                        yield from (own[root] for root in each.roots if root in own)
+
+
+# --- partly seeded functions ------------------------------------------------------------------------------------------
+
+
+class PartlySeeded(Record, frozen=True):
+    """A function, its first own seeder, and the first draw from a family that it leaves out."""
+
+    function: str
+    seed: Seed
+    draw: Draw
+    family: Family
+
+
+def partly_seeded_functions(project: Traces, path: str) -> Iterator[PartlySeeded]:
+    """The partly seeded functions and module bodies that may draw in a file: in the file or in one that imports it.
+
+    Those that a program settles may be included (see ``is_settled_by_program``). Of many functions that call one another in a
+    cycle only the first is: each of them reaches the same draws and seeds, and a trace for each would take minutes.
+    """
+    events = project.part(_traced_events)
+    together: set[str] = set()
+    for function in seeding_functions_behind(project, path):
+        if function in together:
+            continue
+        if function not in events and sum(events.values()) > _MANY_EVENTS and _are_all_settled(project, function):
+            continue
+        searched = _search(project, function)
+        events[function] = searched.events
+        yield from searched.found
+        together |= searched.cycle
+
+
+def _traced_events(_: ProgramIndex) -> dict[str, int]:
+    """The lengths of the traces of the functions that were searched."""
+    return {}
+
+
+# After so many events of traces, each of one function, it is worth to trace all programs first.
+_MANY_EVENTS = 100_000
+
+
+class _Searched(Record, frozen=True):
+    """What is known of a seeding function: what it leaves unseeded, the large cycle that it is in, and how many events its trace has."""
+
+    found: tuple[PartlySeeded, ...]
+    cycle: frozenset[str]
+    events: int
+
+
+@query()
+def _search(project: Traces, function: str) -> _Searched:
+    effects = effects_in(project, function)
+    most = limits.MAX_FUNCTIONS_IN_CYCLE
+    cycle = effects.run.cycles.get(function, frozenset()) if effects.end > most else frozenset()
+    return _Searched(tuple(_partly_seeded(function, effects)), cycle if len(cycle) > most else frozenset(), effects.end)
+
+
+def _are_all_settled(project: Traces, function: str) -> bool:
+    """Whether programs settle all families for a function, whatever it draws."""
+    effects = [each.effects for each in programs_reaching(project, function)]
+    return all(any(_settles(each, family) for each in effects) for family in FAMILIES)
+
+
+def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
+    own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.trace_event.call_path]
+    if not own or effects.unknown_seeder:
+        return
+    first = min(own, key=lambda seed: seed.order)
+    for family in FAMILIES:
+        # A loader or sampler that is only constructed there draws where it is iterated.
+        draws = [each for each in effects.draws.get(family.key, ()) if effects.iterates or each.order < effects.end]
+        if draws and family.key not in effects.seeds:
+            yield PartlySeeded(function, first, draws[0], family)
+
+
+def is_settled_by_program(project: Traces, partly: PartlySeeded) -> bool:
+    """Whether a program that reaches the function seeds the family, or is reported by TRL101 to TRL103.
+
+    This needs all programs, so ask it last.
+    """
+    return any(_settles(each.effects, partly.family) for each in programs_reaching(project, partly.function))
+
+
+def _settles(effects: RngEffects, family: Family) -> bool:
+    """Whether a program seeds the family, or is itself reported."""
+    reported = effects.matters and effects.acts and family.key in effects.draws
+    return reported or family.key in effects.seeds or effects.unknown_seeder
