@@ -247,6 +247,22 @@ def test_a_large_circle_whose_answers_would_grow_for_ever_is_broken_as_a_small_o
     assert forward[259] == ("x+",)
 
 
+def test_a_large_circle_whose_answers_multiply_is_broken_before_they_are_many() -> None:
+    """As ``x = x.view(n)`` does in several branches: a round makes eight names of each, so that ten rounds would make 8 ** 10."""
+
+    def own(node: int, found: tuple[str, ...]) -> Iterator[str]:
+        ends = ("+", "-") if node in (50, 100, 150) else ("",)
+        return iter([f"{name}{end}" for name in found for end in ends] + ["x"] * (node == 0))
+
+    def answers(order: list[int]) -> dict[int, tuple[str, ...]]:
+        ask, _ = _counted({node: ((node + 1) % 200,) for node in range(200)}, own)
+        return on_deep_stack(lambda: {node: ask(node) for node in order})
+
+    forward = answers(list(range(200)))
+    assert forward == answers(list(range(200))[::-1])
+    assert [len(forward[node]) for node in (0, 1, 51, 101, 151)] == [1, 8, 4, 2, 1]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_components_are_those_of_functions_that_reach_each_other(seed: int) -> None:
     draw = random.Random(seed)

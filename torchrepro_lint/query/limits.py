@@ -14,6 +14,9 @@ from __future__ import annotations
 MAX_QUERIES_SOLVED_APART = 30
 # The answers of a cycle that still grow after so many rounds would grow for ever; its queries are then solved one by one.
 MAX_FIXPOINT_ROUNDS = 10
+# So would answers of more names, which a round may multiply: ``x = x.view(n)`` gives each name of ``x`` a longer one. No real cycle that
+# was met has more than 190.
+MAX_FIXPOINT_NAMES = 2000
 # After so many changes a type is widened: the value is unknown, and rules about it stay silent.
 MAX_CHANGES_BEFORE_WIDENING = 2
 # Changes after which an answer is dropped that may be wrong and was not asked for since. The user only waits longer.

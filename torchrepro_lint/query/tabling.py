@@ -262,6 +262,9 @@ class TablingSolver:
                     found = _distinct(compute())
                     if self._lowest < depth:
                         return {}
+                    if len(found) > limits.MAX_FIXPOINT_NAMES:
+                        self._endless.update(equations)
+                        return {}
                     changed |= found != self._assumed[key][0]
                     self._assumed[key] = found, depth
                 self._forget(mark)
