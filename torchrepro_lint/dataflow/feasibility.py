@@ -116,9 +116,34 @@ def evaluate_test(
             ]
         case Call(func=Ref(roots=("builtins.isinstance",), path=()), args=(Arg(value=tested), Arg(value=types))):
             answers = list(_type_tests(sources, Closure(path, tested, environment), types))
+        case Ref() if _is_given(sources, path, test, environment):
+            answers = [_truth(sources, each, depth) for each in sources.of(Closure(path, test, environment))]
         case _:
             answers = [bool(value) for value in _values(sources, path, test, environment, depth)]
     return answers[0] if answers and len(set(answers)) == 1 else None
+
+
+def _truth(sources: ValueSources, source: Closure, depth: int) -> bool | None:
+    """The truth value of a value source; None if unknown: a list that is displayed empty may have been filled since."""
+    known = _known_value(sources, source, depth)
+    return True if known is ... and _has_items(source.value) else None if known is ... else bool(known)
+
+
+# Calls whose result has an item if their argument has one.
+_COPIES = {f"builtins.{word}" for word in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "enumerate")}
+
+
+def _has_items(value: Expression) -> bool:
+    """Whether a display, a comprehension, a range or a copy of one of them is known to have items."""
+    match value:
+        case Collection(items=items):
+            return any(each is not None and not is_starred(each) for each in items)
+        case Comprehension(clauses=clauses):
+            return all(_has_items(each.source) and not each.tests for each in clauses)
+        case Call(func=Ref(roots=(root,), path=()), args=(Arg(value=first, star=""),)):
+            counted = root == "builtins.range" and isinstance(first, Constant) and first.value
+            return bool(counted) or (root in _COPIES and _has_items(first))
+    return False
 
 
 # The types of literals and displays, with the classes of Python's own that they are instances of.
@@ -213,16 +238,20 @@ def _values(
             known = all(environment.arguments.get(path + root) for root in roots)
             length = _length(sources, Closure(path, sized, environment), 0) if known else None
             return [] if length is None else [length]
-        case Ref(roots=roots, path=()) if not all(environment.arguments.get(path + root) for root in roots):
-            return []
-        case Ref(path=(word,)) if not environment.receiver_class or is_set_from_outside(
-            sources, path, word, environment
-        ):
-            return []
-        case Ref(path=() | (_,)):
+        case Ref() if _is_given(sources, path, operand, environment):
             found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
     return []
+
+
+def _is_given(sources: ValueSources, path: str, operand: Ref, environment: Environment) -> bool:
+    """Whether the environment gives a variable, or the object that has an attribute which nothing else sets."""
+    match operand.path:
+        case ():
+            return all(environment.arguments.get(path + root) for root in operand.roots)
+        case (word,):
+            return bool(environment.receiver_class) and not is_set_from_outside(sources, path, word, environment)
+    return False
 
 
 def _length(sources: ValueSources, sized: Closure, depth: int) -> int | None:
