@@ -10,6 +10,7 @@ from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.effects import Draw
+from torchrepro_lint.domain.rng.feasibility import is_feasible
 from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -213,7 +214,12 @@ def _first_draw(context: Context, start: TaskStart) -> tuple[Family, Draw] | Non
                 continue
             if family.key not in effects.seeds and family.key not in effects.entropic:
                 for draw in effects.draws.get(family.key, ()):
-                    if _is_certain(draw) and not _only_waits(context, draw) and _is_given(context, start, draw):
+                    if (
+                        _is_certain(draw)
+                        and not _only_waits(context, draw)
+                        and _is_given(context, start, draw)
+                        and is_feasible(context.project, effects.run, draw.trace_event, likely=False)
+                    ):
                         return family, draw
     return None
 
