@@ -14,7 +14,7 @@ from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffl
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import AccumulatedReads, LruTable
-from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Function, If, Lambda, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_targets import runs_in_worker
@@ -251,12 +251,14 @@ class PathFeasibility:
                 return
 
     def _is_not_picked(self, function: str, caller: str, event: Event, outer: Environment) -> bool:
-        """Whether the calls of an event pass the function only as one of several, of which a test picks another:
-        ``noisy if train else plain``.
+        """Whether the calls of an event pass the function only as one of several, of which a test picks another
+        (``noisy if train else plain``), or call a parameter for which something else is passed.
         """
         if event.value is None:
             return False
         used = Closure(path_of(caller), event.value, outer)
+        if event.kind == "call" and self._calls_another(function, used):
+            return True
         calls = (used,) if event.kind == "call" else self._project.value_sources.of(used)
         given = [
             call._replace(value=arg.value)
@@ -266,6 +268,29 @@ class PathFeasibility:
             if self._is_named(function, call._replace(value=arg.value))
         ]
         return bool(given) and not any(self._is_named(function, one) for each in given for one in self._picked(each))
+
+    def _calls_another(self, function: str, used: Closure) -> bool:
+        """Whether a call runs a parameter for which only other functions or constants are passed: ``default(x, 1)``."""
+        func = used.value.func if isinstance(used.value, Call) else None
+        if not isinstance(func, Ref) or func.path:
+            return False
+        given = used.environment.arguments
+        passed = (
+            self._project.value_sources.of(used._replace(value=func)) if given.get(used.path + func.roots[0]) else ()
+        )
+        return bool(passed) and all(self._is_another(function, each) for each in passed)
+
+    def _is_another(self, function: str, value: Closure) -> bool:
+        match value.value:
+            case Constant():
+                return True
+            case Lambda(function=name):
+                return function != value.path + name
+            case Ref():
+                names = self._names(value, value.value)
+                functions = all(self._project.resolver.functions(name) for name in names if in_project(name))
+                return bool(names) and functions and function not in names
+        return False
 
     def _picked(self, given: Closure) -> Iterable[Closure]:
         return self._project.value_sources.of(given) if isinstance(given.value, Operation) else (given,)
