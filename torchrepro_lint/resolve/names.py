@@ -254,6 +254,7 @@ class Names(ComputedNames):
                 if set(self.names(path, value)) & {"typing.Optional", "typing.Union", "typing.Annotated"}:
                     for each in index:
                         yield from self._annotated(path, each)
+                yield from map(instance_value, filter(self._is_generic, self.names(path, value)))
             case _:
                 for name in self.names(path, annotation):
                     if not is_object(name) and not self.functions(name):
@@ -385,4 +386,8 @@ class Names(ComputedNames):
                     yield from self.names(file, element)
         yield from self._registered(path, value, key)
         for name in self.names(path, value):
-            yield element_value(name)
+            yield name if self._is_generic(name) else element_value(name)
+
+    def _is_generic(self, name: Value) -> bool:
+        """Whether a name is a class of which a subscript makes an alias: ``Box[int]`` is ``Box``, and ``Color["RED"]`` a member."""
+        return bool(self.classes(name)) and not any(each.startswith("enum.") for each in self.ancestry(name))

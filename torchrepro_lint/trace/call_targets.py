@@ -219,7 +219,11 @@ _WRAPPERS = frozenset(
 
 
 def _is_registry(name: str) -> bool:
-    """Whether a name is the ``register`` method of an object from outside, which stores a function under a key."""
+    """Whether a name stores a function under a key: a function of the project that says so, or the ``register`` of an object from
+    outside.
+    """
+    if in_project(name):
+        return simple_name(name).startswith(("register", "_register"))
     return name.endswith("().register") and not stores_callables((name,))
 
 
