@@ -10,6 +10,7 @@ from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, pr
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
+from torchrepro_lint.domain.rng.seeding import makes_seed
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Expression
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
@@ -38,7 +39,13 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     draws = without_seed_draws(program.effects.draws.get(family.key, ()), program.effects.optional)
     seeding = every[0].trace_event.event
     # A call that does both, as the construction of an agent with a seed, seeds first.
-    early = (each for each in draws if each.order <= every[0].order and each.trace_event.event is not seeding)
+    early = (
+        each
+        for each in draws
+        if each.order <= every[0].order
+        and each.trace_event.event is not seeding
+        and not makes_seed(context.project, each.trace_event, every[0].trace_event)
+    )
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
         return None
