@@ -9,10 +9,11 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.domain.rng.forward_uses import seed_or_split_use
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.domain.rng.seeding import makes_seed
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Expression
+from torchrepro_lint.syntax.nodes import Call, Expression
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Context
@@ -44,7 +45,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
         for each in draws
         if each.order <= every[0].order
         and each.trace_event.event is not seeding
-        and not makes_seed(context.project, each.trace_event, every[0].trace_event)
+        and not _makes_seed(context, each.trace_event, every[0].trace_event)
     )
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
@@ -58,6 +59,15 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     ):
         return None
     return draw, seeds[0]
+
+
+def _makes_seed(context: Context, draw: TraceEvent, seed: TraceEvent) -> bool:
+    """Whether a draw only makes the seed: ``args.seed = randint(0, 99)`` before ``seed_all(args.seed)``."""
+    if makes_seed(context.project, draw, seed):
+        return True
+    call = draw.event.value
+    use = seed_or_split_use(context.project, draw.path, call) if isinstance(call, Call) else None
+    return use is not None and use.is_seed
 
 
 def _finding(context: Context, program: Program, family: Family, draw: Draw, seed: Seed) -> Finding:

@@ -63,6 +63,11 @@ class NumberUse(Record, frozen=True):
     path: str
     node: Expression
 
+    @property
+    def is_seed(self) -> bool:
+        """Whether the number is used as a seed."""
+        return self.said.startswith("is used as a seed")
+
 
 def seed_or_split_use(project: Traces, path: str, number: Expression) -> NumberUse | None:
     """The use of a number as a seed, or to decide a bucket or a split.
