@@ -9,7 +9,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
-from torchrepro_lint.domain.rng.forward_uses import seed_or_split_use
+from torchrepro_lint.domain.rng.forward_uses import becomes_seed
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.domain.rng.seeding import makes_seed
 from torchrepro_lint.source.text import Message
@@ -62,12 +62,12 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
 
 
 def _makes_seed(context: Context, draw: TraceEvent, seed: TraceEvent) -> bool:
-    """Whether a draw only makes the seed: ``args.seed = randint(0, 99)`` before ``seed_all(args.seed)``."""
-    if makes_seed(context.project, draw, seed):
-        return True
+    """Whether a draw only makes the seed where none is given, or where one is asked for: under a test, ``args.seed = randint(0, 99)``."""
     call = draw.event.value
-    use = seed_or_split_use(context.project, draw.path, call) if isinstance(call, Call) else None
-    return use is not None and use.is_seed
+    tested = isinstance(call, Call) and any(guard.kind in ("if", "else") for guard in draw.event.guards)
+    return makes_seed(context.project, draw, seed) or (
+        tested and isinstance(call, Call) and becomes_seed(context.project, draw.path, call)
+    )
 
 
 def _finding(context: Context, program: Program, family: Family, draw: Draw, seed: Seed) -> Finding:

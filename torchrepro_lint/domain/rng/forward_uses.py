@@ -54,6 +54,7 @@ _NUMERIC_CONVERSIONS = frozenset(
 )
 _SEED = lazy_pattern(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
 _SEEDED = "seeds"
+_USED_AS_SEED = "is used as a seed"
 
 
 class NumberUse(Record, frozen=True):
@@ -63,11 +64,6 @@ class NumberUse(Record, frozen=True):
     path: str
     node: Expression
 
-    @property
-    def is_seed(self) -> bool:
-        """Whether the number is used as a seed."""
-        return self.said.startswith("is used as a seed")
-
 
 def seed_or_split_use(project: Traces, path: str, number: Expression) -> NumberUse | None:
     """The use of a number as a seed, or to decide a bucket or a split.
@@ -75,6 +71,25 @@ def seed_or_split_use(project: Traces, path: str, number: Expression) -> NumberU
     None, too, where a seeder takes it as its seed, which TRL105 reports.
     """
     found: NumberUse | None = None
+    for use in _number_uses(project, path, number):
+        if use.said == _SEEDED:
+            return None
+        found = found or use
+    return found
+
+
+def becomes_seed(project: Traces, path: str, number: Expression) -> bool:
+    """Whether a number is used as a seed, or assigned to what is called one."""
+    position = project.uses.spots(path).of(number)
+    if position is not None and isinstance(position.statement, Assign):
+        targets = [each for each in position.statement.targets if isinstance(each, Ref)]
+        if any(_SEED.fullmatch(each.path[-1] if each.path else simple_name(each.roots[0])) for each in targets):
+            return True
+    return any(use.said.startswith((_SEEDED, _USED_AS_SEED)) for use in _number_uses(project, path, number))
+
+
+def _number_uses(project: Traces, path: str, number: Expression) -> Iterator[NumberUse]:
+    """The uses of a number that say something of it, forward through variables, arithmetic and calls."""
     queue: list[tuple[str, Expression]] = [(path, number)]
     seen: set[tuple[str, Expression]] = set()
     while queue and len(seen) < limits.MAX_NUMBER_USES:
@@ -86,11 +101,9 @@ def seed_or_split_use(project: Traces, path: str, number: Expression) -> NumberU
         if position is None:
             continue
         said, further = _follow_use(project, file, node, position)
-        if said == _SEEDED:
-            return None
-        found = found or (NumberUse(said, file, node) if said else None)
+        if said:
+            yield NumberUse(said, file, node)
         queue += further
-    return found
 
 
 def _follow_use(
@@ -134,7 +147,7 @@ def _argument_use(project: Traces, path: str, node: Expression, call: Call) -> t
     if _SEED.fullmatch(keyword) or seeds:
         if seeds and nondeterministic_source(project.resolver, path, node):
             return _SEEDED, []
-        return f"is used as a seed, by `{describe(call.func)}`", []
+        return f"{_USED_AS_SEED}, by `{describe(call.func)}`", []
     return "", []
 
 
@@ -150,7 +163,7 @@ def _statement_use(
                     uses = project.uses.of_variable(path, target, position, position.statement.end)
                     found += [(file, ref) for file, ref, words in uses if not words]
                     if _SEED.fullmatch(word) and not found:
-                        return f"is used as a seed, `{describe(target)}`", []
+                        return f"{_USED_AS_SEED}, `{describe(target)}`", []
                 elif isinstance(target, Subscript):
                     continue
             return "", found
