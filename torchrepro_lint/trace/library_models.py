@@ -165,14 +165,11 @@ def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(wildcard_expression(pattern, r"\w*", count()))
 
 
-_WORD = "dataset"
-
-
 def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
     """The names of a reference through the dataset of a loader that the project makes; none for other references."""
-    if _WORD not in read.path[:-1]:
+    if "dataset" not in read.path[:-1]:
         return ()
-    at = read.path.index(_WORD)
+    at = read.path.index("dataset")
     loader = read._replace(path=read.path[:at])
     found: set[str] = set()
     for file, made in names.values_through_calls(path, loader):
@@ -195,6 +192,8 @@ def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
 _EVALUATING = ("test", "validate", "predict")
 # Names of functions that may load the weights of a model, and of classes.
 _LOADING = lazy_pattern(r"(?i:.*(load|restore|resume).*)|[A-Z]\w*")
+# Names of functions of libraries that load the weights of a model that they get: ``accelerate.load_checkpoint_in_model``.
+_LOADING_MODELS = lazy_pattern(r".*\.(load|restore)_(model|checkpoint|weights|state|pretrained)\w*")
 # Names of functions and methods that make or initialise the parts of a model.
 _INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
 # A variable, or an attribute of one: ``self.net``.
@@ -296,6 +295,8 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
         yield held
     elif isinstance(call.func, Ref):
         called = names.names(path, call.func) if _LOADING.fullmatch(last_identifier(call.func)) else ()
+        outside = bool(called) and not any(map(in_project, called))
+        yield from _places(arg.value for arg in call.args if outside and _LOADING_MODELS.fullmatch(called[0]))
         makers = (each for name in called if names.classes(name) for each in names.methods(name, "__init__")[:1])
         given = [_passed(each, path, call, names, cache) for each in (*called, *makers) if names.functions(each)]
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
@@ -306,8 +307,7 @@ def _loaded_here(call: Call) -> _ModelPlace | None:
     match call:
         case Call(func=func) if last_identifier(func) in _EVALUATING:
             model, weights = known_argument(call, 0, "model"), known_argument(call, None, "ckpt_path")
-            known = weights is not None and not is_none(weights)
-            return (model.roots, model.path) if known and isinstance(model, Ref) and len(model.path) <= 1 else None
+            return next(_places([model]), None) if model and weights and not is_none(weights) else None
         case Call(func=Ref(roots=roots, path=(*words, "load_state_dict"))):
             owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
             strict = bound_argument(call, 1, "strict")
@@ -344,18 +344,15 @@ def _is_all(owner: str, word: str, names: Names, cache: EventCache) -> bool:
 
 def _assigns_attribute(statement: Statement, word: str) -> bool:
     """``self.word = ...``."""
-    return isinstance(statement, Assign) and all(
-        isinstance(target, Ref) and target.path == (word,) and target.roots[0].endswith(".self")
-        for target in statement.targets
-    )
+    targets = statement.targets if isinstance(statement, Assign) else ()
+    own = (isinstance(each, Ref) and each.path == (word,) and each.roots[0].endswith(".self") for each in targets)
+    return bool(targets) and all(own)
 
 
 def _is_of_base(statement: Statement) -> bool:
     """``super().__init__()``."""
-    match statement:
-        case ExpressionStatement(value=Call(func=func, args=())):
-            return last_identifier(func) == "__init__"
-    return False
+    value = statement.value if isinstance(statement, ExpressionStatement) else None
+    return isinstance(value, Call) and not value.args and last_identifier(value.func) == "__init__"
 
 
 def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
@@ -372,12 +369,15 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
     found: list[_ModelPlace] = []
     for function in names.functions(name):
         wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
+        given = [arg.value for arg, param in names.call_graph.receiving(path, call, function) if param in wanted]
         if wanted and wanted[0] is function.params[0] and names.is_bound(path, call.func, function):
-            found += [(call.func.roots, ())] if isinstance(call.func, Ref) and len(call.func.path) == 1 else []
-        for arg, param in names.call_graph.receiving(path, call, function):
-            if param in wanted and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:
-                found.append((arg.value.roots, arg.value.path))
+            given += filter(None, [receiver_of(call.func)])
+        found += _places(given)
     return found
+
+
+def _places(values: Iterable[Expression]) -> Iterator[_ModelPlace]:
+    return ((each.roots, each.path) for each in values if isinstance(each, Ref) and len(each.path) <= 1)
 
 
 def _uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
