@@ -66,10 +66,12 @@ class UnresolvedCall(FrozenRecord, frozen=True):
 def entered_functions(names: Names, name: Value, kind: str) -> Iterator[Symbol]:
     """Call targets: the functions of the project that calling, iterating, indexing or entering a value of the project runs."""
     if kind == "call" and names.functions(name):
-        yield from _wrappers(names, name)
+        yield from tuple(_wrappers(names, name)) or names.argument_makers(name, "")
         yield name
     elif kind == "call" and names.classes(name):
-        yield from _methods(names, name, ("__new__", "__init__", "__post_init__"))
+        for target in _methods(names, name, ("__new__", "__init__", "__post_init__")):
+            yield from names.argument_makers(target, name)
+            yield target
     elif kind == "call" and is_instance(name):
         yield from names.call_methods(name)
     elif kind == "enter" and is_instance(name):

@@ -16,6 +16,7 @@ from torchrepro_lint.catalogue.libraries import (
 )
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.registries import MAKING_DECORATORS
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Record, Ref, fields
 from torchrepro_lint.syntax.qualified_names import (
@@ -116,7 +117,7 @@ class CallTargets:
         """
         if "functools.partial" in found:
             return  # a partial stands for its function
-        if found and all(name in _INSPECTING or name.startswith(_DISPLAYING) or _is_registry(name) for name in found):
+        if found and all(_runs_nothing(name) for name in found):
             return
         if not given and COMMAND_LINES.isdisjoint(found) and not makes_loader(found):
             return
@@ -216,6 +217,11 @@ _WRAPPERS = frozenset(
     {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
     | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
 )
+
+
+def _runs_nothing(name: str) -> bool:
+    """Whether a function from outside neither calls nor iterates its arguments while it runs."""
+    return name in _INSPECTING or name in MAKING_DECORATORS or name.startswith(_DISPLAYING) or _is_registry(name)
 
 
 def _is_registry(name: str) -> bool:
