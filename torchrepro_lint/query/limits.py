@@ -41,6 +41,8 @@ MAX_TEXT_DEPTH = 2
 MAX_OBJECT_STEPS = 60
 # What may be of more classes may be anything (a library's transform that is handed any other): a gap that TRL003 reports.
 MAX_OBJECT_CLASSES = 32
+# The same for classes that share a base class of the project: a method of their object may still be one of few functions.
+MAX_FAMILY_CLASSES = 100
 # Bases of a class, nearest first. Methods of farther ones are not found, silently.
 MAX_ANCESTORS = 200
 # Expressions through which a configuration is followed; the classes that the rest names are not found, silently.
