@@ -15,7 +15,7 @@ from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, 
 from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, without_subscripts
-from torchrepro_lint.trace.library_models import receiver_of, restores_generators
+from torchrepro_lint.trace.library_models import receiver_of, rows_of
 
 _LOADS = "load_state_dict"
 # What has a generator's state in its own, by name.
@@ -123,7 +123,8 @@ def _may_restore(context: Context, files: list[str]) -> bool:
 
 def _restores(call: Call, names: tuple[str, ...]) -> bool:
     word = last_identifier(call.func)
-    return word in RESTORING or (word in _STEPS and restores_generators(names)) or (word == _LOADS and _is_holder(call))
+    by_framework = word in _STEPS and any(row.restores for row in rows_of(names))
+    return word in RESTORING or by_framework or (word == _LOADS and _is_holder(call))
 
 
 def _is_optimizer(names: tuple[str, ...], call: Call) -> bool:
