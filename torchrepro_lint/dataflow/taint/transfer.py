@@ -209,7 +209,8 @@ _MAPPINGS = frozenset({"builtins.dict", "builtins.dict.fromkeys", "collections.O
 _TEXTS = lazy_pattern(
     r"builtins\.(str|repr|format|ascii|int|float|abs|round|bytes|ord|chr|divmod|pow|hex)|os\.path\.\w+|pathlib\.\w+|"
     r"re\.\w+|json\.dumps|posixpath\.\w+|ntpath\.\w+|string\.\w+|"
-    r"fnmatch\.\w+|textwrap\.\w+"
+    r"fnmatch\.\w+|textwrap\.\w+|shlex\.\w+|html\.\w+|urllib\.parse\.\w+|"
+    r"(termcolor\.(termcolor\.)?|click\.(termui\.)?|colorful\.|humanize\.|tabulate\.|rich\.markup\.)\w+"
 )
 _DRAWS = lazy_pattern(
     r"random\.(Random\(\)\.)?(shuffle|sample|choices?)|"
