@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import body_expressions, passing_argument
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
 from torchrepro_lint.trace.bodies import COMMAND_LINES, ResolvedBodies, Step, makes_loader
 from torchrepro_lint.trace.events import (
     CallFrame,
@@ -102,8 +102,15 @@ class CallTargets:
                 # No call makes anything else.
                 if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
                     for made in self._names.values_through_calls(path, each):
-                        if made in self._deferred:
+                        if made in self._deferred and not self._is_other_method(self._deferred[made], used):
                             yield from self._deferred.pop(made).targets
+
+    def _is_other_method(self, waiting: DeferredCall, used: Expression) -> bool:
+        """Whether what waits are methods of objects, and what is used is another one that these have: ``DataParallel(net).encode()``."""
+        word, owners = last_identifier(used), [self._names.owner(each.function) for each in waiting.targets]
+        return isinstance(used, Ref) and all(
+            owner and any(map(self._names.functions, self._names.methods(owner, word))) for owner in owners
+        )
 
     def _defers_values(self) -> bool:
         """Whether the use of some value would release a deferred call; a hot path."""
