@@ -18,7 +18,7 @@ from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax import visitor
-from torchrepro_lint.syntax.control_flow import Event, Guard
+from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -40,6 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
     local_symbol,
     path_of,
     root_of,
+    simple_name,
     split_method,
     top_package,
     without_calls,
@@ -163,11 +164,11 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (*_loaded_by(names, cache, path_of(name), event.value), *_assigned_all(event)):
                 if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
+                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
                     last[held] = at
     for at, event in enumerate(found if loads else ()):
         for held in (*_made_by(event, loads), *_initialised_by(event, loads)):
-            if at < last[held] and _always(loads[held], _uncertain_guards(event.guards)):
+            if at < last[held] and holds_always(loads[held], uncertain_guards(event.guards)):
                 yield event.statement
 
 
@@ -176,7 +177,7 @@ def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterato
     fills: dict[_ModelPlace, list[tuple[int, tuple[Guard, ...]]]] = {}
     for event in found:
         if (part := _replaced(event.statement)) is not None:
-            filled = event.statement.start, _uncertain_guards(event.guards)
+            filled = event.statement.start, uncertain_guards(event.guards)
             fills.setdefault((part.roots, part.path), []).append(filled)
     for event in found if fills else ():
         match event.statement, event.value:
@@ -184,8 +185,8 @@ def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterato
                 drawn = _drawn_parts(names.names(path_of(name), call.func), call)
                 parts = (fills.get((layer.roots, (*layer.path, word)), ()) for word in drawn)
                 later = [[fill for fill in part if fill[0] > made.end] for part in parts]
-                guards = _uncertain_guards(event.guards)
-                if drawn and all(_always({each for _, each in fill}, guards) for fill in later):
+                guards = uncertain_guards(event.guards)
+                if drawn and all(holds_always({each for _, each in fill}, guards) for fill in later):
                     last = max(at for fill in later for at, _ in fill)
                     if not _is_read(names, name, layer, range(made.end, last + 1)):
                         yield made
@@ -330,6 +331,12 @@ def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Mo
     return None
 
 
+def _read_whole(name: str, names: Names) -> _ModelPlace | None:
+    """The network whose weights a function or method reads from a binary file, which has those of all layers in Darknet's format."""
+    first = next((each.params[0].name for each in names.functions(name) if each.params), "")
+    return ((local_symbol(root_of(name), first),), ()) if first and simple_name(name).endswith("weights") else None
+
+
 def _is_all(owner: str, word: str, names: Names, cache: EventCache) -> bool:
     """Whether constructing an object calls nothing but what makes its attribute ``word``, and constructors from outside."""
     makers = names.methods(owner, "__init__")[:1]
@@ -365,11 +372,13 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
     merged = set(_own_weights(cache.of(name)))
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
-            for held in (_loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
+            called = names.names(path_of(name), event.value.func)
+            whole = _read_whole(name, names) if "numpy.fromfile" in called else None
+            for held in (whole, _loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
                 if held is not None and merged.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
+                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
     own = name[len(path_of(name)) :]
-    always = {roots for (roots, words), guards in loads.items() if not words and _always(guards, ())}
+    always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
     found: list[_ModelPlace] = []
     for function in names.functions(name):
         wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
@@ -379,21 +388,3 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
             if param in wanted and isinstance(arg.value, Ref) and len(arg.value.path) <= 1:
                 found.append((arg.value.roots, arg.value.path))
     return found
-
-
-def _uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-    return tuple(guard for guard in guards if not guard.certain and guard.kind != "with")
-
-
-def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
-    """Whether one of the loads happens whenever what is under ``guards`` does: both branches of a test are always."""
-    merged = set(loads)
-    while True:
-        whole = {
-            load[:-1]
-            for load in merged
-            if load and load[-1].kind == "if" and (*load[:-1], Guard("else", load[-1].value)) in merged
-        }
-        if whole <= merged:
-            return any(guards[: len(load)] == load for load in merged)
-        merged |= whole
