@@ -175,6 +175,8 @@ def _value_is_distinct(project: Project, path: str, value: Expression, depth: in
             project, path, other
         ):
             return all(has_distinct_indices(project, path, each, depth) for each in (inner, other))
+        case Subscript(value=Ref() as listing) if items := _items(project, path, listing):
+            return all(has_distinct_indices(project, file, item, depth) for file, item in items)
         case Subscript(value=Call() as pair, indices=(Constant(value=int(place)),)):
             flat = type_inference(project).of(path, value).min_ndim <= 1
             return (flat and _part_is_distinct(pair, place, 1)) or _has_one_element(project, path, value)
@@ -187,6 +189,22 @@ def _value_is_distinct(project: Project, path: str, value: Expression, depth: in
         case Call():
             return _call_is_distinct(project, path, value, depth)
     return False
+
+
+def _items(project: Project, path: str, listing: Ref) -> list[tuple[str, Expression]]:
+    """What the items of a list are that is only displayed: ``[torch.arange(size) for size in sizes]``."""
+    if [*project.resolver.events.added(path, listing), *project.resolver.events.stored(path, listing)]:
+        return []
+    found: list[tuple[str, Expression]] = []
+    for file, value in local_values(project, path, listing):
+        match value:
+            case Collection(kind="list" | "tuple", items=items) if all(each is not None for each in items):
+                found += ((file, each) for each in items if each is not None)
+            case Comprehension(kind="list", elements=(element,)):
+                found.append((file, element))
+            case _:
+                return []
+    return found
 
 
 def _call_is_distinct(project: Project, path: str, call: Call, depth: int) -> bool:
