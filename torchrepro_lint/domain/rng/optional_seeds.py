@@ -26,7 +26,7 @@ from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key,
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Statement
 from torchrepro_lint.syntax.qualified_names import in_project, is_module, path_of, split_call, without_calls
 from torchrepro_lint.syntax.scopes import function_at
-from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_paths import fresh_start
 from torchrepro_lint.trace.events import CallFrame, TraceEvent
@@ -281,7 +281,8 @@ def _search(project: ProgramEffects, function: str) -> _Searched:
     effects = project.effects_in(function)
     most = limits.MAX_FUNCTIONS_IN_CYCLE
     cycle = effects.run.cycles.get(function, frozenset()) if effects.end > most else frozenset()
-    return _Searched(tuple(_partly_seeded(function, effects)), cycle if len(cycle) > most else frozenset(), effects.end)
+    found = tuple(_partly_seeded(project, function, effects))
+    return _Searched(found, cycle if len(cycle) > most else frozenset(), effects.end)
 
 
 def _are_all_settled(project: ProgramEffects, function: str) -> bool:
@@ -290,7 +291,7 @@ def _are_all_settled(project: ProgramEffects, function: str) -> bool:
     return all(any(_settles(each, family) for each in effects) for family in FAMILIES)
 
 
-def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
+def _partly_seeded(project: ProgramEffects, function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
     own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.trace_event.call_path]
     if not own or effects.unknown_seeder:
         return
@@ -298,8 +299,22 @@ def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]
     for family in FAMILIES:
         # A loader or sampler that is only constructed there draws where it is iterated.
         draws = [each for each in effects.draws.get(family.key, ()) if effects.iterates or each.order < effects.end]
-        if draws and family.key not in effects.seeds:
+        if draws and family.key not in effects.seeds and not any(_is_from(project, family, seed) for seed in own):
             yield PartlySeeded(function, first, draws[0], family)
+
+
+def _is_from(project: ProgramEffects, family: Family, seed: Seed) -> bool:
+    """Whether a seed is drawn from a family, which then is seeded elsewhere: ``np.random.seed(torch.initial_seed() % 2**32)``."""
+    call, path = seed.trace_event.event.value, seed.trace_event.path
+    given = [arg.value for arg in call.args] if isinstance(call, Call) else []
+    behind = [pair for value in given for part in subexpressions(value) for pair in project.resolver.values(path, part)]
+    return any(
+        _SCALAR_DRAWS[family.key].fullmatch(split_call(name)[0])
+        for file, value in behind
+        for each in subexpressions(value)
+        if isinstance(each, Call)
+        for name in project.names(file, each.func)
+    )
 
 
 def is_settled_by_program(project: ProgramEffects, partly: PartlySeeded) -> bool:
