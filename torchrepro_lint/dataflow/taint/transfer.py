@@ -65,6 +65,11 @@ class OrderTaint(Record, frozen=True):
             OrderTaint("plain", tuple((at if at is None else at - start, each) for at, each in kept)) if kept else None
         )
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether only the order of dictionaries is arbitrary, which keyword arguments do not depend on."""
+        return self.kind in ("mapping", "table") and all(inner.is_keyed for _, inner in self.contents)
+
     def as_sequence(self) -> OrderTaint:
         """The list of its elements in iteration order."""
         if self.kind == "table":
