@@ -179,10 +179,10 @@ MAX_WORKER_SEED_DEPTH = 12
 MAX_FEASIBLE_DEPTH = 10
 # Calls in all that are read for the same; beyond, anything may be passed, and the draw is reported.
 MAX_FEASIBLE_CALLS = 60
-# The same where the answer decides only what a message names: beyond, the message may name a less likely draw.
+# The same where the answer decides which operation a message names: beyond, it may be one that does not run.
 MAX_NAMED_DEPTH = 2
-# The same for the calls in all: beyond, the message may name a less likely draw.
-MAX_NAMED_CALLS = 10
+# The same for the calls in all. Models have some twenty calls of a function that makes a layer for one, two or three dimensions.
+MAX_NAMED_CALLS = 40
 # A switch that more calls lead to is taken to run: the message may name a less likely draw.
 MAX_TESTED_DEPTH = 4
 # Draws that are compared for the likeliest: the message may name a less likely one.
