@@ -8,7 +8,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.program_effects import Program
 from torchrepro_lint.domain.project import Context
-from torchrepro_lint.domain.rng.seeders import RESTORING
+from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref, Subscript, span
@@ -33,7 +33,6 @@ _FUNCTIONS = frozenset(
     {"torch.set_rng_state", "torch.random.set_rng_state", "torch.cuda.set_rng_state", "torch.cuda.set_rng_state_all"}
     | {"random.setstate", "numpy.random.set_state", "torch.autograd.grad", "torch.autograd.backward"}
 )
-_SAVING = frozenset({"get_state", "getstate", "get_rng_state", "get_rng_state_all"})
 _MESSAGE = (
     "restores the optimizer but no generator, so a resumed run draws other numbers than an uninterrupted one; "
     "save torch.get_rng_state() too, and restore it"
@@ -129,15 +128,9 @@ def _may_restore(context: Context, files: list[str]) -> bool:
 def _restores(context: Context, path: str, call: Call, names: tuple[str, ...]) -> bool:
     word = last_identifier(call.func)
     if word in RESTORING:
-        return not _puts_back(context, path, call)
+        return not puts_back(context.project.resolver, path, call)
     by_framework = word in _STEPS and any(row.restores for row in rows_of(names))
     return by_framework or (word == _LOADS and _is_holder(call))
-
-
-def _puts_back(context: Context, path: str, call: Call) -> bool:
-    """Whether a call only puts a generator's state back that was read before: ``np.random.set_state(state)`` after a draw for itself."""
-    given = [value for arg in call.args[:1] for _, value in context.project.resolver.values(path, arg.value)]
-    return bool(given) and all(isinstance(each, Call) and last_identifier(each.func) in _SAVING for each in given)
 
 
 def _is_optimizer(context: Context, path: str, names: tuple[str, ...], call: Call) -> bool:

@@ -11,6 +11,7 @@ from torchrepro_lint.domain.project import Context
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
+from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Expression
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
@@ -32,7 +33,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw, Seed] | None:
     """The first draw of a family and the first seeder that comes after it."""
-    every = program.effects.seeds.get(family.key, ())
+    every = [each for each in program.effects.seeds.get(family.key, ()) if not _is_temporary(context, each)]
     if not every:
         return None
     draws = without_seed_draws(program.effects.draws.get(family.key, ()), program.effects.optional)
@@ -51,6 +52,17 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     ):
         return None
     return draw, seeds[0]
+
+
+def _is_temporary(context: Context, seed: Seed) -> bool:
+    """Whether the function that seeds puts the generator's state back, so that the seed is not the program's."""
+    path, event = seed.trace_event.path, seed.trace_event.event
+    return any(
+        site.function == seed.trace_event.function
+        and site.call.start > event.statement.start
+        and puts_back(context.project.resolver, path, site.call)
+        for site in context.project.calls_by(path, RESTORING)
+    )
 
 
 def _finding(context: Context, program: Program, family: Family, draw: Draw, seed: Seed) -> Finding:
