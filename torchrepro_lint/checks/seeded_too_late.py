@@ -13,7 +13,8 @@ from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Expression
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation
+from torchrepro_lint.syntax.visitor import subexpressions
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.events import TraceEvent
 
@@ -39,7 +40,13 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     draws = without_seed_draws(program.effects.draws.get(family.key, ()), program.effects.optional)
     seeding = every[0].trace_event.event
     # A call that does both, as the construction of an agent with a seed, seeds first.
-    early = (each for each in draws if each.order <= every[0].order and each.trace_event.event is not seeding)
+    early = (
+        each
+        for each in draws
+        if each.order <= every[0].order
+        and each.trace_event.event is not seeding
+        and not _stands_in(context, each, every)
+    )
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
         return None
@@ -52,6 +59,26 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     ):
         return None
     return draw, seeds[0]
+
+
+def _stands_in(context: Context, draw: Draw, seeds: list[Seed]) -> bool:
+    """Whether a draw makes the seed where none is given: ``args.seed or random.randint(1, 10000)``."""
+    call = draw.trace_event.event.value
+    given = (
+        pair
+        for seed in seeds
+        if isinstance(made := seed.trace_event.event.value, Call)
+        for arg in made.args
+        for pair in context.project.resolver.values(seed.trace_event.path, arg.value)
+    )
+    return any(
+        path == draw.trace_event.path
+        and isinstance(whole, Operation)
+        and whole.op in ("or", "if")
+        and any(part is call for operand in whole.operands[1:] for part in subexpressions(operand))
+        for path, value in given
+        for whole in subexpressions(value)
+    )
 
 
 def _is_temporary(context: Context, seed: Seed) -> bool:
