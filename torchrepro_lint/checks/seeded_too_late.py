@@ -84,6 +84,8 @@ def _stands_in(context: Context, draw: Draw, seeds: list[Seed]) -> bool:
 def _is_temporary(context: Context, seed: Seed) -> bool:
     """Whether the function that seeds puts the generator's state back, so that the seed is not the program's."""
     path, event = seed.trace_event.path, seed.trace_event.event
+    if RESTORING.isdisjoint(context.project.resolver.modules.summary(path).calls):
+        return False
     return any(
         site.function == seed.trace_event.function
         and site.call.start > event.statement.start
