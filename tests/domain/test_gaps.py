@@ -350,3 +350,73 @@ def test_an_object_of_many_classes_may_be_anything() -> None:
     finding = found(text)
     assert isinstance(finding.remedy, NoFix)
     assert "is not known" in finding.message
+
+
+TASKS = """
+
+class Task:
+    @classmethod
+    def make(cls, options):
+        return cls()
+
+    def step(self, optimizer, loss):
+        optimizer.backward(loss)
+
+
+class Optimizer:
+    def backward(self, loss):
+        loss.backward()
+"""
+TASK = """
+
+class Task{number}(BASE):
+    @classmethod
+    def make(cls, options):
+        return cls()
+"""
+STEP = """
+    def step(self, optimizer, loss):
+        optimizer.backward(loss)
+"""
+TASK_MAIN = """
+
+def make_task(name):
+    return KINDS[name].make(name)
+
+
+class Trainer:
+    def __init__(self, task, net):
+        self.task = task
+        self.net = net
+
+    def fit(self, x):
+        self.task.step(Optimizer(), self.net(x).mean())
+
+
+def main():
+    torch.manual_seed(0)
+    trainer = Trainer(make_task(input()), nn.Conv2d(3, 3, 3).cuda())
+    trainer.fit(torch.rand(2, 3, 8, 8, device="cuda"))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def _of_many_tasks(count: int, base: str = "Task") -> str:
+    body = TASK if base == "Task" else TASK + STEP
+    classes = "".join(body.format(number=number).replace("BASE", base) for number in range(count))
+    kinds = ", ".join(f'"{number}": Task{number}' for number in range(count))
+    return HEAD + TASKS + classes + f"\n\nKINDS = {{{kinds}}}\n" + TASK_MAIN
+
+
+@pytest.mark.parametrize("count", [20, 80])
+def test_an_object_of_many_classes_of_one_base_runs_the_methods_that_they_share(count: int) -> None:
+    assert "nn.Conv2d" in found(_of_many_tasks(count)).message
+
+
+@pytest.mark.parametrize(("count", "base"), [(80, "object"), (150, "Task")])
+def test_an_object_of_more_classes_or_of_no_common_base_may_be_anything(count: int, base: str) -> None:
+    context = contexts({"train.py": _of_many_tasks(count, base)})["train.py"]
+    assert list(not_enabled.check(context)) == []

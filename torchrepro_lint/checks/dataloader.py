@@ -16,6 +16,8 @@ from torchrepro_lint.trace.traces import Context
 _GENERATOR_ADVICE = "pass generator=torch.Generator().manual_seed(...)"
 # From this release on, workers seed numpy too.
 WORKERS_SEED_NUMPY = (1, 9)
+# What workers may draw from that have the same state before.
+_SHARED = frozenset({"numpy", "unknown"})
 
 
 def worker_init(context: Context) -> Iterator[Finding]:
@@ -33,11 +35,11 @@ def worker_init(context: Context) -> Iterator[Finding]:
         if found is not None:
             loader, draws = found
             severity = "note" if programs_seed_torch(context, loader.site.function) else ""
-            owns = "own" in draws
-            message = _message(loader, before=before, owns=owns)
-            if severity and not (owns or before):  # there the workers repeat one another, whatever is seeded before
+            owns, shared = "own" in draws, before and not draws.isdisjoint(_SHARED)
+            message = _message(loader, before=shared, owns=owns)
+            if severity and not (owns or shared):  # there the workers repeat one another, whatever is seeded before
                 message += "; without it, the draws repeat only while every earlier draw stays the same"
-            fix = _fix(context, loader, before=before, owns=owns)
+            fix = _fix(context, loader, before=shared, owns=owns)
             yield Finding("TRL301", span(loader.site.call), message, fix, severity=severity)
 
 

@@ -30,7 +30,7 @@ from torchrepro_lint.trace.traces import Context, Traces
 
 # Methods of objects that take a seed.
 _SEEDING_METHODS = ("torch.Generator().manual_seed", "numpy.random.RandomState().seed", "random.Random().seed")
-_RESEEDING_METHODS = ("torch.Generator().seed",)
+_RESEEDING_METHODS = ("torch.Generator().seed", "torch.default_generator.seed", "torch.cuda.default_generators[].seed")
 _SYSTEM_RANDOM = ("random.SystemRandom", "secrets.SystemRandom")
 
 
@@ -61,7 +61,8 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] |
         if name in _RESEEDING_METHODS:
             from torchrepro_lint.checks.fixes.entropy import fix_own_generator
 
-            message = f"{display_name(name)}() takes its seed from entropy; call manual_seed with a constant"
+            own = display_name(name).replace("[]", "[...]")
+            message = f"{own}() takes its seed from entropy; call manual_seed with a constant"
             return message, fix_own_generator(project, path, site)
         seeder = context.catalogue.seeder(without_calls(name)) if not in_project(name) else None
         if seeder is not None:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.programs import Program, programs_in
-from torchrepro_lint.domain.rng.seeders import RESTORING
+from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, without_subscripts
-from torchrepro_lint.trace.library_models import receiver_of, restores_generators
+from torchrepro_lint.trace.library_models import receiver_of, rows_of
 from torchrepro_lint.trace.traces import Context
 
 _LOADS = "load_state_dict"
@@ -63,7 +63,9 @@ def _loads(context: Context, path: str) -> _Loads:
         return _Loads((), False)
     sites = [*context.project.calls_by(path, frozenset({_LOADS}))]
     calls = (
-        each.call for each in sites if _is_optimizer(each.names, each.call) and _is_from_file(context, path, each.call)
+        each.call
+        for each in sites
+        if _is_optimizer(context, path, each.names, each.call) and _is_from_file(context, path, each.call)
     )
     return _Loads(tuple(calls), any(_is_holder(each.call) for each in sites))
 
@@ -80,8 +82,10 @@ def _resuming(context: Context, program: Program) -> Call | None:
     order, found = _first_of(program, calls)
     if found is None or any(seed.order > order for seed in program.effects.seeds["torch"]):
         return None
-    trains = any(is_backward(call, names) for call, names in _calls_of(program, order + 1, _TRAINING))
-    if not trains or (_may_restore(context, files) and any(_restores(*each) for each in _calls_of(program, 0, _WORDS))):
+    trains = any(is_backward(call, names) for _, call, names in _calls_of(program, order + 1, _TRAINING))
+    if not trains or (
+        _may_restore(context, files) and any(_restores(context, *each) for each in _calls_of(program, 0, _WORDS))
+    ):
         return None
     return found
 
@@ -95,9 +99,9 @@ def _first_of(program: Program, calls: dict[tuple[str, Expression | None], Call]
     return 0, None
 
 
-def _calls_of(program: Program, start: int, words: frozenset[str]) -> list[tuple[Call, tuple[str, ...]]]:
-    """The calls of methods with these names from an event on. No function is called for each event: traces are long."""
-    found: list[tuple[Call, tuple[str, ...]]] = []
+def _calls_of(program: Program, start: int, words: frozenset[str]) -> list[tuple[str, Call, tuple[str, ...]]]:
+    """The calls of methods with these names from an event on, by file. No function is called for each event: traces are long."""
+    found: list[tuple[str, Call, tuple[str, ...]]] = []
     for each in program.run.trace_events[start:]:
         resolved = each.resolved
         value = resolved.event.value
@@ -106,9 +110,9 @@ def _calls_of(program: Program, start: int, words: frozenset[str]) -> list[tuple
         func = value.func
         if type(func) is Ref:
             if func.path[-1] in words if func.path else func.roots[0] in _FUNCTIONS:
-                found.append((value, resolved.names))
+                found.append((each.path, value, resolved.names))
         elif type(func) is Attribute and func.name in words:
-            found.append((value, resolved.names))
+            found.append((each.path, value, resolved.names))
     return found
 
 
@@ -121,15 +125,40 @@ def _may_restore(context: Context, files: list[str]) -> bool:
     )
 
 
-def _restores(call: Call, names: tuple[str, ...]) -> bool:
+def _restores(context: Context, path: str, call: Call, names: tuple[str, ...]) -> bool:
     word = last_identifier(call.func)
-    return word in RESTORING or (word in _STEPS and restores_generators(names)) or (word == _LOADS and _is_holder(call))
+    if word in RESTORING:
+        return not puts_back(context.project.resolver, path, call)
+    by_framework = word in _STEPS and any(row.restores for row in rows_of(names))
+    return by_framework or (word == _LOADS and _is_holder(call))
 
 
-def _is_optimizer(names: tuple[str, ...], call: Call) -> bool:
+def _is_optimizer(context: Context, path: str, names: tuple[str, ...], call: Call) -> bool:
     if any(name.startswith("torch.optim.lr_scheduler.") for name in names):
         return False
-    return any(name.startswith("torch.optim.") for name in names) or names_optimizer(_receiver_word(call))
+    if any(name.startswith("torch.optim.") for name in names) or names_optimizer(_receiver_word(call)):
+        return True
+    return any(map(names_optimizer, _loop_keys(context, path, call)))
+
+
+def _loop_keys(context: Context, path: str, call: Call) -> Iterator[str]:
+    """The keys under which a loop gets the receiver: those of a dictionary, and the keywords of the calls that pass it by ``**``."""
+    names, receiver = context.project.resolver, receiver_of(call.func)
+    for root in receiver.roots if isinstance(receiver, Ref) and not receiver.path else ():
+        for how, source in names.assigned(path + root):
+            held = receiver_of(source.func) if how == "[]" and isinstance(source, Call) else None
+            if (
+                isinstance(held, Ref)
+                and isinstance(source, Call)
+                and last_identifier(source.func) in ("items", "values")
+            ):
+                for _, display in names.displays(path, held):
+                    keys = display.items[::2] if display.kind == "dict" else ()
+                    yield from (str(key.value) for key in keys if isinstance(key, Constant))
+                for parameter in filter(None, (names.parameter(path + each) for each in held.roots)):
+                    function = parameter.function
+                    calls = names.call_graph.of(path + function.name, function) if parameter.param.kind == "**" else ()
+                    yield from (arg.keyword for _, one in calls for arg in one.args if arg.keyword)
 
 
 def _receiver_word(call: Call) -> str:

@@ -11,9 +11,11 @@ from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.forward_uses import becomes_seed
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
+from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.domain.rng.seeding import makes_seed
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Call, Expression
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation
+from torchrepro_lint.syntax.visitor import subexpressions
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Context
@@ -34,7 +36,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw, Seed] | None:
     """The first draw of a family and the first seeder that comes after it."""
-    every = program.effects.seeds.get(family.key, ())
+    every = [each for each in program.effects.seeds.get(family.key, ()) if not _is_temporary(context, each)]
     if not every:
         return None
     draws = without_seed_draws(program.effects.draws.get(family.key, ()), program.effects.optional)
@@ -46,6 +48,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
         if each.order <= every[0].order
         and each.trace_event.event is not seeding
         and not _makes_seed(context, each.trace_event, every[0].trace_event)
+        and not _stands_in(context, each, every)
     )
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
@@ -67,6 +70,39 @@ def _makes_seed(context: Context, draw: TraceEvent, seed: TraceEvent) -> bool:
     tested = isinstance(call, Call) and any(guard.kind in ("if", "else") for guard in draw.event.guards)
     return makes_seed(context.project, draw, seed) or (
         tested and isinstance(call, Call) and becomes_seed(context.project, draw.path, call)
+    )
+
+
+def _stands_in(context: Context, draw: Draw, seeds: list[Seed]) -> bool:
+    """Whether a draw makes the seed where none is given: ``args.seed or random.randint(1, 10000)``."""
+    call = draw.trace_event.event.value
+    given = (
+        pair
+        for seed in seeds
+        if isinstance(made := seed.trace_event.event.value, Call)
+        for arg in made.args
+        for pair in context.project.resolver.values(seed.trace_event.path, arg.value)
+    )
+    return any(
+        path == draw.trace_event.path
+        and isinstance(whole, Operation)
+        and whole.op in ("or", "if")
+        and any(part is call for operand in whole.operands[1:] for part in subexpressions(operand))
+        for path, value in given
+        for whole in subexpressions(value)
+    )
+
+
+def _is_temporary(context: Context, seed: Seed) -> bool:
+    """Whether the function that seeds puts the generator's state back, so that the seed is not the program's."""
+    path, event = seed.trace_event.path, seed.trace_event.event
+    if RESTORING.isdisjoint(context.project.resolver.modules.summary(path).calls):
+        return False
+    return any(
+        site.function == seed.trace_event.function
+        and site.call.start > event.statement.start
+        and puts_back(context.project.resolver, path, site.call)
+        for site in context.project.calls_by(path, RESTORING)
     )
 
 

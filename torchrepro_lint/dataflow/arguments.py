@@ -21,7 +21,7 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
 from torchrepro_lint.query import limits
-from torchrepro_lint.resolve.registries import dataclass_fields
+from torchrepro_lint.resolve.registries import dataclass_fields, made_arguments
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -225,6 +225,12 @@ def bind_arguments(
     called_as_object = simple_name(name) in ("__call__", "forward")
     partial = called_as_object or sources.project.resolver.call_graph.may_be_passed(name, function)
     passed = read_arguments(sources, call, words, partial=partial)
+    makers = _makers(sources, name, function, outer)
+    if makers and any(
+        each.default is None and each.name not in passed.named for each in params if each.kind[:1] != "*"
+    ):
+        # What is passed is for the makers.
+        passed = read_arguments(sources, call, [], partial=partial)
     given, star_arguments = dict(outer.arguments), dict(outer.star_arguments)
     for param in params:
         variable = local_symbol(path + function.name, param.name)
@@ -238,9 +244,17 @@ def bind_arguments(
             given[variable] = passed.named[param.name]
         elif not passed.complete:
             given[variable] = ()
+        elif made := [Closure(*each) for each in made_arguments(sources.project.resolver, makers, param.name)]:
+            given[variable] = tuple(made)
         elif param.default is not None:
             given[variable] = (Closure(path, param.default),)
     return Environment(given, star_arguments, outer.receiver_class)
+
+
+def _makers(sources: ValueSources, name: str, function: Function, outer: Environment) -> tuple[str, ...]:
+    """The functions that make the arguments of a decorated function."""
+    owner = outer.receiver_class or (f"{path_of(name)}{function.owner}" if function.owner else "")
+    return sources.project.resolver.argument_makers(name, owner) if function.decorators else ()
 
 
 def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedObject:

@@ -44,6 +44,8 @@ MAX_TEXT_DEPTH = 2
 MAX_OBJECT_STEPS = 60
 # What may be of more classes may be anything (a library's transform that is handed any other): a gap that TRL003 reports.
 MAX_OBJECT_CLASSES = 32
+# The same for classes that share a base class of the project: a method of their object may still be one of few functions.
+MAX_FAMILY_CLASSES = 100
 # Bases of a class, nearest first. Methods of farther ones are not found, silently.
 MAX_ANCESTORS = 200
 # Expressions through which a configuration is followed; the classes that the rest names are not found, silently.
@@ -180,10 +182,10 @@ MAX_WORKER_SEED_DEPTH = 12
 MAX_FEASIBLE_DEPTH = 10
 # Calls in all that are read for the same; beyond, anything may be passed, and the draw is reported.
 MAX_FEASIBLE_CALLS = 60
-# The same where the answer decides only what a message names: beyond, the message may name a less likely draw.
+# The same where the answer decides which operation a message names: beyond, it may be one that does not run.
 MAX_NAMED_DEPTH = 2
-# The same for the calls in all: beyond, the message may name a less likely draw.
-MAX_NAMED_CALLS = 10
+# The same for the calls in all. Models have some twenty calls of a function that makes a layer for one, two or three dimensions.
+MAX_NAMED_CALLS = 40
 # A switch that more calls lead to is taken to run: the message may name a less likely draw.
 MAX_TESTED_DEPTH = 4
 # Draws that are compared for the likeliest: the message may name a less likely one.

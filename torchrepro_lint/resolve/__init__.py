@@ -13,5 +13,6 @@
 - ``ImportResolver`` of ``imports``: the file that an import loads, and what a name of a module stands for.
 - ``ModuleTree`` of ``search_path``: the modules of a project, and the folders in which imports find them.
 - ``Definitions``, ``EventCache`` of ``definitions``: the symbols of a file, and the events of its functions.
-- ``Registries``, ``dataclass_fields`` of ``registries``: tables that decorators fill, and the fields of dataclasses.
+- ``Registries``, ``dataclass_fields``, ``argument_makers`` of ``registries``: tables that decorators fill, the fields of dataclasses, and
+  the functions that make the arguments of others.
 """

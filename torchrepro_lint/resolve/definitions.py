@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, with_tuples
 from torchrepro_lint.resolve.search_path import places_of
 from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
-from torchrepro_lint.syntax.definitions import MutationSites, mutation_sites
+from torchrepro_lint.syntax.definitions import ContainerUpdate, MutationSites, mutation_sites
 from torchrepro_lint.syntax.nodes import (
     AssignedValues,
     Class,
@@ -289,22 +289,23 @@ class EventCache:
 
     def added(self, path: str, ref: Ref) -> Iterator[Expression]:
         """The items, or lists of items, that a file adds to a list in a variable or an attribute."""
-        if path not in self._mutations:
-            self._mutations[path] = mutation_sites(self._definitions.facts(path))
-        for root in ref.roots:
-            for _, change in self._mutations[path].get((root, ref.path), ()):
-                if change.kind in ("add", "join") and change.value is not None:
-                    yield change.value
+        for change in self.updates(path, ref):
+            if change.kind in ("add", "join") and change.value is not None:
+                yield change.value
 
     def stored(self, path: str, ref: Ref) -> Iterator[Expression]:
         """The entries that a file stores in a dictionary, or an element of a list, in a variable or an attribute."""
+        for change in self.updates(path, ref):
+            if change.kind in ("set", "default") and change.value is not None:
+                yield change.value
+            yield from (arg.value for arg in change.args)
+
+    def updates(self, path: str, ref: Ref) -> Iterator[ContainerUpdate]:
+        """The in-place updates of a container in a variable or an attribute of a file."""
         if path not in self._mutations:
             self._mutations[path] = mutation_sites(self._definitions.facts(path))
         for root in ref.roots:
-            for _, change in self._mutations[path].get((root, ref.path), ()):
-                if change.kind in ("set", "default") and change.value is not None:
-                    yield change.value
-                yield from (arg.value for arg in change.args)
+            yield from (change for _, change in self._mutations[path].get((root, ref.path), ()))
 
     def forget(self, path: str, facts: SyntaxTree) -> None:
         """Drop the events of a changed file, which had this tree."""

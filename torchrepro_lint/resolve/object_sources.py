@@ -7,7 +7,7 @@ it is made. This is context-insensitive: all callers count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.catalogue.libraries import (
     FLUENT_METHODS,
@@ -125,21 +125,36 @@ class ObjectSources(Values):
         """Follow each expression once, however many ways lead to it."""
         found: set[str] = set() if queue else {_UNKNOWN}
         seen: set[tuple[str, object]] = set()
+        ends = 0
         while queue:
             path, value = queue.pop()
             key = (path, (value.roots, value.path) if isinstance(value, Ref) else value)
             if key in seen or isinstance(value, Constant):
                 continue  # no constant can be called
             seen.add(key)
-            if len(seen) > limits.MAX_OBJECT_STEPS:
+            if len(seen) - ends > limits.MAX_OBJECT_STEPS:
                 return found | {_UNKNOWN}
             self.modules.reads.record_read(path)
             behind = self._sources(path, value)
             queue += reversed(behind)
-            found.update(() if behind else self._stands_for(path, value))
-            if len(found) > limits.MAX_OBJECT_CLASSES:
+            if not behind:
+                before = len(found)
+                found.update(self._stands_for(path, value))
+                ends += len(found) > before  # the number of classes has a limit of its own
+            if len(found) > limits.MAX_FAMILY_CLASSES:
                 return {_UNKNOWN}
-        return found
+        return found if len(found) <= limits.MAX_OBJECT_CLASSES or self._are_related(found) else {_UNKNOWN}
+
+    def _are_related(self, found: Iterable[Value]) -> bool:
+        """Whether objects are of one family: of classes that share a base class of the project, so that they share methods, too."""
+        shared: set[Value] | None = None
+        for each in sorted(found):
+            if each != _UNKNOWN:
+                bases = set(filter(in_project, self.ancestry(class_of(each)))) if is_instance(each) else set()
+                shared = bases if shared is None else shared & bases
+                if not shared:
+                    return False
+        return True
 
     def _stands_for(self, path: str, value: Expression) -> Iterator[Value]:
         """The names of a value that is followed no further; for ``net.encode`` by the objects that ``net`` may be."""
@@ -322,7 +337,9 @@ class ObjectSources(Values):
 
 
 def _objects(found: tuple[str, ...]) -> Objects:
-    """The names of objects, and whether all are known."""
+    """The names of objects, and whether all are known. Of too many it is not known which one is called."""
+    if len(found) > limits.MAX_OBJECT_CLASSES:
+        return Objects((), False)
     return Objects(tuple(each for each in found if each != _UNKNOWN), bool(found) and _UNKNOWN not in found)
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar, cast
 
-from torchrepro_lint.catalogue.libraries import LibraryVersions
+from torchrepro_lint.catalogue.libraries import LibraryVersions, loader_kinds
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo, union, with_tuples
 from torchrepro_lint.resolve.call_sites import (
@@ -42,7 +42,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, value_identifiers
 
 
 class CallSite(FrozenRecord, frozen=True):
@@ -66,10 +66,12 @@ class UnresolvedCall(FrozenRecord, frozen=True):
 def entered_functions(names: Names, name: Value, kind: str) -> Iterator[Symbol]:
     """Call targets: the functions of the project that calling, iterating, indexing or entering a value of the project runs."""
     if kind == "call" and names.functions(name):
-        yield from _wrappers(names, name)
+        yield from tuple(_wrappers(names, name)) or names.argument_makers(name, "")
         yield name
     elif kind == "call" and names.classes(name):
-        yield from _methods(names, name, ("__new__", "__init__", "__post_init__"))
+        for target in _methods(names, name, ("__new__", "__init__", "__post_init__")):
+            yield from names.argument_makers(target, name)
+            yield target
     elif kind == "call" and is_instance(name):
         yield from names.call_methods(name)
     elif kind == "enter" and is_instance(name):
@@ -87,6 +89,29 @@ def _wrappers(names: Names, name: Symbol) -> Iterator[Symbol]:
             for target in names.names(path, decorator):
                 if in_project(target) and names.functions(target) and target != name:
                     yield from (each for each in names.returns(target) if names.functions(each) and each != name)
+
+
+def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
+    """The names of a reference through the dataset of a loader that the project makes; none for other references."""
+    if "dataset" not in read.path[:-1]:
+        return ()
+    at = read.path.index("dataset")
+    loader = read._replace(path=read.path[:at])
+    found: set[str] = set()
+    for file, made in names.values_through_calls(path, loader):
+        for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
+            for name in names.names(file, dataset):
+                found.update(names.follow(name, read.path[at + 1 :]) if in_project(name) else ())
+    return tuple(sorted(found))
+
+
+def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
+    """The dataset arguments of a call that makes a loader."""
+    for name in names.names(path, made.func):
+        if (kind := loader_kinds().get(name)) is not None and kind.dataset:
+            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
+            if (given := known_argument(made, place, kind.dataset)) is not None:
+                yield given
 
 
 def _methods(names: Names, owner: Symbol, words: tuple[str, ...]) -> Iterator[Symbol]:

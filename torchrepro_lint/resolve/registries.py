@@ -1,13 +1,14 @@
-"""Registries and dataclass fields: definitions that decorators change.
+"""Registries, dataclass fields and made arguments: definitions that decorators change.
 
 A registry is a table that a decorator fills: ``NETS[name] = function`` inside ``register``, and ``@register("small")`` elsewhere; or an
 object whose method is the decorator, ``@NETS.register_module()``, be its class the project's or a library's. The
-fields of a dataclass come in the order in which its constructor takes them.
+fields of a dataclass come in the order in which its constructor takes them. And a decorator may let another function make the
+arguments: ``Net(config)`` then constructs ``Net(**Net.from_config(config))``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchrepro_lint.query.database import query
@@ -15,8 +16,10 @@ from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.syntax.nodes import (
     Assign,
+    Attribute,
     Call,
     Class,
+    Collection,
     Constant,
     Expression,
     Function,
@@ -25,8 +28,16 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import Symbol, Value, enclosing_function, in_project, path_of, simple_name
-from torchrepro_lint.syntax.visitor import known_argument
+from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
+    enclosing_function,
+    in_project,
+    locals_prefix,
+    path_of,
+    simple_name,
+)
+from torchrepro_lint.syntax.visitor import body_expressions, known_argument, parameter_argument, receiving_parameters
 
 
 class Registries:
@@ -208,3 +219,158 @@ def passed_for_field(
     for path, call in call_graph.constructor_calls(owner):
         if (given := known_argument(call, index, word)) is not None:
             yield path, given
+
+
+# --- made arguments -----------------------------------------------------------------------------------------------------
+
+# Decorators of libraries, each with the name of the class method that makes the arguments of a constructor, and of the parameter
+# for the function that makes those of another function: detectron2 0.6, config/config.py.
+MAKING_DECORATORS = dict.fromkeys(
+    ("detectron2.config.configurable", "detectron2.config.config.configurable"), ("from_config",)
+)
+
+
+def argument_makers(names: ClassHierarchy, name: Symbol, owner: Symbol) -> Iterator[Symbol]:
+    """The functions of the project whose returned dictionary a decorator passes to a function by ``**``; ``owner`` is the class that
+    is constructed, where that function is its constructor.
+    """
+    path = path_of(name)
+    for decorator in (each for function in names.functions(name) for each in function.decorators):
+        for target in names.names(path, decorator.func if isinstance(decorator, Call) else decorator):
+            words = {
+                *(_MakingDecorator(names, target).words() if in_project(target) else MAKING_DECORATORS.get(target, ()))
+            }
+            passed = _passed_to(names, target, decorator) if words and isinstance(decorator, Call) else {}
+            for word in sorted(words):
+                found = (
+                    names.names(path, passed[word]) if word in passed else names.methods(owner, word) if owner else ()
+                )
+                yield from filter(names.functions, found)
+
+
+def _passed_to(names: ClassHierarchy, decorator: Symbol, call: Call) -> dict[str, Expression]:
+    """The arguments of a call that makes a decorator, by parameter."""
+    named = {arg.keyword: arg.value for arg in call.args if arg.keyword is not None}
+    for function in names.functions(decorator):
+        named |= {param.name: arg.value for arg, param in receiving_parameters(function, call, bound=False)}
+    return named
+
+
+class _MakingDecorator:
+    """A decorator of the project that may call what it decorates with ``**arguments``, where another function makes these."""
+
+    def __init__(self, names: ClassHierarchy, decorator: Symbol) -> None:
+        self._names = names
+        self._decorator = decorator
+        self._seen: set[tuple[str, Expression]] = set()
+        # The calls that are followed, by the function that they run.
+        self._calls: dict[Symbol, tuple[str, Call]] = {}
+
+    def words(self) -> Iterator[str]:
+        """The names of the attributes of the receiver, and of the decorator's own parameters, that make the arguments."""
+        path = path_of(self._decorator)
+        for function in self._names.modules.files[path].functions:
+            wrapper = path + function.name
+            for each in body_expressions(function.body) if self._is_inside(wrapper) else ():
+                if isinstance(each, Call) and self._is_decorated(path, each.func, wrapper):
+                    for arg in each.args:
+                        yield from self._behind_arguments(path, arg.value) if arg.star == "**" else ()
+
+    def _is_inside(self, function: Symbol) -> bool:
+        return function.startswith(locals_prefix(self._decorator))
+
+    def _is_decorated(self, path: str, called: Expression, wrapper: Symbol) -> bool:
+        """Whether a callee in a wrapper is what is decorated: the first parameter of a function around the wrapper."""
+        if not isinstance(called, Ref) or called.path:
+            return False
+        found = (self._names.parameter(path + root) for root in called.roots)
+        return any(
+            each is not None and each.position == 0 and wrapper.startswith(locals_prefix(path + each.function.name))
+            for each in found
+        )
+
+    def _behind_arguments(self, path: str, value: Expression) -> Iterator[str]:
+        """The same for what a dictionary of arguments comes from, back to the call that makes it."""
+        if (path, value) in self._seen:
+            return
+        self._seen.add((path, value))
+        if isinstance(value, Call):
+            functions = [name for name in self._names.names(path, value.func) if self._names.functions(name)]
+            for name in functions:
+                self._calls[name] = path, value
+                for returned in self._names.return_expressions(name):
+                    yield from self._behind_arguments(path_of(name), returned)
+            if not functions:
+                yield from self._behind_maker(path, value.func)
+        else:
+            for assigned in self._assigned(path, value):
+                yield from self._behind_arguments(path, assigned)
+
+    def _behind_maker(self, path: str, value: Expression) -> Iterator[str]:
+        """The same for the callee of that call: ``type(self).from_config``, or a parameter that is handed on."""
+        if (path, value) in self._seen:
+            return
+        self._seen.add((path, value))
+        match value:
+            case Attribute(value=Call(func=Ref(roots=("builtins.type",))), name=word):
+                yield word
+            case Ref(roots=roots, path=(word,) | ("__class__", word)):
+                found = (self._names.parameter(path + root) for root in roots)
+                if any(each and each.position == 0 and self._is_inside(path + each.function.name) for each in found):
+                    yield word
+            case Ref(roots=roots, path=()):
+                for each in filter(None, (self._names.parameter(path + root) for root in roots)):
+                    function = path + each.function.name
+                    if function == self._decorator:
+                        yield each.param.name
+                    elif function in self._calls:
+                        file, call = self._calls[function]
+                        given = parameter_argument(call, each.function, each.position, bound=False)
+                        yield from self._behind_maker(file, given.value) if given is not None else ()
+        for assigned in self._assigned(path, value):
+            yield from self._behind_maker(path, assigned)
+
+    def _assigned(self, path: str, value: Expression) -> Iterator[Expression]:
+        """The values that a variable is assigned."""
+        for root in value.roots if isinstance(value, Ref) and not value.path else ():
+            yield from (made for how, made in self._names.assigned(path + root) if how == "=")
+
+
+def made_arguments(names: ClassHierarchy, makers: Iterable[Symbol], word: str) -> Iterator[tuple[str, Expression]]:
+    """The entries under a word of the dictionaries that functions of the project return, each with its file."""
+    queue = [(path_of(maker), value) for maker in makers for value in names.return_expressions(maker)]
+    seen: set[tuple[str, Expression]] = set()
+    while queue:
+        path, value = queue.pop()
+        if (path, value) not in seen:
+            seen.add((path, value))
+            for key, item in _entries(names, path, value):
+                if key == word:
+                    yield path, item
+            queue += _other_dictionaries(names, path, value)
+
+
+def _entries(names: ClassHierarchy, path: str, value: Expression) -> Iterator[tuple[str | None, Expression]]:
+    """The entries that an expression gives a dictionary itself; the key is None for those of another dictionary."""
+    match value:
+        case Collection(kind="dict", items=items):
+            for key, item in zip(items[::2], items[1::2], strict=True):
+                if item is not None and (key is None or isinstance(key, Constant)):
+                    yield None if key is None else str(key.value), item
+        case Call(args=args):
+            yield from ((arg.keyword, arg.value) for arg in args)
+        case Ref(path=()):
+            for change in names.events.updates(path, value):
+                if change.value is not None and change.kind in ("set", "default"):
+                    yield change.key or "", change.value
+                yield from ((arg.keyword, arg.value) for arg in change.args)
+
+
+def _other_dictionaries(names: ClassHierarchy, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+    """The dictionaries that a dictionary is, or gets the entries of."""
+    yield from ((path, item) for key, item in _entries(names, path, value) if key is None)
+    if isinstance(value, Call):
+        for name in names.names(path, value.func):
+            yield from ((path_of(name), each) for each in names.return_expressions(name))
+    for root in value.roots if isinstance(value, Ref) and not value.path else ():
+        yield from ((path, made) for how, made in names.assigned(path + root) if how == "=")

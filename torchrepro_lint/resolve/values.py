@@ -15,7 +15,7 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
-from torchrepro_lint.resolve.registries import Registries, registers_by_method
+from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
 from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.syntax.cli_options import Options
 from torchrepro_lint.syntax.definitions import unpacking_index
@@ -161,6 +161,14 @@ class Values(ClassHierarchy):
                 yield path, param.default
         if function.owner in self._configured_classes and function.name[-9:] == ".__init__":
             yield from self._configured_arguments(path, function, param)
+        if function.decorators:
+            name, owner = path + function.name, f"{path}{function.owner}" if function.owner else ""
+            for each in (owner, *self.subclasses(owner)):
+                yield from made_arguments(self, self.argument_makers(name, each), param.name)
+
+    def argument_makers(self, name: Symbol, owner: Symbol) -> tuple[Symbol, ...]:
+        """The functions that make the arguments of a function by its decorators; see ``registries``."""
+        return self._memo.solve(("makers", name, owner), lambda: argument_makers(self, name, owner))
 
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a constructor."""

@@ -149,6 +149,27 @@ class Guard(FrozenRecord, frozen=True):
     certain: bool = False
 
 
+def uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+    """The guards that leave open whether an event happens."""
+    return tuple(guard for guard in guards if not guard.certain and guard.kind != "with")
+
+
+def holds_always(events: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
+    """Whether one of several events, each under its guards, happens whenever what is under ``guards`` does: both branches of a test are
+    always.
+    """
+    merged = set(events)
+    while True:
+        whole = {
+            event[:-1]
+            for event in merged
+            if event and event[-1].kind == "if" and (*event[:-1], Guard("else", event[-1].value)) in merged
+        }
+        if whole <= merged:
+            return any(guards[: len(event)] == event for event in merged)
+        merged |= whole
+
+
 class Event(FrozenRecord, frozen=True):
     """An event that happens to ``value``: ``call``, ``iterate``, ``index`` (by the subscript ``given``), ``enter`` (by ``with``),
     ``read`` (of a property), ``set`` (an attribute or an item is assigned ``given``; those of ``self`` are left out); or an

@@ -308,7 +308,7 @@ class ModuleSummary(NamedTuple):
     modules of star imports, ``imports`` those that import statements anywhere in the file may load, as written.
     ``calls`` are the identifiers by which something is called (see ``visitor.callee_identifier``); ``values`` the last
     identifiers of what is named without being called; ``inner`` the attributes from which others are read, or that belong to what is
-    no name; ``keywords`` those of arguments, and the literal string keys of dictionaries; ``decorators`` the roots and paths of
+    no name; ``keywords`` those of arguments, and the literal string keys of displays and of assignments to elements; ``decorators`` the roots and paths of
     decorators (of an expression, none); ``partials`` those of the first arguments of ``partial``; ``through`` the parameters
     that are called (higher-order calls), as they are named in the file; ``options`` the command-line options that are declared;
     ``entered`` what ``with`` statements enter, with ``()`` where it is called; ``properties`` the methods that run when they are

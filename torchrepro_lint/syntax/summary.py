@@ -143,8 +143,12 @@ class IdentifierCollector:
         return (*it.elements, *(each for clause in it.clauses for each in (clause.source, *clause.tests)))
 
     def assign(self, it: Assign) -> Iterable[Expression | None]:
-        """Collect an assignment to an element; returns the value and the targets."""
-        if type(it.value) is Ref and any(type(target) is Subscript for target in it.targets):
+        """Collect an assignment to an element, and its literal key; returns the value and the targets."""
+        stored = [target for target in it.targets if type(target) is Subscript]
+        for target in stored:
+            keys = (each.value for each in target.indices if type(each) is Constant)
+            self.keywords.update(key for key in keys if type(key) is str)
+        if stored and type(it.value) is Ref:
             self.stored.append(it)
         return (it.value, *it.targets)
 

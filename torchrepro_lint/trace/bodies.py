@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from torchrepro_lint.catalogue.conditions import argument_reader
 from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import Database
@@ -15,7 +16,7 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract, is_held, specified
-from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.program_index import dataset_attribute, entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Record, Ref, Subscript
@@ -35,12 +36,11 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import (
-    LibraryCall,
-    callbacks,
-    dataset_attribute,
+    callback_words,
     dead_initialisations,
     flattened_values,
     passed_values,
+    receiver_of,
     rows_of,
 )
 
@@ -139,7 +139,7 @@ class _Body:
         if event.kind != "call" or not isinstance(value, Call):
             return EnteringEvent(resolved, targets, (), ())
         receivers = self._receivers(called)
-        library_call = LibraryCall(self._path, value, targets.found, receivers)
+        library_call = _LibraryCall(self._path, value, targets.found, receivers)
         return EnteringEvent(resolved, targets, receivers, tuple(self._callbacks(library_call, mode)))
 
     def _targets(self, event: Event, called: Expression) -> EventTargets:
@@ -249,9 +249,9 @@ class _Body:
             for root in called.roots
         )
 
-    def _callbacks(self, library_call: LibraryCall, mode: str) -> Iterator[Target]:
+    def _callbacks(self, library_call: _LibraryCall, mode: str) -> Iterator[Target]:
         """The functions and methods that a library call runs of its arguments."""
-        for name in callbacks(self._names, library_call):
+        for name in _callbacks(self._names, library_call):
             if self._names.classes(name):
                 yield from (Target(target, mode) for target in entered_functions(self._names, name, "call"))
             elif self._names.functions(name):
@@ -265,6 +265,40 @@ class _Body:
                     owner = value._replace(path=value.path[:index])
                     for each in project_classes(self._names.names_of(self._path, owner)):
                         yield from filter(self._names.is_property, self._names.methods(each, word))
+
+
+class _LibraryCall(Record, frozen=True):
+    """A library call: its file, the names that it calls, and the classes that its receiver may have."""
+
+    path: str
+    call: Call
+    names: tuple[str, ...]
+    receivers: tuple[str, ...]
+
+
+def _callbacks(names: Names, library_call: _LibraryCall) -> Iterator[str]:
+    """The callbacks of a library call, in order: functions, classes (to make an object), methods."""
+    for row in rows_of(library_call.names):
+        argument = argument_reader(row.signature, library_call.call)
+        given = [value for word in row.runs if (value := argument(word)) is not None]
+        made = [name for value in given for name in names.names(library_call.path, value) if in_project(name)]
+        yield from made
+        owners = [*library_call.receivers, *(_owners(names, library_call) if row.calls else ())]
+        for pattern in row.calls:
+            for owner in dict.fromkeys((*owners, *filter(names.classes, made))):
+                yield from names.methods_like(owner, callback_words(pattern))
+
+
+def _owners(names: Names, library_call: _LibraryCall) -> Iterator[str]:
+    """The project's classes of the objects that a call passes, and of those that its receiver was constructed with."""
+    calls = [(library_call.path, library_call.call)]
+    receiver = receiver_of(library_call.call.func)
+    if receiver is not None:
+        found = names.values_through_calls(library_call.path, receiver)
+        calls += ((file, made) for file, made in found if isinstance(made, Call))
+    for path, call in calls:
+        for value in passed_values(call):
+            yield from project_classes(names.names(path, value))
 
 
 def makes_loader(found: Iterable[str]) -> bool:

@@ -14,17 +14,23 @@ from torchrepro_lint.catalogue.libraries import (
     samplers_of,
     takes_transforms,
 )
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.registries import MAKING_DECORATORS
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Record, Ref, fields
 from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
     class_of,
     in_project,
     is_instance,
+    local_symbol,
+    path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import passing_argument
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
 from torchrepro_lint.trace.bodies import COMMAND_LINES, ResolvedBodies, Step, makes_loader
 from torchrepro_lint.trace.events import (
     CallFrame,
@@ -96,8 +102,15 @@ class CallTargets:
                 # No call makes anything else.
                 if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
                     for made in self._names.values_through_calls(path, each):
-                        if made in self._deferred:
+                        if made in self._deferred and not self._is_other_method(self._deferred[made], used):
                             yield from self._deferred.pop(made).targets
+
+    def _is_other_method(self, waiting: DeferredCall, used: Expression) -> bool:
+        """Whether what waits are methods of objects, and what is used is another one that these have: ``DataParallel(net).encode()``."""
+        word, owners = last_identifier(used), [self._names.owner(each.function) for each in waiting.targets]
+        return isinstance(used, Ref) and all(
+            owner and any(map(self._names.functions, self._names.methods(owner, word))) for owner in owners
+        )
 
     def _defers_values(self) -> bool:
         """Whether the use of some value would release a deferred call; a hot path."""
@@ -116,7 +129,7 @@ class CallTargets:
         """
         if "functools.partial" in found:
             return  # a partial stands for its function
-        if found and all(name in _INSPECTING or name.startswith(_DISPLAYING) or _is_registry(name) for name in found):
+        if found and all(_runs_nothing(name) for name in found):
             return
         if not given and COMMAND_LINES.isdisjoint(found) and not makes_loader(found):
             return
@@ -126,7 +139,7 @@ class CallTargets:
         passed = self._wrapped(path, call, inside, mode) if makes_loader(found) else []
         if not call.args and COMMAND_LINES.intersection(found):
             passed += (Target(name, inside) for name in self._names.defined_in(path))
-        for name in given:
+        for name in (each for each in given if not self._is_captured(path, call, found, each)):
             if is_instance(name) and class_of(name) in self._deferred and not followed:
                 yield from self._deferred.pop(class_of(name)).targets
             elif self._names.functions(name):
@@ -141,6 +154,16 @@ class CallTargets:
             self._deferred.setdefault((path, call), waiting._replace(targets=passed))
         else:
             yield from passed
+
+    def _is_captured(self, path: str, call: Call, found: tuple[str, ...], passed: str) -> bool:
+        """Whether a function is only passed for what nested functions call, as of a decorator: it runs where these do."""
+        definitions = [(name, function) for name in found for function in self._names.functions(name)]
+        return bool(definitions) and all(
+            local_symbol(name, param.name) in captured_parameters(self._names, name)
+            for name, function in definitions
+            for arg, param in self._names.call_graph.receiving(path, call, function)
+            if passed in self._names.names(path, arg.value)
+        )
 
     def _ordering(self, path: str, call: Call, found: tuple[str, ...]) -> frozenset[str]:
         """The samplers that a loader call passes: they draw the order in the main process."""
@@ -183,6 +206,27 @@ class CallTargets:
         return "" if name.endswith(".__init__") or self._names.classes(name) else self._names.owner(name)
 
 
+@query()
+def captured_parameters(names: Names, function: Symbol) -> frozenset[Symbol]:
+    """The parameters of a function of the project that it only captures: the functions inside it use them, it does not itself."""
+    path, found = path_of(function), set[Symbol]()
+    for definition in names.functions(function):
+        inside = list(body_expressions(definition.body))
+        calls = [each for each in inside if isinstance(each, Call)]
+        naming = [each for each in calls if any(map(_NAMING.fullmatch, names.names(path, each.func)))]
+        named = {arg.value for each in naming for arg in each.args}
+        refs = [each for each in inside if isinstance(each, Ref) and each not in named]
+        used = {root for each in refs if not (each.path and each.path[-1][:2] == "__") for root in each.roots}
+        own = {local_symbol(definition.name, each.name) for each in definition.params}
+        found.update(path + root for root in own - used)
+    return frozenset(found)
+
+
+# Functions that copy what a function is called, or read it.
+_NAMING = lazy_pattern(
+    r"functools\.(wraps|update_wrapper)|inspect\.\w+|builtins\.(getattr|hasattr|callable|isinstance)"
+)
+
 # The kinds of events that use an object.
 _USES = frozenset({"call", "iterate", "index"})
 
@@ -216,6 +260,11 @@ _WRAPPERS = frozenset(
     {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
     | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
 )
+
+
+def _runs_nothing(name: str) -> bool:
+    """Whether a function from outside neither calls nor iterates its arguments while it runs."""
+    return name in _INSPECTING or name in MAKING_DECORATORS or name.startswith(_DISPLAYING) or _is_registry(name)
 
 
 def _is_registry(name: str) -> bool:

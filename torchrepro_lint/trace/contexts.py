@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.call_stack import Budget
+from torchrepro_lint.resolve.program_index import dataset_attribute
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -37,7 +38,6 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
-from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow

@@ -1,8 +1,7 @@
 """Models of library calls in a trace: which of a program's callables a framework runs, and which initialisation is dead.
 
-The framework models are rows of the catalogue; attributes of a loader's dataset (``loader.dataset.resample``) are modelled in
-code. Initialisation is dead where all weights of a model are replaced before it is used: the random numbers that it draws have no
-effect.
+The framework models are rows of the catalogue. Initialisation is dead where all weights of a model, or of a layer, are replaced
+before it is used: the random numbers that it draws have no effect.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from itertools import count
 
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.libraries import loader_kinds
 from torchrepro_lint.catalogue.rows import FrameworkModel
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax import visitor
-from torchrepro_lint.syntax.control_flow import Event, Guard
+from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     Assign,
+    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -30,7 +29,6 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     ExpressionStatement,
     Loop,
-    Record,
     Ref,
     Statement,
     Subscript,
@@ -41,13 +39,13 @@ from torchrepro_lint.syntax.qualified_names import (
     is_inherited_constructor,
     local_symbol,
     path_of,
-    project_classes,
     root_of,
+    simple_name,
     split_method,
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import bound_argument, is_none, known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import bound_argument, is_none, is_same_reference, known_argument, last_identifier
 
 
 def rows_of(names: Iterable[str]) -> Iterator[FrameworkModel]:
@@ -78,17 +76,18 @@ def stores_callables(names: Iterable[str]) -> bool:
 
 def calls_method(names: Iterable[str], word: str) -> bool:
     """Whether a call runs a method of this name on its arguments or its receiver."""
-    return any(_words(pattern).fullmatch(word) for row in rows_of(names) for pattern in row.calls)
+    return any(callback_words(pattern).fullmatch(word) for row in rows_of(names) for pattern in row.calls)
+
+
+@lru_cache(maxsize=256)
+def callback_words(pattern: str) -> re.Pattern[str]:
+    """The methods that a pattern of a row names: ``*`` stands for any letters."""
+    return re.compile(wildcard_expression(pattern, r"\w*", count()))
 
 
 def trains_or_measures(names: Iterable[str]) -> bool:
     """Whether a call trains or evaluates a model."""
     return any(row.matters for row in rows_of(names))
-
-
-def restores_generators(names: Iterable[str]) -> bool:
-    """Whether a call restores the state of generators, or of loaders, with a checkpoint."""
-    return any(row.restores for row in rows_of(names))
 
 
 def accelerates(names: Iterable[str], call: Call) -> bool:
@@ -98,40 +97,6 @@ def accelerates(names: Iterable[str], call: Call) -> bool:
         and evaluate(row.accelerates, row.signature, argument_reader(row.signature, call)) is not Truth.FAILS
         for row in rows_of(names)
     )
-
-
-class LibraryCall(Record, frozen=True):
-    """A library call: its file, the names that it calls, and the classes that its receiver may have."""
-
-    path: str
-    call: Call
-    names: tuple[str, ...]
-    receivers: tuple[str, ...]
-
-
-def callbacks(names: Names, library_call: LibraryCall) -> Iterator[str]:
-    """The callbacks of a library call, in order: functions, classes (to make an object), methods."""
-    for row in rows_of(library_call.names):
-        argument = argument_reader(row.signature, library_call.call)
-        given = [value for word in row.runs if (value := argument(word)) is not None]
-        made = [name for value in given for name in names.names(library_call.path, value) if in_project(name)]
-        yield from made
-        owners = [*library_call.receivers, *(_owners(names, library_call) if row.calls else ())]
-        for pattern in row.calls:
-            for owner in dict.fromkeys((*owners, *filter(names.classes, made))):
-                yield from names.methods_like(owner, _words(pattern))
-
-
-def _owners(names: Names, library_call: LibraryCall) -> Iterator[str]:
-    """The project's classes of the objects that a call passes, and of those that its receiver was constructed with."""
-    calls = [(library_call.path, library_call.call)]
-    receiver = receiver_of(library_call.call.func)
-    if receiver is not None:
-        found = names.values_through_calls(library_call.path, receiver)
-        calls += ((file, made) for file, made in found if isinstance(made, Call))
-    for path, call in calls:
-        for value in passed_values(call):
-            yield from project_classes(names.names(path, value))
 
 
 def passed_values(call: Call) -> Iterator[Expression]:
@@ -160,34 +125,6 @@ def receiver_of(expression: Expression) -> Expression | None:
     return expression.value if isinstance(expression, Subscript) else visitor.receiver_of(expression)
 
 
-@lru_cache(maxsize=256)
-def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(wildcard_expression(pattern, r"\w*", count()))
-
-
-def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
-    """The names of a reference through the dataset of a loader that the project makes; none for other references."""
-    if "dataset" not in read.path[:-1]:
-        return ()
-    at = read.path.index("dataset")
-    loader = read._replace(path=read.path[:at])
-    found: set[str] = set()
-    for file, made in names.values_through_calls(path, loader):
-        for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
-            for name in names.names(file, dataset):
-                found.update(names.follow(name, read.path[at + 1 :]) if in_project(name) else ())
-    return tuple(sorted(found))
-
-
-def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
-    """The dataset arguments of a call that makes a loader."""
-    for name in names.names(path, made.func):
-        if (kind := loader_kinds().get(name)) is not None and kind.dataset:
-            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
-            if (given := known_argument(made, place, kind.dataset)) is not None:
-                yield given
-
-
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.
 _EVALUATING = ("test", "validate", "predict")
 # Names of functions that may load the weights of a model, and of classes.
@@ -196,6 +133,20 @@ _LOADING = lazy_pattern(r"(?i:.*(load|restore|resume).*)|[A-Z]\w*")
 _LOADING_MODELS = lazy_pattern(r".*\.(load|restore)_(model|checkpoint|weights|state|pretrained)\w*")
 # Names of functions and methods that make or initialise the parts of a model.
 _INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
+# Layers of torch that draw their weight, and the first ones their bias.
+_LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpose)?[123]d)|Embedding(?:Bag)?)")
+# Attributes by which the numbers of a layer are used, and what says nothing of a parameter's numbers, or replaces them.
+_NUMBERS = (
+    (),
+    ("weight",),
+    ("bias",),
+    ("forward",),
+    ("parameters",),
+    ("named_parameters",),
+    ("state_dict",),
+    ("apply",),
+)
+_MEASURES = frozenset({"shape", "size", "numel", "dim", "ndim", "device", "dtype", "requires_grad", "copy_"})
 # A variable, or an attribute of one: ``self.net``.
 _ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
 _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
@@ -203,6 +154,7 @@ _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
 
 def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
+    yield from _filled_layers(names, name, found)
     loads: _Loads = {}
     last: dict[_ModelPlace, int] = {}
     used: set[_ModelPlace] = set()
@@ -214,12 +166,73 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (*_loaded_by(names, cache, path_of(name), event.value), *_assigned_all(event)):
                 if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
+                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
                     last[held] = at
     for at, event in enumerate(found if loads else ()):
         for held in (*_made_by(event, loads), *_initialised_by(event, loads)):
-            if at < last[held] and _always(loads[held], _uncertain_guards(event.guards)):
+            if at < last[held] and holds_always(loads[held], uncertain_guards(event.guards)):
                 yield event.statement
+
+
+def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
+    """The statements that make a layer of torch whose drawn parameters are then all replaced: ``fused.weight.copy_(weight)``."""
+    fills: dict[_ModelPlace, list[tuple[int, tuple[Guard, ...]]]] = {}
+    for event in found:
+        if (part := _replaced(event.statement)) is not None:
+            filled = event.statement.start, uncertain_guards(event.guards)
+            fills.setdefault((part.roots, part.path), []).append(filled)
+    for event in found if fills else ():
+        match event.statement, event.value:
+            case Assign(targets=(Ref() as layer,), value=whole) as made, Call() as call if _origin(whole) is call:
+                drawn = _drawn_parts(names.names(path_of(name), call.func), call)
+                parts = (fills.get((layer.roots, (*layer.path, word)), ()) for word in drawn)
+                later = [[fill for fill in part if fill[0] > made.end] for part in parts]
+                guards = uncertain_guards(event.guards)
+                if drawn and all(holds_always({each for _, each in fill}, guards) for fill in later):
+                    last = max(at for fill in later for at, _ in fill)
+                    if not _is_read(names, name, layer, range(made.end, last + 1)):
+                        yield made
+
+
+def _origin(value: Expression | None) -> Expression | None:
+    """The call that makes the object of a chain of methods: ``nn.Linear(2, 2)`` of ``nn.Linear(2, 2).to(device)``."""
+    while isinstance(value, Call) and isinstance(value.func, Attribute):
+        value = value.func.value
+    return value
+
+
+def _drawn_parts(made: Iterable[str], call: Call) -> tuple[str, ...]:
+    """The parameters of a layer of torch that its constructor draws; none for other objects."""
+    found = [match for match in map(_LAYER.fullmatch, made) if match is not None]
+    bias = known_argument(call, None, "bias")
+    without = not found or not found[0][1] or (isinstance(bias, Constant) and not bias.value)
+    return ("weight", "bias")[: 1 if without else 2] if found else ()
+
+
+def _replaced(statement: Statement) -> Ref | None:
+    """The parameter whose numbers a statement replaces: ``weight`` of ``weight.data = other``, ``net.bias`` of ``net.bias.copy_(other)``."""
+    match statement:
+        case Assign(op="=", targets=(Ref(path=path) as place,)) if path[-1:] in (("data",), ("weight",), ("bias",)):
+            pass
+        case ExpressionStatement(value=Call(func=Ref(path=(*words, "copy_")) as place)):
+            path = tuple(words)
+        case _:
+            return None
+    return place._replace(path=path[:-1] if path[-1:] == ("data",) else path)
+
+
+def _is_read(names: Names, name: str, layer: Ref, within: range) -> bool:
+    """Whether the statements between two places of a function may use the numbers of a layer."""
+    depth = len(layer.path)
+    bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
+    for statement in (each for body in bodies for each in visitor.statements(body) if each.start in within):
+        targets = statement.targets if isinstance(statement, Assign) else ()
+        for each in visitor.expressions_within(statement):
+            if isinstance(each, Ref) and (each.roots, each.path[:depth]) == (layer.roots, layer.path):
+                used = each.path[depth : depth + 1] in _NUMBERS and _MEASURES.isdisjoint(each.path[depth:])
+                if used and not any(each is target for target in targets):
+                    return True
+    return False
 
 
 def _assigned_all(event: Event) -> Iterator[_ModelPlace]:
@@ -227,17 +240,9 @@ def _assigned_all(event: Event) -> Iterator[_ModelPlace]:
     match event.statement:
         case Loop(target=target, source=Call(func=Ref(roots=roots, path=(*path, word))) as source, body=body):
             each = target.items[-1] if isinstance(target, Collection) and target.items else target
-            if event.value is source and word.endswith("parameters") and any(_replaces(one, each) for one in body):
+            replaced = (is_same_reference(_replaced(one), each) for one in body)
+            if event.value is source and word.endswith("parameters") and any(replaced):
                 yield roots, tuple(path)
-
-
-def _replaces(statement: Statement, parameter: Expression | None) -> bool:
-    match statement:
-        case Assign(op="=", targets=(Ref(path=("data",)) as written,)):
-            return isinstance(parameter, Ref) and written.roots == parameter.roots
-        case ExpressionStatement(value=Call(func=Ref(path=("data", "copy_") | ("copy_",)) as written)):
-            return isinstance(parameter, Ref) and written.roots == parameter.roots
-    return False
 
 
 def _made_by(event: Event, places: Iterable[_ModelPlace]) -> Iterator[_ModelPlace]:
@@ -329,6 +334,12 @@ def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Mo
     return None
 
 
+def _read_whole(name: str, names: Names) -> _ModelPlace | None:
+    """The network whose weights a function or method reads from a binary file, which has those of all layers in Darknet's format."""
+    first = next((each.params[0].name for each in names.functions(name) if each.params), "")
+    return ((local_symbol(root_of(name), first),), ()) if first and simple_name(name).endswith("weights") else None
+
+
 def _is_all(owner: str, word: str, names: Names, cache: EventCache) -> bool:
     """Whether constructing an object calls nothing but what makes its attribute ``word``, and constructors from outside."""
     makers = names.methods(owner, "__init__")[:1]
@@ -361,11 +372,13 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
     merged = set(_own_weights(cache.of(name)))
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
-            for held in (_loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
+            called = names.names(path_of(name), event.value.func)
+            whole = _read_whole(name, names) if "numpy.fromfile" in called else None
+            for held in (whole, _loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
                 if held is not None and merged.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(_uncertain_guards(event.guards))
+                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
     own = name[len(path_of(name)) :]
-    always = {roots for (roots, words), guards in loads.items() if not words and _always(guards, ())}
+    always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
     found: list[_ModelPlace] = []
     for function in names.functions(name):
         wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
@@ -378,21 +391,3 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
 
 def _places(values: Iterable[Expression]) -> Iterator[_ModelPlace]:
     return ((each.roots, each.path) for each in values if isinstance(each, Ref) and len(each.path) <= 1)
-
-
-def _uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-    return tuple(guard for guard in guards if not guard.certain and guard.kind != "with")
-
-
-def _always(loads: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
-    """Whether one of the loads happens whenever what is under ``guards`` does: both branches of a test are always."""
-    merged = set(loads)
-    while True:
-        whole = {
-            load[:-1]
-            for load in merged
-            if load and load[-1].kind == "if" and (*load[:-1], Guard("else", load[-1].value)) in merged
-        }
-        if whole <= merged:
-            return any(guards[: len(load)] == load for load in merged)
-        merged |= whole

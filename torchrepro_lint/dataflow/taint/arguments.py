@@ -75,6 +75,7 @@ class ArgumentTaint:
             is_counted(names, _position(tainted, call))
             or is_set_of_words(names, word, _position(tainted, call), _keyword(call, tainted.node))
             or (tainted.taint == MAPPING and looks_up(word, _position(tainted, call)))
+            or (tainted.taint.is_keyed and (_keyword(call, tainted.node) or "").endswith("kwargs"))
             or (tainted.taint.has_picked and tainted.taint != JOINED and is_edit_distance(names))
         ):
             return

@@ -25,7 +25,15 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_nested, project_classes, simple_name
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    is_lambda,
+    is_module,
+    is_nested,
+    path_of,
+    project_classes,
+    simple_name,
+)
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import is_starred, last_identifier
 
@@ -128,7 +136,7 @@ class ReturnTaint:
         of = self._class_of(name, tainted.receiver_class or "")
         callers = [
             TaintedValue(file, call, taint, (), (), of)
-            for file, call in self._analysis.uses.of_result(name)
+            for file, call in (*self._analysis.uses.of_result(name), *self._calls_of_overridden(name, of))
             if self._is_of(of, file, call)
         ]
         if self._analysis.names.is_property(name):
@@ -145,6 +153,24 @@ class ReturnTaint:
             return
         if not callers and taint.is_order_dependent and taint.kind != "ranked":
             yield Sink(path, tainted.node, "returned")
+
+    def _calls_of_overridden(self, method: str, of: str) -> Iterator[tuple[str, Call]]:
+        """The calls of the methods of base classes that a method overrides, which run it, too, on an object of its class."""
+        names, word = self._analysis.names, simple_name(method)
+        for base in filter(in_project, names.ancestry(names.owner(method))[1:] if of else ()):
+            for overridden in (name for each in names.classes(base) for short, name in each.methods if short == word):
+                for path, call in self._analysis.uses.of_result(path_of(base) + overridden):
+                    spot = self._analysis.uses.spots(path).of(call)
+                    if spot is not None and self._runs_on(of, path + spot.function):
+                        yield path, call
+
+    def _runs_on(self, of: str, function: str) -> bool:
+        """Whether a function may run on an object of a class: a method that none of the class's own replaces, or that it calls."""
+        names, owner = self._analysis.names, self._analysis.names.owner(function)
+        if not owner or owner not in names.ancestry(of) or function in names.methods(of, simple_name(function)):
+            return True
+        calls = self._analysis.uses.of_result(function)
+        return any(path_of(each) == path for path, _ in calls for each in names.ancestry(of))
 
     def _is_named(self, path: str, function: str) -> bool:
         """Whether a nested function is named in the outer one, or decorated: otherwise nothing can call it."""

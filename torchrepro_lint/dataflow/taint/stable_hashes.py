@@ -121,11 +121,11 @@ def _has_stable_elements(
     match expression:
         case Subscript(value=one, indices=(Operation(op=":"),)):
             return _has_stable_elements(project, path, one, seen)
-        case Operation(op="-" | "&" | "|" | "^" | "+", operands=operands):
-            # What is combined holds elements of one type.
-            return any(_has_stable_elements(project, path, each, seen) for each in operands) and all(
-                _may_hold_numbers(project, path, each) for each in operands
-            )
+        case Operation(op="-" | "&" | "|" | "^" | "+" as op, operands=operands):
+            stable = [_has_stable_elements(project, path, each, seen) for each in operands]
+            # What is combined holds elements of one type. What is taken away does not matter.
+            alike = any(stable) and all(_may_hold_numbers(project, path, each) for each in operands)
+            return alike or (op == "-" and stable[0])
         case Collection(items=items):
             return bool(items) and all(isinstance(each, Constant) and type(each.value) is int for each in items)
         case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):

@@ -65,6 +65,11 @@ class OrderTaint(Record, frozen=True):
             OrderTaint("plain", tuple((at if at is None else at - start, each) for at, each in kept)) if kept else None
         )
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether only the order of dictionaries is arbitrary, which keyword arguments do not depend on."""
+        return self.kind in ("mapping", "table") and all(inner.is_keyed for _, inner in self.contents)
+
     def as_sequence(self) -> OrderTaint:
         """The list of its elements in iteration order."""
         if self.kind == "table":
@@ -209,7 +214,8 @@ _MAPPINGS = frozenset({"builtins.dict", "builtins.dict.fromkeys", "collections.O
 _TEXTS = lazy_pattern(
     r"builtins\.(str|repr|format|ascii|int|float|abs|round|bytes|ord|chr|divmod|pow|hex)|os\.path\.\w+|pathlib\.\w+|"
     r"re\.\w+|json\.dumps|posixpath\.\w+|ntpath\.\w+|string\.\w+|"
-    r"fnmatch\.\w+|textwrap\.\w+"
+    r"fnmatch\.\w+|textwrap\.\w+|shlex\.\w+|html\.\w+|urllib\.parse\.\w+|"
+    r"(termcolor\.(termcolor\.)?|click\.(termui\.)?|colorful\.|humanize\.|tabulate\.|rich\.markup\.)\w+"
 )
 _DRAWS = lazy_pattern(
     r"random\.(Random\(\)\.)?(shuffle|sample|choices?)|"

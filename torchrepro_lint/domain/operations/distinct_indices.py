@@ -20,7 +20,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, is_nested
+from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, is_nested, path_of
 from torchrepro_lint.syntax.visitor import (
     all_statements,
     last_identifier,
@@ -87,7 +87,10 @@ def has_distinct_indices(project: Traces, path: str, index: Expression, depth: i
         return True
     if pairs := _unpacked(project, path, index):
         flat = type_inference(project).of(path, index).min_ndim <= 1
-        return flat and all(_part_is_distinct(value, place, count) for value, place, count in pairs)
+        return flat and all(
+            _part_is_distinct(value, place, count) or _returned_is_distinct(project, path, value, place, depth - 1)
+            for value, place, count in pairs
+        )
     if _is_parameter(project, path, index):
         passed = _passed(project, path, index)
         return bool(passed) and all(has_distinct_indices(project, file, value, depth - 1) for file, value in passed)
@@ -160,6 +163,19 @@ def _part_is_distinct(value: Expression, place: int, count: int) -> bool:
     return (word == "unique" and place == 0) or (_is_places(value) and count == 1)
 
 
+def _returned_is_distinct(project: Traces, path: str, value: Expression, place: int, depth: int) -> bool:
+    """Whether a part of what a function of the project returns is distinct, in each of its returns."""
+    parts: list[tuple[str, Expression]] = []
+    for name in project.names(path, value.func) if isinstance(value, Call) else ():
+        for returned in project.resolver.return_expressions(name):
+            items = returned.items if isinstance(returned, Collection) and returned.kind == "tuple" else ()
+            item = items[place] if place < len(items) else None
+            if item is None:
+                return False
+            parts.append((path_of(name), item))
+    return bool(parts) and all(has_distinct_indices(project, file, item, depth) for file, item in parts)
+
+
 def _is_places(value: Expression) -> bool:
     """``torch.where(mask)``, ``mask.nonzero(as_tuple=True)``."""
     if not isinstance(value, Call) or last_identifier(value.func) not in _PLACES:
@@ -175,6 +191,8 @@ def _value_is_distinct(project: Traces, path: str, value: Expression, depth: int
             project, path, other
         ):
             return all(has_distinct_indices(project, path, each, depth) for each in (inner, other))
+        case Subscript(value=Ref() as listing) if items := _items(project, path, listing):
+            return all(has_distinct_indices(project, file, item, depth) for file, item in items)
         case Subscript(value=Call() as pair, indices=(Constant(value=int(place)),)):
             flat = type_inference(project).of(path, value).min_ndim <= 1
             return (flat and _part_is_distinct(pair, place, 1)) or _has_one_element(project, path, value)
@@ -187,6 +205,22 @@ def _value_is_distinct(project: Traces, path: str, value: Expression, depth: int
         case Call():
             return _call_is_distinct(project, path, value, depth)
     return False
+
+
+def _items(project: Traces, path: str, listing: Ref) -> list[tuple[str, Expression]]:
+    """What the items of a list are that is only displayed: ``[torch.arange(size) for size in sizes]``."""
+    if [*project.resolver.events.added(path, listing), *project.resolver.events.stored(path, listing)]:
+        return []
+    found: list[tuple[str, Expression]] = []
+    for file, value in local_values(project, path, listing):
+        match value:
+            case Collection(kind="list" | "tuple", items=items) if all(each is not None for each in items):
+                found += ((file, each) for each in items if each is not None)
+            case Comprehension(kind="list", elements=(element,)):
+                found.append((file, element))
+            case _:
+                return []
+    return found
 
 
 def _call_is_distinct(project: Traces, path: str, call: Call, depth: int) -> bool:
@@ -203,6 +237,8 @@ def _call_is_distinct(project: Traces, path: str, call: Call, depth: int) -> boo
         return False
     if word in _DISTINCT_METHODS:
         return not call.args
+    if word == "index_select" and call.args:
+        return all(has_distinct_indices(project, path, each, depth) for each in (on, call.args[-1].value))
     if word in _FLATTENING:
         return _is_row_indices(project, path, on) or has_distinct_indices(project, path, on, depth)
     return word in _ELEMENTWISE_COPIES and has_distinct_indices(project, path, on, depth)

@@ -79,7 +79,7 @@ def why_not_strict(context: Context, program: Program) -> str:
     """
     if _shares_weights(program):
         return "processes share the weights and update them in no fixed order, which deterministic algorithms do not change"
-    stop = next(iter(operations_raising(context, program)), None)
+    stop = next(reachable(context, program, operations_raising(context, program)), None)
     if stop is not None:
         return Message(
             f"deterministic algorithms would raise an error at {stop.label} (",

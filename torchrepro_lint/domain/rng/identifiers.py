@@ -69,7 +69,7 @@ _USES = lazy_pattern(
     r"path\.(exists|isfile|isdir|islink|lexists|getsize))|"
     r"(shutil|tempfile|socket|subprocess|wandb|mlflow|neptune|comet_ml|clearml|coolname)\..*|"
     r"torch\.distributed\.(init_process_group|TCPStore|FileStore|rpc\..*|elastic\..*)|"
-    r"torch\.utils\.tensorboard\..*|tensorboardX\..*"
+    r"torch\.utils\.tensorboard\..*|tensorboardX\..*|tensorflow(\.\w+)*\.(import_graph_def|(name|variable)_scope)"
 )
 
 

@@ -29,7 +29,7 @@ from torchrepro_lint.trace.call_paths import fresh_start
 from torchrepro_lint.trace.events import CallFrame, TraceEvent
 
 # Scalar draws, by the family whose generator they draw from.
-_SCALAR_DRAWS = {
+SCALAR_DRAWS = {
     "python": lazy_pattern(r"random\.(randint|randrange|getrandbits|random|choice|uniform|sample)"),
     "numpy": lazy_pattern(r"numpy\.random\.(randint|choice|random|rand|uniform|random_integers)"),
     "torch": lazy_pattern(r"torch\.(randint|rand|randperm|initial_seed)"),
@@ -145,7 +145,7 @@ class _Shipping:
             plain = split_call(name)[0]
             if not in_project(name) and is_nondeterministic_name(name):
                 return True
-            for family, pattern in _SCALAR_DRAWS.items():
+            for family, pattern in SCALAR_DRAWS.items():
                 if pattern.fullmatch(plain) and not self._is_seeded_before(family, call):
                     self._draws.add((path, _drawing(call)))
                     return True

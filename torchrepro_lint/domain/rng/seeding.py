@@ -14,6 +14,7 @@ from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.domain.programs import effects_in, programs_reaching
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed, families_seeded
+from torchrepro_lint.domain.rng.optional_seeds import SCALAR_DRAWS
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import Database, query
@@ -26,6 +27,7 @@ from torchrepro_lint.syntax.qualified_names import (
     local_symbol,
     path_of,
     simple_name,
+    split_call,
     unbound_method,
     without_calls,
 )
@@ -239,7 +241,8 @@ def _search(project: Traces, function: str) -> _Searched:
     effects = effects_in(project, function)
     most = limits.MAX_FUNCTIONS_IN_CYCLE
     cycle = effects.run.cycles.get(function, frozenset()) if effects.end > most else frozenset()
-    return _Searched(tuple(_partly_seeded(function, effects)), cycle if len(cycle) > most else frozenset(), effects.end)
+    found = tuple(_partly_seeded(project, function, effects))
+    return _Searched(found, cycle if len(cycle) > most else frozenset(), effects.end)
 
 
 def _are_all_settled(project: Traces, function: str) -> bool:
@@ -248,7 +251,7 @@ def _are_all_settled(project: Traces, function: str) -> bool:
     return all(any(_settles(each, family) for each in effects) for family in FAMILIES)
 
 
-def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
+def _partly_seeded(project: Traces, function: str, effects: RngEffects) -> Iterator[PartlySeeded]:
     own = [seed for seeds in effects.seeds.values() for seed in seeds if not seed.trace_event.call_path]
     if not own or effects.unknown_seeder:
         return
@@ -256,8 +259,22 @@ def _partly_seeded(function: str, effects: RngEffects) -> Iterator[PartlySeeded]
     for family in FAMILIES:
         # A loader or sampler that is only constructed there draws where it is iterated.
         draws = [each for each in effects.draws.get(family.key, ()) if effects.iterates or each.order < effects.end]
-        if draws and family.key not in effects.seeds:
+        if draws and family.key not in effects.seeds and not any(_is_from(project, family, seed) for seed in own):
             yield PartlySeeded(function, first, draws[0], family)
+
+
+def _is_from(project: Traces, family: Family, seed: Seed) -> bool:
+    """Whether a seed is drawn from a family, which then is seeded elsewhere: ``np.random.seed(torch.initial_seed() % 2**32)``."""
+    call, path = seed.trace_event.event.value, seed.trace_event.path
+    given = [arg.value for arg in call.args] if isinstance(call, Call) else []
+    behind = [pair for value in given for part in subexpressions(value) for pair in project.resolver.values(path, part)]
+    return any(
+        SCALAR_DRAWS[family.key].fullmatch(split_call(name)[0])
+        for file, value in behind
+        for each in subexpressions(value)
+        if isinstance(each, Call)
+        for name in project.names(file, each.func)
+    )
 
 
 def is_settled_by_program(project: Traces, partly: PartlySeeded) -> bool:
