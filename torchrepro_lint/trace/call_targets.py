@@ -20,7 +20,7 @@ from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import MAKING_DECORATORS
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Record, Ref, fields
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref, fields
 from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     class_of,
@@ -215,6 +215,8 @@ def captured_parameters(names: Names, function: Symbol) -> frozenset[Symbol]:
         calls = [each for each in inside if isinstance(each, Call)]
         naming = [each for each in calls if any(map(_NAMING.fullmatch, names.names(path, each.func)))]
         named = {arg.value for each in naming for arg in each.args}
+        tests = (each for each in inside if isinstance(each, Operation) and each.op in ("is", "is not", "not"))
+        named.update(operand for each in tests for operand in each.operands)
         refs = [each for each in inside if isinstance(each, Ref) and each not in named]
         used = {root for each in refs if not (each.path and each.path[-1][:2] == "__") for root in each.roots}
         own = {local_symbol(definition.name, each.name) for each in definition.params}
