@@ -151,7 +151,8 @@ class ReturnTaint:
         yield from callers
         if is_nested(function) and not self._is_named(path, function):
             return
-        if not callers and taint.is_order_dependent and taint.kind != "ranked":
+        # A text that only shows an object decides nothing.
+        if not callers and taint.is_order_dependent and taint.kind != "ranked" and word != "__repr__":
             yield Sink(path, tainted.node, "returned")
 
     def _calls_of_overridden(self, method: str, of: str) -> Iterator[tuple[str, Call]]:
