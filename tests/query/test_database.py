@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.early_cutoff import AnswerTable
 from torchrepro_lint.query.fixpoint import FixpointSolver

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.environment import (
     UNKNOWN_ARGUMENTS,
     BoundArguments,
@@ -20,7 +21,6 @@ from torchrepro_lint.dataflow.environment import (
     override,
 )
 from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.registries import dataclass_fields
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import (

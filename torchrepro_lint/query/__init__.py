@@ -13,7 +13,6 @@
 - ``TablingSolver`` of ``tabling``: recursive set equations, with cycles
 - ``FixpointSolver`` of ``fixpoint``: recursive equations over a lattice
 - ``UnionFind``, ``strongly_connected_components`` of ``graphs``: graph algorithms
-- ``MAX_ASSIGNMENTS`` of ``limits``, and all other limits of the analysis of a program
 - ``Budget`` of ``call_stack``: a bound on nested queries
 - ``with_deep_stack``, ``has_deep_stack``, ``raise_in_thread`` of ``call_stack``: recursion that outgrows the usual call stack
 """

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.early_cutoff import AnswerTable
 from torchrepro_lint.query.memo_tables import DependencyIndex, DependencyTracker
 

@@ -17,7 +17,7 @@ from sys import maxsize
 from typing import Any, Generic, TypeVar
 from zlib import crc32
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 
 # The most tuples that are interned at a time: about as many as half a million lines have.
 _MAX_INTERNED = 1 << 18

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.early_cutoff import AnswerTable
 from torchrepro_lint.query.fixpoint import NO_CYCLE, ProvisionalTrail
 from torchrepro_lint.query.memo_tables import DependencyIndex, DependencyTracker, interned_names

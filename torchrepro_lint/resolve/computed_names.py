@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.object_sources import ObjectSources

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import is_fluent
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.call_sites import CallSiteIndex
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, ComputedNames, reads_namespaces
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKERS

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import (
     FLUENT_METHODS,
     element_of_result,
@@ -16,7 +17,6 @@ from torchrepro_lint.catalogue.libraries import (
     module_wrapper,
     wrapped_module,
 )
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import unpacking_index

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import LruTable, MemoTable
 from torchrepro_lint.query.tabling import TablingSolver

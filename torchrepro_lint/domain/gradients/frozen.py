@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import and_
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
@@ -17,7 +18,6 @@ from torchrepro_lint.domain.gradients.modes import (
     trains_nothing,
 )
 from torchrepro_lint.domain.project import Project
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.libraries import dataset_model, transform_models
 from torchrepro_lint.dataflow.environment import (
@@ -20,7 +21,6 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.domain.program_effects import ProgramEffects, WorkerTrace
 from torchrepro_lint.domain.rng.effects import Draw, called_variable
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern

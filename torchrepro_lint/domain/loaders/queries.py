@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.libraries import DatasetModel, dataset_model, loader_kinds, loader_names
 from torchrepro_lint.dataflow.arguments import read_arguments
@@ -27,7 +28,6 @@ from torchrepro_lint.domain.loaders.callable_effects import (
 )
 from torchrepro_lint.domain.loaders.constructions import Loader, LoaderConstruction, find_loaders, may_draw_samples
 from torchrepro_lint.domain.program_effects import ProgramEffects
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import paths_constructing

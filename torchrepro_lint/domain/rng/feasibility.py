@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import loader_names, samplers_of
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import AccumulatedReads, LruTable
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, If, Operation, Ref
