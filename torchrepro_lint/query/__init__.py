@@ -9,10 +9,9 @@
 - ``LruTable``, ``SingleEntryMemo`` of ``memo_tables``: bounded tables without dependencies
 - ``InvertedIndex`` of ``memo_tables``: what all files say about a name, updated file by file
 - ``ProvisionalTrail`` of ``fixpoint``: answers that last while the query is open at which a cycle was broken
-- ``interned_names``, ``known_names``, ``clear_interned``, ``with_tuples`` of ``memo_tables``: compact memory
+- ``interned_names``, ``known_names``, ``clear_interned`` of ``memo_tables``: compact memory
 - ``TablingSolver`` of ``tabling``: recursive set equations, with cycles
 - ``FixpointSolver`` of ``fixpoint``: recursive equations over a lattice
-- ``UnionFind``, ``strongly_connected_components`` of ``graphs``: graph algorithms
 - ``Budget`` of ``call_stack``: a bound on nested queries
 - ``with_deep_stack``, ``has_deep_stack``, ``raise_in_thread`` of ``call_stack``: recursion that outgrows the usual call stack
 """

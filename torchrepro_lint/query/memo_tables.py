@@ -212,14 +212,6 @@ class SingleEntryMemo(Generic[_Record, _Answer]):
         return known[1]
 
 
-_Item = TypeVar("_Item")
-
-
-def with_tuples(rows: Mapping[_Item, Iterable[_Value]]) -> dict[_Item, tuple[_Value, ...]]:
-    """A complete table with tuples for lists: a list reserves room, and with one element takes twice the memory of a tuple."""
-    return {key: tuple(each) for key, each in rows.items()}
-
-
 # The absence of an answer: an answer may be None.
 _MISSING: Any = object()
 
@@ -346,14 +338,6 @@ class MemoTable(Generic[_Key, _Value]):
         for key in self._index.take(changed):
             self._known.pop(key, None)
             self._dependencies.pop(key, None)
-
-
-def union(bits: Iterable[int]) -> int:
-    """All of some bits."""
-    found = 0
-    for each in bits:
-        found |= each
-    return found
 
 
 class InvertedIndex(Generic[_Value]):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.symbols import ClassHierarchy
@@ -119,7 +118,7 @@ def _value_references(facts: SyntaxTree, count_stored: bool) -> dict[str, tuple[
                 for each in uncalled:
                     if ((word := last_identifier(each)) in replaced) is takes:
                         found.setdefault(word, []).append(each)
-    return with_tuples(found)
+    return {key: tuple(each) for key, each in found.items()}
 
 
 def _reassigned_attributes(statement: Statement) -> Iterator[str]:

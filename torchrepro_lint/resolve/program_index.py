@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, Self, TypeVar, cast
 
 from torchrepro_lint.catalogue.libraries import LibraryVersions
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo, union, with_tuples
+from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
     CallPlace,
@@ -113,7 +115,12 @@ def file_calls(names: Names, path: str) -> FileCalls:
         if not found:
             by_word[last_identifier(call.func)].append(place)
     methods = (simple_name(each.name) for each in names.modules.files[path].functions if each.owner)
-    return FileCalls(with_tuples(by_target), with_tuples(by_word), tuple(methods), tuple(sorted(named)))
+    return FileCalls(
+        {name: tuple(each) for name, each in by_target.items()},
+        {word: tuple(each) for word, each in by_word.items()},
+        tuple(methods),
+        tuple(sorted(named)),
+    )
 
 
 def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
@@ -171,7 +178,8 @@ def _replace(names: Names, path: str, facts: SyntaxTree) -> bool:
     if changed is None:
         return False
     reads, database = names.modules.reads, names.database
-    mentioned = union(reads.word(MENTION, word) for word in changed_identifiers(before, facts.summary))
+    words = changed_identifiers(before, facts.summary)
+    mentioned = reduce(or_, (reads.word(MENTION, word) for word in words), 0)
     database.invalidate(mentioned)
     database.changed |= changed | mentioned
     return True

@@ -3,6 +3,7 @@
 - ``Entry``, ``EntryPoints``, ``is_test`` of ``entry_points``: where a program starts.
 - ``Trace`` of ``builder``: the events, functions and call edges that an entry point reaches.
 - ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``events``: an event in a trace, and its call path.
+- ``strongly_connected_components`` of ``events``: the functions of a trace that call one another.
 - ``prefix_and_rest`` of ``events``: an answer for the events that traces share, and one for a trace's own.
 - ``runs_in_worker`` of ``call_targets``: whether a call's arguments run in loader workers.
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.

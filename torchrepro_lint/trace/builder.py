@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 
-from torchrepro_lint.query.graphs import strongly_connected_components
-from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Record
@@ -30,6 +28,7 @@ from torchrepro_lint.trace.events import (
     TraceEvent,
     TraceFragment,
     TraceMemoTables,
+    strongly_connected_components,
 )
 
 
@@ -147,7 +146,7 @@ class Trace(CallTargets):
         found: dict[str, list[CallEdge]] = {}
         for each in self._entered:
             found.setdefault(each.function, []).append(each)
-        return with_tuples(found)
+        return {key: tuple(each) for key, each in found.items()}
 
     @cached_property
     def cycles(self) -> dict[str, frozenset[str]]:
