@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from torchrepro_lint.query.call_stack import on_deep_stack
+from torchrepro_lint.call_stack import on_deep_stack
 from torchrepro_lint.query.memo_tables import DependencyTracker
 from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.trace.events import strongly_connected_components

@@ -12,6 +12,4 @@
 - ``interned_names``, ``known_names``, ``clear_interned`` of ``memo_tables``: compact memory
 - ``TablingSolver`` of ``tabling``: recursive set equations, with cycles
 - ``FixpointSolver`` of ``fixpoint``: recursive equations over a lattice
-- ``Budget`` of ``call_stack``: a bound on nested queries
-- ``with_deep_stack``, ``has_deep_stack``, ``raise_in_thread`` of ``call_stack``: recursion that outgrows the usual call stack
 """

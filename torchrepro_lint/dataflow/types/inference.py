@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
+from torchrepro_lint.call_stack import has_deep_stack
 from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, is_given, literal_value
@@ -17,7 +18,6 @@ from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
 from torchrepro_lint.dataflow.value_sources import has_device_context
-from torchrepro_lint.query.call_stack import has_deep_stack
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.query.memo_tables import MemoTable
