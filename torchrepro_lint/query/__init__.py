@@ -6,7 +6,7 @@
 - ``DependencyIndex`` of ``memo_tables``: keys by their dependencies, so that a change finds what it invalidates
 - ``Answer``, ``AnswerTable``, ``VerifiedTable`` of ``early_cutoff``: answers that hold after a change if what they asked for comes out
   the same
-- ``LruTable``, ``SingleEntryMemo`` of ``memo_tables``: bounded tables without dependencies
+- ``LruTable`` of ``memo_tables``: bounded tables without dependencies
 - ``InvertedIndex`` of ``memo_tables``: what all files say about a name, updated file by file
 - ``ProvisionalTrail`` of ``fixpoint``: answers that last while the query is open at which a cycle was broken
 - ``interned_names``, ``known_names``, ``clear_interned`` of ``memo_tables``: compact memory

@@ -190,28 +190,6 @@ class LruTable(Generic[_Key, _Value]):
         self._old.pop(key, None)
 
 
-_Record = TypeVar("_Record")
-_Answer = TypeVar("_Answer")
-
-
-class SingleEntryMemo(Generic[_Record, _Answer]):
-    """A memo of one entry: the answer about the record that was asked for last, by identity. It depends on that record alone.
-
-    The fixes of a file ask the same question of one record, one after the other.
-    """
-
-    def __init__(self, compute: Callable[[_Record], _Answer]) -> None:
-        self._compute = compute
-        self._known: tuple[_Record, _Answer] | None = None
-
-    def of(self, record: _Record) -> _Answer:
-        """The answer, computed if another record was asked for last."""
-        known = self._known
-        if known is None or known[0] is not record:
-            known = self._known = (record, self._compute(record))
-        return known[1]
-
-
 # The absence of an answer: an answer may be None.
 _MISSING: Any = object()
 

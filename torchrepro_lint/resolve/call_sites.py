@@ -318,16 +318,16 @@ def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
 
 
 def identifiers_in(
-    facts: SyntaxTree, words: frozenset[str], edges: Callable[[SyntaxTree], Sequence[tuple[str, Collection[str]]]]
+    facts: SyntaxTree, words: frozenset[str], edges: Callable[[], Sequence[tuple[str, Collection[str]]]]
 ) -> frozenset[str]:
-    """The words by which a file may call such a function, including its variables and attributes that may hold one; ``edges`` is
-    ``hold_edges`` or what remembers it.
+    """The words by which a file may call such a function, including its variables and attributes that may hold one; ``edges`` gives
+    the ``hold_edges``.
     """
     summary = facts.summary
     imported = map(last_word, summary.imports)
     if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
         return words
-    return frozenset(_transitive_words(edges(facts), words))
+    return frozenset(_transitive_words(edges(), words))
 
 
 def _transitive_words(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) -> set[str]:

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar, cast
 
 from torchrepro_lint.catalogue.libraries import LibraryVersions
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
     CallPlace,
@@ -229,7 +229,6 @@ class ProgramIndex:
         if self.database.reads.early_cutoff:
             self.database.asker = self
         self.files = names.modules.files
-        self._hold_edges = SingleEntryMemo(hold_edges)
 
     def part(self, kind: Callable[[Self], _Part]) -> _Part:
         """The one object of a kind that lives as long as this project, made when it is asked for first. What it remembers of files, it
@@ -262,9 +261,13 @@ class ProgramIndex:
         """All call sites of a module in the order of the text, without those that constant tests rule out."""
         return tuple(self.site(path, each) for each in self._called(path))
 
+    @query(lru=1)
+    def _hold_edges(self, path: str) -> list[tuple[str, frozenset[str]]]:
+        return hold_edges(self.files[path])
+
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
         """The ``calls`` that may call a function with one of these last words."""
-        meant = identifiers_in(self.files[path], words, self._hold_edges.of)
+        meant = identifiers_in(self.files[path], words, lambda: self._hold_edges(path))
         for each in self._called(path):
             if not meant.isdisjoint(value_identifiers(each.call.func)):
                 yield self.site(path, each)
