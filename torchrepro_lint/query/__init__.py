@@ -7,7 +7,6 @@
 - ``Answer``, ``AnswerTable``, ``VerifiedTable`` of ``early_cutoff``: answers that hold after a change if what they asked for comes out
   the same
 - ``LruTable`` of ``memo_tables``: bounded tables without dependencies
-- ``InvertedIndex`` of ``memo_tables``: what all files say about a name, updated file by file
 - ``ProvisionalTrail`` of ``fixpoint``: answers that last while the query is open at which a cycle was broken
 - ``interned_names``, ``known_names``, ``clear_interned`` of ``memo_tables``: compact memory
 - ``TablingSolver`` of ``tabling``: recursive set equations, with cycles

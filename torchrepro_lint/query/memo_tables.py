@@ -11,7 +11,7 @@ thousands of records share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import maxsize
 from typing import Any, Generic, TypeVar
@@ -316,33 +316,3 @@ class MemoTable(Generic[_Key, _Value]):
         for key in self._index.take(changed):
             self._known.pop(key, None)
             self._dependencies.pop(key, None)
-
-
-class InvertedIndex(Generic[_Value]):
-    """An inverted index over all files: what each file says, by name, kept up to date file by file."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, Mapping[str, Sequence[_Value]]] = {}
-        self._paths: dict[str, list[str]] = {}
-
-    def update(self, parts: Iterable[tuple[str, Mapping[str, Sequence[_Value]]]]) -> None:
-        """Update from all files, the same ones each time; a file whose mapping is the same object is skipped."""
-        for path, part in parts:
-            before = self._parts.get(path)
-            if before is part:
-                continue
-            for name in before or ():
-                self._paths[name].remove(path)
-                if not self._paths[name]:
-                    del self._paths[name]
-            for name in part:
-                self._paths.setdefault(name, []).append(path)
-            self._parts[path] = part
-
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(self._paths)
-
-    def of(self, name: str) -> Iterator[tuple[str, Sequence[_Value]]]:
-        """The values of a name by file, sorted by path."""
-        return ((path, self._parts[path][name]) for path in sorted(self._paths.get(name, ())))

@@ -23,7 +23,6 @@ from torchrepro_lint.resolve.call_sites import (
     CallSiteIndex,
     FileCalls,
     call_candidates,
-    changed_identifiers,
     hold_edges,
     identifiers_in,
     may_hold_identifiers,
@@ -41,8 +40,10 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_instance,
     is_module,
+    last_word,
     path_of,
     simple_name,
+    top_package,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
@@ -178,11 +179,26 @@ def _replace(names: Names, path: str, facts: SyntaxTree) -> bool:
     if changed is None:
         return False
     reads, database = names.modules.reads, names.database
-    words = changed_identifiers(before, facts.summary)
+    words = _changed_identifiers(before, facts.summary)
     mentioned = reduce(or_, (reads.word(MENTION, word) for word in words), 0)
     database.invalidate(mentioned)
     database.changed |= changed | mentioned
     return True
+
+
+def _changed_identifiers(before: ModuleSummary, after: ModuleSummary) -> set[str]:
+    """The words whose mentions or aliases differ between two summaries of a file."""
+    changed = _mentions(before) ^ _mentions(after)
+    return {word for part in changed for word in part[1:]}
+
+
+def _mentions(summary: ModuleSummary) -> set[tuple[str, ...]]:
+    """The words that a file mentions, each with its role."""
+    found: set[tuple[str, ...]] = {("call", word) for word in summary.calls}
+    found |= {("value", word) for word in summary.values}
+    found |= {("import", name, top_package(name), last_word(name)) for name in summary.imports}
+    found |= {("export", word, *map(simple_name, names)) for word, names in summary.exports}
+    return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
 def _definitions_only(summary: ModuleSummary) -> ModuleSummary:
@@ -263,7 +279,7 @@ class ProgramIndex:
 
     @query(lru=1)
     def _hold_edges(self, path: str) -> list[tuple[str, frozenset[str]]]:
-        return hold_edges(self.files[path])
+        return [each for each in hold_edges(self.files[path]) if each[1]]
 
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
         """The ``calls`` that may call a function with one of these last words."""
@@ -328,17 +344,17 @@ class ProgramIndex:
     @query(cutoff=True)
     def calls_of(self, target: Symbol) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
         """The places of the calls that enter a function of the project, by file."""
-        return tuple(self.all_calls().by_target.of(target))
+        return tuple(self.all_calls().places("by_target", target))
 
     @query(cutoff=True)
     def unresolved_calls(self, word: str) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
         """The places of the calls by a word of which nothing is known, by file."""
-        return tuple(self.all_calls().by_word.of(word))
+        return tuple(self.all_calls().places("by_word", word))
 
     @query(cutoff=True)
     def unresolved_words(self) -> tuple[str, ...]:
         """The words of the calls of which nothing is known, sorted."""
-        return tuple(self.all_calls().by_word.names())
+        return tuple(self.all_calls().words())
 
     @query(cutoff=True)
     def methods_named(self, word: str) -> int:
