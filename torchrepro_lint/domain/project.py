@@ -29,7 +29,7 @@ from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import passed_seed
 from torchrepro_lint.domain.scripted import scripted_values
 from torchrepro_lint.query.database import Database, query
-from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, ModuleSummary, Operation, Record, Ref
@@ -60,6 +60,10 @@ if TYPE_CHECKING:
 
 # The generators that a loader with a generator does not fix, since workers seed NumPy and before that release.
 _NOT_FIXED = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
+
+
+# Functions pass seeds to one another.
+_SEEDS = SetEquations()
 
 
 class Project(LoaderQueries):
@@ -202,12 +206,9 @@ class Project(LoaderQueries):
                 if arg is not None and not arg.star:
                     yield simple_name(name), arg.value
 
-    def _seeding_parameters(self, name: str) -> tuple[str, ...]:
+    @query(cutoff=True, cycle=_SEEDS)
+    def _seeding_parameters(self, name: str) -> Iterator[str]:
         """The parameters of a function that it passes to a seeder, itself or through another function."""
-        find = self.database.lasting(Project._find_seeding_parameters, self, name)
-        return self.database.part(_seeding_solver).solve(name, find)
-
-    def _find_seeding_parameters(self, name: str) -> Iterator[str]:
         path = path_of(name)
         for function in self.resolver.functions(name):
             own = {local_symbol(function.name, param.name): param.name for param in function.params}
@@ -225,13 +226,6 @@ class Project(LoaderQueries):
                     for each in (inner for value in values for inner in subexpressions(value)):
                         if isinstance(each, Ref):
                             yield from (own[root] for root in each.roots if root in own)
-
-
-def _seeding_solver(database: Database) -> TablingSolver:
-    """The solver of which parameters become seeds: functions pass them on in cycles."""
-    solver = TablingSolver(database.reads)
-    database.invalidates(solver)
-    return solver
 
 
 class Context(Record, frozen=True):

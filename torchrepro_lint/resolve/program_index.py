@@ -145,7 +145,7 @@ def link(
     """Link files into a program: its names, with the database of all queries.
 
     ``tree`` is that of the whole project, ``torch`` the target release. ``incremental`` records dependencies, which costs time and
-    is needed for ``revise`` alone; ``early_cutoff`` recomputes fewer results (see ``TablingSolver``), which pays where files change
+    is needed for ``revise`` alone; ``early_cutoff`` recomputes fewer results (see ``query``), which pays where files change
     often.
     """
     return Names(ImportResolver(files, tree, incremental=incremental, early_cutoff=early_cutoff), torch)

@@ -219,11 +219,10 @@ class Trace(CallTargets):
 
     def _replay(self, target: Target, call_path: tuple[CallFrame, ...]) -> bool:
         """Replay the fragment of another trace from here, if this one would do the same."""
-        known = self._tables.fragments.peek(target)
-        if known is None or not known[0].fits(self._seen):
+        fragment: TraceFragment | None = self._tables.fragments.find(target)
+        if fragment is None or not fragment.fits(self._seen):
             return False
-        fragment, seen = known
-        self._names.modules.reads.dependencies |= seen
+        self._tables.fragments.record(target)
         if self._recording:
             self._recording[-1].asked.update(fragment.asked)
         self.trace_events += fragment.events_after(call_path)
@@ -255,7 +254,7 @@ class Trace(CallTargets):
             new,
             tuple(self._deferred.items()),
         )
-        self._tables.fragments.put_all((found.target,), fragment, found.answers)
+        self._tables.fragments.put(found.target, fragment, reads.since(found.answers))
         reads.dependencies |= found.outer
 
     def _run_deferred(self) -> None:
