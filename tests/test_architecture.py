@@ -60,7 +60,7 @@ def test_modules_are_few_and_none_is_long() -> None:
     ]
     assert len(counted) <= 200
     flat = [name for name, path in known.items() if path.parent == PACKAGE and path.name != "__init__.py"]
-    assert flat == ["torchrepro_lint.__main__"]
+    assert flat == ["torchrepro_lint.__main__", "torchrepro_lint.call_stack", "torchrepro_lint.limits"]
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in known.items()}
     assert {name: length for name, length in lengths.items() if length > 400} == {}
 
@@ -135,7 +135,7 @@ def test_the_limits_of_the_analysis_are_in_one_module() -> None:
         if limit.fullmatch(word) and word != "MAX_AUTOTUNE"
     ]
     assert apart == []
-    assert sum(word.startswith("MAX_") for word in defined(PACKAGE / "query" / "limits.py")) > 70
+    assert sum(word.startswith("MAX_") for word in defined(PACKAGE / "limits.py")) > 70
 
 
 # The modules in which addresses in memory identify something. Elsewhere a node, or an object without ``__eq__``, is its own key.

@@ -21,7 +21,7 @@ _ROOT = "torchrepro_lint"
 # Highest first, as in the contract of pyproject.toml.
 LAYERS = (
     *("interfaces", "engine", "checks", "domain", "trace", "dataflow"),
-    *("resolve", "config", "catalogue", "syntax", "query", "source"),
+    *("resolve", "config", "catalogue", "syntax", "query", "source", "call_stack", "limits"),
 )
 
 

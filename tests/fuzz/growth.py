@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from cProfile import Profile
 
+from torchrepro_lint.call_stack import on_deep_stack
 from torchrepro_lint.engine.fixer import fix_tree
 from torchrepro_lint.engine.parsed_file import parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.run import gc_disabled, report_on
-from torchrepro_lint.query.call_stack import on_deep_stack
 
 from .repeats import REPEATS
 from .trying import checker_of

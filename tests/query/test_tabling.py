@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 import pytest
 
-from torchrepro_lint.query.call_stack import on_deep_stack
-from torchrepro_lint.query.graphs import strongly_connected_components
+from torchrepro_lint.call_stack import on_deep_stack
 from torchrepro_lint.query.memo_tables import DependencyTracker
 from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.trace.events import strongly_connected_components
 
 Links = dict[str, tuple[str, ...]]
 
 
 def asker(links: Links) -> Callable[[str], tuple[str, ...]]:
     """Questions about a graph: a node gives its own name, and what its successors give, marked as come through it."""
-    memo = TablingSolver()
+    memo = TablingSolver().table()
 
     def parts(node: str) -> Iterator[str]:
         yield node
@@ -26,7 +26,7 @@ def asker(links: Links) -> Callable[[str], tuple[str, ...]]:
             yield from (f"{name}.{node}" if name.count(".") < 2 else name for name in ask(each))
 
     def ask(node: str) -> tuple[str, ...]:
-        return memo.solve(node, lambda: parts(node))
+        return memo.of(node, lambda: parts(node))
 
     return ask
 
@@ -52,20 +52,20 @@ def test_the_order_of_questions_does_not_matter(seed: int) -> None:
 
 
 def test_a_failed_answer_leaves_nothing_behind() -> None:
-    memo = TablingSolver()
+    memo = TablingSolver().table()
 
     def fails() -> Iterator[str]:
-        yield from memo.solve("inner", lambda: memo.solve("outer", fails))
+        yield from memo.of("inner", lambda: memo.of("outer", fails))
         raise RecursionError
 
     with pytest.raises(RecursionError):
-        memo.solve("outer", fails)
-    assert memo.solve("outer", lambda: memo.solve("inner", lambda: ("x",))) == ("x",)
+        memo.of("outer", fails)
+    assert memo.of("outer", lambda: memo.of("inner", lambda: ("x",))) == ("x",)
 
 
 def test_all_questions_of_a_dense_circle_cost_a_walk_each() -> None:
     count = 60
-    memo = TablingSolver()
+    memo = TablingSolver().table()
     evaluated: list[int] = []
 
     def parts(node: int) -> Iterator[str]:
@@ -75,7 +75,7 @@ def test_all_questions_of_a_dense_circle_cost_a_walk_each() -> None:
             yield from ask(other)
 
     def ask(node: int) -> tuple[str, ...]:
-        return memo.solve(node, lambda: parts(node))
+        return memo.of(node, lambda: parts(node))
 
     assert all(len(ask(node)) == count for node in range(count))
     assert len(evaluated) <= count * count
@@ -87,17 +87,19 @@ class _Following:
     def __init__(self, links: Links) -> None:
         self._links = dict(links)
         self._reads = DependencyTracker(links, incremental=True, early_cutoff=True)
-        self._memo = TablingSolver(self._reads)
+        self._solver = TablingSolver(self._reads)
+        self._table = self._solver.table()
         self.walked: list[str] = []
 
     def ask(self, node: str) -> tuple[str, ...]:
-        return self._memo.solve(node, lambda: self._parts(node))
+        return self._table.of(node, lambda: self._parts(node))
 
     def change(self, node: str, links: tuple[str, ...]) -> None:
         """Forget what does not hold any more."""
         self._links[node] = links
         self._reads.begin_revision(self._reads.bits[node])
-        self._memo.invalidate(self._reads.bits[node])
+        for table in self._solver.tables:
+            table.invalidate(self._reads.bits[node])
 
     def _parts(self, node: str) -> Iterator[str]:
         self.walked.append(node)
@@ -108,7 +110,8 @@ class _Following:
             yield from (name for name in self.ask(each) if (len(name) + int(node[1:])) % 3)
 
 
-@pytest.mark.parametrize("seed", range(150))
+# In the last two, an answer comes out the same, but on another cycle.
+@pytest.mark.parametrize("seed", [*range(150), 518, 910])
 def test_answers_follow_changes(seed: int) -> None:
     draw = random.Random(seed)
     nodes = [f"n{10 ** draw.randint(0, 3) + number}" for number in range(draw.randint(3, 10))]
@@ -136,35 +139,37 @@ def test_an_answer_that_is_the_same_concerns_nobody() -> None:
 
 
 def test_what_is_worked_out_amid_a_question_is_definite_unless_it_owes_to_a_cut() -> None:
-    memo = TablingSolver()
+    solver = TablingSolver()
+    memo = solver.table()
     told: dict[str, tuple[tuple[str, ...], bool]] = {}
 
     def outer() -> tuple[str, ...]:
-        told["free"] = memo.with_finality(lambda: memo.solve("free", lambda: ("a",)))
-        told["cut"] = memo.with_finality(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
-        told["after"] = memo.with_finality(lambda: memo.solve("inner", lambda: memo.solve("outer", outer)))
+        told["free"] = solver.with_finality(lambda: memo.of("free", lambda: ("a",)))
+        told["cut"] = solver.with_finality(lambda: memo.of("inner", lambda: memo.of("outer", outer)))
+        told["after"] = solver.with_finality(lambda: memo.of("inner", lambda: memo.of("outer", outer)))
         return ("b",)
 
-    assert memo.solve("outer", outer) == ("b",)
+    assert memo.of("outer", outer) == ("b",)
     assert told == {"free": (("a",), True), "cut": ((), False), "after": ((), False)}
-    assert memo.with_finality(lambda: memo.solve("inner", lambda: memo.solve("outer", outer))) == (("b",), True)
+    assert solver.with_finality(lambda: memo.of("inner", lambda: memo.of("outer", outer))) == (("b",), True)
 
 
 def test_what_is_doubted_is_kept_for_the_outermost_question_alone() -> None:
-    memo, asked = TablingSolver(), list[str]()
+    solver, asked = TablingSolver(), list[str]()
+    memo = solver.table()
 
     def doubted() -> tuple[str, ...]:
         asked.append("doubted")
-        memo.mark_provisional()
+        solver.mark_provisional()
         return ("x",)
 
     def outermost() -> tuple[str, ...]:
         asked.append("outermost")
-        return (*memo.solve("inner", doubted), *memo.solve("inner", doubted))
+        return (*memo.of("inner", doubted), *memo.of("inner", doubted))
 
-    assert memo.solve("outer", outermost) == memo.solve("outer", outermost) == ("x",)
+    assert memo.of("outer", outermost) == memo.of("outer", outermost) == ("x",)
     assert asked == ["outermost", "doubted"]
-    assert memo.solve("inner", doubted) == ("x",)
+    assert memo.of("inner", doubted) == ("x",)
     assert asked == ["outermost", "doubted", "doubted"]
 
 
@@ -172,7 +177,7 @@ def _counted(
     links: dict[int, tuple[int, ...]], own: Callable[[int, tuple[str, ...]], Iterator[str]]
 ) -> tuple[Callable[[int], tuple[str, ...]], list[int]]:
     """Questions about a graph, where ``own`` gives the answer of a node from those of its successors; and what was evaluated."""
-    memo = TablingSolver()
+    memo = TablingSolver().table()
     evaluated: list[int] = []
 
     def parts(node: int) -> Iterator[str]:
@@ -180,7 +185,7 @@ def _counted(
         return own(node, tuple(name for each in links[node] for name in ask(each)))
 
     def ask(node: int) -> tuple[str, ...]:
-        return memo.solve(node, lambda: parts(node))
+        return memo.of(node, lambda: parts(node))
 
     return ask, evaluated
 

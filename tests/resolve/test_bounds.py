@@ -94,7 +94,7 @@ def test_the_calls_of_few_files_are_held(everything: Path, monkeypatch: pytest.M
     for path in files:
         project.calls(path)
     assert len(files) > 100
-    assert 5 <= sum(project.database.table_of(Traces.calls).peek((path,)) is not None for path in files) < 10
+    assert 5 <= sum(project.database.table_of(Traces.calls).find((path,)) is not None for path in files) < 10
 
 
 def test_who_calls_what_has_all_calls_and_holds_none(everything: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_values_are_is_forgotten_between_files(everything: Path, monkeypatc
     for number, path in enumerate(files, 1):
         known.flows(path)
         known.rest()
-        assert len(known._tables.flows.entries()) == number % 6
+        assert len(known._flows.entries()) == number % 6
 
 
 def test_of_answers_those_asked_for_last_are_remembered() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, Family
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import is_feasible
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.checks.environment_draws import is_environment, may_draw
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, program_at, programs_in
 from torchrepro_lint.domain.rng.seeders import families_of_call
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, ModuleSummary, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import (

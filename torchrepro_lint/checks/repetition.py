@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
 from torchrepro_lint.syntax.qualified_names import simple_name

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call, readable_loaders
 from torchrepro_lint.domain.loaders.fetch_effects import fetch_effects
-from torchrepro_lint.query import limits
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Arg, Call, Constant, If, Ref, span
 from torchrepro_lint.syntax.use_def import ExpressionPosition

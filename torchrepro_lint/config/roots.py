@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import lru_cache
 from itertools import islice, takewhile
@@ -267,6 +267,42 @@ def _names(directory: str, pattern: str) -> list[str]:
         return []
 
 
+class UnionFind:
+    """Union-find over words: at first each word is a group by itself."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._above = {word: word for word in words}
+
+    def join(self, one: str, other: str) -> None:
+        """Put both words in one group."""
+        self._above[self._top(one)] = self._top(other)
+
+    def together(self, one: str, other: str) -> bool:
+        """Whether both are in one group."""
+        return self._top(one) == self._top(other)
+
+    def sorted(self) -> tuple[tuple[str, ...], ...]:
+        """The groups, and what is in them, sorted."""
+        found: dict[str, list[str]] = {}
+        for word in sorted(self._above):
+            found.setdefault(self._top(word), []).append(word)
+        return tuple(sorted(map(tuple, found.values())))
+
+    def sums(self, weights: Mapping[str, int]) -> Collection[int]:
+        """The total weight of each group."""
+        found: dict[str, int] = {}
+        for word, weight in weights.items():
+            top = self._top(word)
+            found[top] = found.get(top, 0) + weight
+        return found.values()
+
+    def _top(self, word: str) -> str:
+        above = self._above
+        while above[word] != word:
+            above[word] = word = above[above[word]]
+        return word
+
+
 # Partitioning does not pay where one component has this share of a project.
 _LARGEST_SHARE = 0.8
 
@@ -277,8 +313,6 @@ _MOST_FOLDERS = 12
 
 def likely_has_components(sizes: Mapping[str, int], data: Callable[[str], bytes]) -> bool:
     """Whether a project is likely to have several large connected components, judged by import statements in its bytes."""
-    from torchrepro_lint.query.graphs import UnionFind  # a recalled run does without
-
     folders = top_folders(sizes)
     weights = Counter[str]()
     for path, folder in folders.items():

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import ArgumentReader, argument_reader, is_unknown_argument
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of

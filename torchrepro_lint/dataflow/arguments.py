@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.environment import (
     UNKNOWN_ARGUMENTS,
     BoundArguments,
@@ -20,8 +21,7 @@ from torchrepro_lint.dataflow.environment import (
     override,
 )
 from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
-from torchrepro_lint.query import limits
-from torchrepro_lint.resolve.registries import dataclass_fields, made_arguments
+from torchrepro_lint.resolve.registries import argument_makers, dataclass_fields, made_arguments
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -254,7 +254,7 @@ def bind_arguments(
 def _makers(sources: ValueSources, name: str, function: Function, outer: Environment) -> tuple[str, ...]:
     """The functions that make the arguments of a decorated function."""
     owner = outer.receiver_class or (f"{path_of(name)}{function.owner}" if function.owner else "")
-    return sources.project.resolver.argument_makers(name, owner) if function.decorators else ()
+    return argument_makers(sources.project.resolver, name, owner) if function.decorators else ()
 
 
 def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedObject:

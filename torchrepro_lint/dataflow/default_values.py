@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import (
     COMPARISONS,
     ENTROPY,
@@ -22,7 +23,6 @@ from torchrepro_lint.dataflow.constants import (
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,

@@ -18,9 +18,40 @@ from torchrepro_lint.syntax.visitor import body_expressions, is_none
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchrepro_lint.query.call_stack import Budget
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.definitions import Assignments, ContainerUpdate, MutationSites
+
+
+class Budget:
+    """A budget for nested queries: it counts down from ``most`` while a question is open.
+
+    The outermost question starts afresh, so that no answer depends on earlier questions.
+    """
+
+    __slots__ = ("_left", "_most", "_open")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = 0
+        self._open = 0
+
+    def begin(self) -> None:
+        """Open a question, which costs nothing itself; ``leave`` closes it."""
+        if not self._open:
+            self._left = self._most
+        self._open += 1
+
+    def spend(self) -> bool:
+        """Spend one unit on a nested question, until ``leave``. Returns False, with nothing to leave, where none is left."""
+        if self._open and self._left <= 0:
+            return False
+        self.begin()
+        self._left -= 1
+        return True
+
+    def leave(self) -> None:
+        """Close the question that was opened last."""
+        self._open -= 1
 
 
 class ConstructedObject(Record, frozen=True):

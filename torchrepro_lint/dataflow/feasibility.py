@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import COMPARISONS, compared
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
     Arg,

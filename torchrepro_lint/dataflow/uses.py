@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -78,7 +77,7 @@ class AttributeReads:
         for each in attributes_read(self._project.files[path]):
             for word in dict.fromkeys(each.path) if isinstance(each, Ref) else (each.name,):
                 found.setdefault(word, []).append(each)
-        return with_tuples(found)
+        return {key: tuple(each) for key, each in found.items()}
 
 
 def may_read(summary: ModuleSummary, word: str) -> bool:

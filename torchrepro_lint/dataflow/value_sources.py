@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.arguments import (
     appended_items,
     bind_arguments,
@@ -21,6 +22,7 @@ from torchrepro_lint.dataflow.arguments import (
 )
 from torchrepro_lint.dataflow.environment import (
     BoundArguments,
+    Budget,
     Closure,
     ConstructedObject,
     Environment,
@@ -30,8 +32,6 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.dataflow.feasibility import evaluate_test, ruling_tests, runs_always
 from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
 from torchrepro_lint.dataflow.uses import DefUse
-from torchrepro_lint.query import limits
-from torchrepro_lint.query.call_stack import Budget
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.program_index import ProgramIndex

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.config import discovery
 from torchrepro_lint.config.discovery import MAX_UNMARKED_FILES, Exclusion, GivenFile, Plan, ProjectTree, source_roots
-from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot
+from torchrepro_lint.config.roots import ConfigOptions, FallbackRoot, UnionFind
 from torchrepro_lint.source.files import is_notebook, join_path, parent_folders, read_program, top_folders
 from torchrepro_lint.source.patterns import lazy_pattern
 
@@ -155,8 +155,6 @@ def _narrowed(tree: ProjectTree) -> ProjectTree:
     """A project without the files that no import can connect with the given ones, where many were not given."""
     if not tree.unasked or tree.partial:
         return tree
-    from torchrepro_lint.query.graphs import UnionFind  # few projects need it
-
     given, every = [path for path, _ in tree.given], frozenset(tree.files)
     local = frozenset(word for path in tree.files for word in (_own_name(path), *os.fsencode(path).split(b"/")))
     by_name: dict[bytes, list[str]] = {}
@@ -222,8 +220,6 @@ def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> t
     by_words = [path for path, each in files.items() if "import_module" in each.summary.calls]
     if any("/" not in path for path in by_words):
         return (tuple(sorted(files)),)
-    from torchrepro_lint.query.graphs import UnionFind
-
     groups = UnionFind(files)
     folders, first = top_folders(files), dict[str, str]()
     for path, facts in files.items():

@@ -15,8 +15,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
+from torchrepro_lint.call_stack import raise_in_thread, with_deep_stack
 from torchrepro_lint.engine.process_pool import TASK_SECONDS
-from torchrepro_lint.query.call_stack import raise_in_thread, with_deep_stack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, Fault
 
 if TYPE_CHECKING:

@@ -1,19 +1,13 @@
 """The incremental query engine in salsa's terms: memo tables, dependencies, revisions, early cutoff, cycles, fixpoints, LRU eviction.
 
-- ``DependencyTracker`` of ``memo_tables``: which files and words the query that is running has read
 - ``query``, ``Database`` of ``database``: a function whose answers are remembered, and where; LRU eviction, early cutoff, durability
+- ``SetEquations`` of ``tabling``, ``Lattice`` of ``fixpoint``: the policies of queries that may lead back to themselves
+- ``DependencyTracker`` of ``memo_tables``: which files and words the query that is running has read
 - ``MemoTable`` of ``memo_tables``: answers by key, each with its dependencies
+- ``Answer``, ``VerifiedTable`` of ``early_cutoff``: answers that hold after a change if what they asked for comes out the same
 - ``DependencyIndex`` of ``memo_tables``: keys by their dependencies, so that a change finds what it invalidates
-- ``Answer``, ``AnswerTable``, ``VerifiedTable`` of ``early_cutoff``: answers that hold after a change if what they asked for comes out
-  the same
-- ``LruTable``, ``SingleEntryMemo`` of ``memo_tables``: bounded tables without dependencies
-- ``InvertedIndex`` of ``memo_tables``: what all files say about a name, updated file by file
-- ``ProvisionalTrail`` of ``fixpoint``: answers that last while the query is open at which a cycle was broken
-- ``interned_names``, ``known_names``, ``clear_interned``, ``with_tuples`` of ``memo_tables``: compact memory
-- ``TablingSolver`` of ``tabling``: recursive set equations, with cycles
-- ``FixpointSolver`` of ``fixpoint``: recursive equations over a lattice
-- ``UnionFind``, ``strongly_connected_components`` of ``graphs``: graph algorithms
-- ``MAX_ASSIGNMENTS`` of ``limits``, and all other limits of the analysis of a program
-- ``Budget`` of ``call_stack``: a bound on nested queries
-- ``with_deep_stack``, ``has_deep_stack``, ``raise_in_thread`` of ``call_stack``: recursion that outgrows the usual call stack
+- ``CycleSolver``, ``ProvisionalTrail`` of ``cycles``: answers that last while the query is open at which a cycle was broken
+- ``TablingSolver`` of ``tabling``, ``FixpointSolver`` of ``fixpoint``: the algorithms for cycles
+- ``LruTable`` of ``memo_tables``: a bounded table without dependencies
+- ``interned_names``, ``known_names``, ``clear_interned`` of ``memo_tables``: compact memory
 """

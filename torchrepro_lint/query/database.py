@@ -12,42 +12,49 @@ what stays the same for the life of the database, such as settings; nothing else
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
-from torchrepro_lint.query.early_cutoff import VerifiedTable
+from torchrepro_lint.query.cycles import CycleSolver
+from torchrepro_lint.query.early_cutoff import new_table
+from torchrepro_lint.query.fixpoint import Lattice
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
+from torchrepro_lint.query.tabling import SetEquations
+
+_Solver_co = TypeVar("_Solver_co", bound=CycleSolver, covariant=True)
+
+
+class CyclePolicy(Protocol[_Solver_co]):
+    """How queries are answered that may lead back to themselves: it names the solver that they share."""
+
+    def solver(self, reads: DependencyTracker, /) -> _Solver_co:
+        """A new solver."""
+        ...
 
 
 class QueryDefinition:
     """The definition of a query: its function, and how its answers are remembered (see ``query``)."""
 
-    __slots__ = ("bounded_when_watched", "cutoff", "durable", "function", "lru")
-
     def __init__(
-        self, function: Callable[..., Any], lru: int | None, bounded_when_watched: bool, cutoff: bool, durable: str
+        self,
+        function: Callable[..., Any],
+        lru: int | None,
+        bounded_when_watched: bool,
+        cutoff: bool,
+        durable: str,
+        cycle: CyclePolicy[CycleSolver] | None,
     ) -> None:
         self.function = function
         self.cutoff = cutoff
         self.lru = lru
         self.bounded_when_watched = bounded_when_watched
         self.durable = durable
-
-    def __repr__(self) -> str:
-        return f"{self.function.__module__}.{self.function.__qualname__}"
+        self.cycle = cycle
 
 
 _Part = TypeVar("_Part")
 _Answer = TypeVar("_Answer")
-
-
-class Invalidated(Protocol):
-    """Something beside the tables of queries that a change invalidates."""
-
-    def invalidate(self, changed: int) -> None:
-        """Drop what depends on anything that has changed."""
-        ...
 
 
 class Database:
@@ -57,21 +64,21 @@ class Database:
     this revision that most queries are asked of; others stay the same from one revision to the next.
     """
 
-    __slots__ = ("__weakref__", "_named", "_others", "_parts", "asker", "changed", "reads", "tables")
-
     def __init__(self, reads: DependencyTracker) -> None:
         self.reads = reads
         self.tables: dict[QueryDefinition, MemoTable[tuple[Hashable, ...], Any]] = {}
         self._named: dict[str, MemoTable[Any, Any]] = {}
         self._parts: dict[Callable[[Database], Any], Any] = {}
-        self._others: list[Invalidated] = []
+        self._solvers: dict[CyclePolicy[CycleSolver], CycleSolver] = {}
         self.changed = 0
+        if reads.early_cutoff:
+            reads.lasting = self.lasting
         self.asker: Any = None
 
     def open(self, definition: QueryDefinition) -> MemoTable[tuple[Hashable, ...], Any]:
         """The table of a query, made when it is asked first; a durable one is then restored."""
         bounded = definition.bounded_when_watched or not self.reads.early_cutoff
-        table = self.new_table(definition.lru if bounded else None, compare=definition.cutoff)
+        table = self.new_table(definition.lru if bounded else None, compare=definition.cutoff, cycle=definition.cycle)
         self.tables[definition] = table
         if definition.durable:
             self.reads.recall(definition.durable)
@@ -79,29 +86,42 @@ class Database:
 
     def table_of(self, function: Callable[..., Any]) -> MemoTable[Any, Any]:
         """The table of a query by its function."""
-        definition: QueryDefinition = function.definition  # type: ignore[attr-defined]
-        return self.tables.get(definition) or self.open(definition)
+        return self.known(function) or self.open(function.definition)  # type: ignore[attr-defined]
 
     def known(self, function: Callable[..., Any]) -> MemoTable[Any, Any] | None:
         """The table of a query; None if nothing was asked of it."""
-        definition: QueryDefinition = function.definition  # type: ignore[attr-defined]
-        return self.tables.get(definition)
+        return self.tables.get(function.definition)  # type: ignore[attr-defined]
 
-    def table(self, name: str, most: int | None = None, *, compare: bool | None = None) -> MemoTable[Any, Any]:
+    def table(
+        self,
+        name: str,
+        most: int | None = None,
+        *,
+        compare: bool | None = None,
+        cycle: CyclePolicy[CycleSolver] | None = None,
+    ) -> MemoTable[Any, Any]:
         """The table with a name, for answers that are found in another way than by running one function for a key. With ``compare``
         its answers are under early cutoff: compared, or not.
         """
         if name not in self._named:
             self._named[name] = (
-                MemoTable(self.reads, most) if compare is None else self.new_table(most, compare=compare)
+                MemoTable(self.reads, most) if compare is None else self.new_table(most, compare=compare, cycle=cycle)
             )
         return self._named[name]
 
-    def new_table(self, most: int | None = None, *, compare: bool) -> MemoTable[Any, Any]:
+    def new_table(
+        self, most: int | None = None, *, compare: bool, cycle: CyclePolicy[CycleSolver] | None = None
+    ) -> MemoTable[Any, Any]:
         """A table whose answers are under early cutoff where files change: compared, or not."""
-        if self.reads.early_cutoff and most is None:
-            return VerifiedTable(self.reads, self, compare=compare)
-        return MemoTable(self.reads, most)
+        if cycle is not None:
+            return self.solver(cycle).table(most, compare=compare)
+        return new_table(self.reads, most, compare=compare)
+
+    def solver(self, cycle: CyclePolicy[_Solver_co]) -> _Solver_co:
+        """The solver of all queries with a cycle policy."""
+        if cycle not in self._solvers:
+            self._solvers[cycle] = cycle.solver(self.reads)
+        return cast("_Solver_co", self._solvers[cycle])
 
     def lasting(self, function: Callable[..., _Answer], of: Any, *key: Hashable) -> Callable[[], _Answer]:
         """The call of a query's function, which may be kept: in a later revision it is asked of the ``asker`` of then."""
@@ -115,14 +135,11 @@ class Database:
             self._parts[kind] = kind(self)
         return cast("_Part", self._parts[kind])
 
-    def invalidates(self, other: Invalidated) -> None:
-        """Have something beside the tables of queries invalidated, too."""
-        self._others.append(other)
-
     def invalidate(self, changed: int) -> None:
         """Drop the answers that depend on anything that has changed, or make them stale."""
         self.reads.begin_revision(changed)
-        for table in (*self.tables.values(), *self._named.values(), *self._others):
+        solved = (table for solver in self._solvers.values() for table in solver.tables)
+        for table in dict.fromkeys((*self.tables.values(), *self._named.values(), *solved)):
             table.invalidate(changed)
 
 
@@ -137,32 +154,53 @@ class Asker(Protocol):
 
 _Asker = TypeVar("_Asker", bound=Asker)
 _Key = ParamSpec("_Key")
+_Query: TypeAlias = Callable[Concatenate[_Asker, _Key], _Answer]
+
+
+@overload
+def query(
+    *, cycle: SetEquations, lru: int | None = None, bounded_when_watched: bool = True, cutoff: bool = False
+) -> Callable[[_Query[_Asker, _Key, Iterable[str]]], _Query[_Asker, _Key, tuple[str, ...]]]: ...
+
+
+@overload
+def query(
+    *,
+    lru: int | None = None,
+    bounded_when_watched: bool = True,
+    cutoff: bool = False,
+    durable: str = "",
+    cycle: Lattice[Any] | None = None,
+) -> Callable[[_Query[_Asker, _Key, _Answer]], _Query[_Asker, _Key, _Answer]]: ...
 
 
 def query(
-    *, lru: int | None = None, bounded_when_watched: bool = True, cutoff: bool = False, durable: str = ""
-) -> Callable[[Callable[Concatenate[_Asker, _Key], _Answer]], Callable[Concatenate[_Asker, _Key], _Answer]]:
+    *,
+    lru: int | None = None,
+    bounded_when_watched: bool = True,
+    cutoff: bool = False,
+    durable: str = "",
+    cycle: CyclePolicy[CycleSolver] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function a query.
 
     ``lru`` bounds the answers that are held: those used last; with ``bounded_when_watched=False`` it does not in a project that is
     watched or edited, where answers are needed again. With ``cutoff`` an answer that is computed again after a change is compared: what
     depends on it stays where it comes out the same. Its asker must be a project, or stay the same (see ``Database.lasting``).
     ``durable`` names the table under which a cache stores the answers for the next process; it is restored when the query is asked for
-    the first time.
+    the first time. ``cycle`` says how the query is answered if it leads back to itself: as an equation of sets or of a lattice.
     """
 
-    def decorate(
-        function: Callable[Concatenate[_Asker, _Key], _Answer],
-    ) -> Callable[Concatenate[_Asker, _Key], _Answer]:
-        definition = QueryDefinition(function, lru, bounded_when_watched, cutoff, durable)
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        definition = QueryDefinition(function, lru, bounded_when_watched, cutoff, durable, cycle)
 
         # The key is positional: a keyword argument raises a TypeError.
-        def answer(of: _Asker, /, *key: Hashable) -> Any:
+        def answer(of: Asker, /, *key: Hashable) -> Any:
             database = of.database
-            return (database.tables.get(definition) or database.open(definition)).answer(key, function, of)
+            return (database.tables.get(definition) or database.open(definition)).of(key, function, of)
 
         update_wrapper(answer, function)
         answer.definition = definition  # type: ignore[attr-defined]
-        return cast("Callable[Concatenate[_Asker, _Key], _Answer]", answer)
+        return answer
 
     return decorate

@@ -1,23 +1,24 @@
-"""Memo tables of the incremental query engine: each answer with every dependency, dropped by a revision, with early cutoff and LRU eviction.
+"""Memo tables of the incremental query engine: each answer with every dependency, dropped by a revision, with LRU eviction.
 
 Dependencies are bit sets in one number. Each file has a bit: whoever reads a file adds its bit, and an answer remembers the bits of
 all that it was computed from and adds them wherever it is used. A question about all files at once ("which file calls this word?") has
 a bit for the word. Without incremental reuse all bits are zero, and tables only remember.
 
-A change is a new revision: the tables drop (``invalidate``) each answer whose dependencies have changed; ``early_cutoff`` has tables
-that keep some of them. LRU eviction bounds tables whose answers can be computed again. Equal tuples of names are interned, since
-thousands of records share them.
+A change is a new revision: the tables drop (``invalidate``) each answer whose dependencies have changed. ``early_cutoff`` has tables
+that keep some of them, and ``cycles`` what computes answers that may lead back to themselves. LRU eviction bounds tables whose answers
+can be computed again. Equal tuples of names are interned, since thousands of records share them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from sys import maxsize
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from zlib import crc32
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 
 # The most tuples that are interned at a time: about as many as half a million lines have.
 _MAX_INTERNED = 1 << 18
@@ -45,19 +46,24 @@ def clear_interned() -> None:
 # The number of bits for words. Two that share a bit count as changing together.
 _WORD_BITS = 8192
 
+# What an answer depends on: the bits that its query read itself, and under early cutoff the answers that it asked for.
+Dependencies: TypeAlias = tuple[int, tuple[Any, ...]]
 
-def _nothing(_table: str) -> None:
-    return
+
+def all_bits(of: Dependencies) -> int:
+    """The bits of all that was read, directly and by the answers that were asked for."""
+    found, asked = of
+    for each in asked:
+        found |= each.dependencies
+    return found
 
 
 class DependencyTracker:
     """The dependencies of the query that is running: ``dependencies`` holds the bits of all that it has read so far.
 
     ``bits`` are those of the files by path; all are zero unless ``incremental``. With ``early_cutoff``, ``asked`` holds the answers that
-    were asked for, whose bits are not in ``dependencies``; ``total`` has both.
+    were asked for, whose bits are not in ``dependencies``.
     """
-
-    __slots__ = ("_changes", "asked", "bits", "dependencies", "early_cutoff", "incremental", "recall", "revision")
 
     def __init__(self, paths: Collection[str], *, incremental: bool, early_cutoff: bool = False) -> None:
         self.incremental = incremental
@@ -69,7 +75,9 @@ class DependencyTracker:
         self.revision = 0
         self._changes: list[int] = []
         # Called with the name of a table that the cache stores, before the first of its answers is computed.
-        self.recall: Callable[[str], None] = _nothing
+        self.recall: Callable[[str], None] = lambda _table: None
+        # Makes a call of a query's function that may be kept for later revisions.
+        self.lasting: Callable[..., Callable[[], Any]] = partial
 
     def record_read(self, path: str) -> None:
         """Record that the running query reads a file."""
@@ -85,22 +93,19 @@ class DependencyTracker:
         """The bit of a word."""
         return 1 << crc32(f"{kind} {word}".encode()) % _WORD_BITS
 
-    def total(self, since: int) -> int:
-        """The bits of all that was read, directly and by the answers that were asked for since a length of ``asked``."""
-        found = self.dependencies
-        for each in self.asked[since:] if self.early_cutoff else ():
-            found |= each.dependencies
-        return found
+    def since(self, mark: int) -> Dependencies:
+        """What the running query has read, and the answers that it asked for since a length of ``asked``."""
+        return self.dependencies, tuple(dict.fromkeys(self.asked[mark:])) if self.early_cutoff else ()
 
     @contextmanager
     def apart(self) -> Iterator[Callable[[], int]]:
-        """Inside, ``dependencies`` are those of what runs inside alone, and the result gives their ``total``; afterwards they are added
-        to the others.
+        """Inside, ``dependencies`` are those of what runs inside alone, and the result gives all bits; afterwards they are added to the
+        others.
         """
         outer, self.dependencies = self.dependencies, 0
         mark = len(self.asked)
         try:
-            yield lambda: self.total(mark)
+            yield lambda: all_bits(self.since(mark))
         finally:
             self.dependencies |= outer
 
@@ -125,24 +130,6 @@ class DependencyTracker:
     def changed_since(self, revision: int) -> Sequence[int]:
         """What has changed in each revision since one of the last ``MAX_STALE_REVISIONS``."""
         return self._changes[max(0, len(self._changes) - (self.revision - revision)) :]
-
-
-class AccumulatedReads:
-    """The dependencies of an object that works out its parts on demand: whoever asks it depends on all that it has read so far."""
-
-    def __init__(self, reads: DependencyTracker) -> None:
-        self._reads = reads
-        self._dependencies = 0
-
-    @contextmanager
-    def asked(self) -> Iterator[None]:
-        """Inside, the object is asked."""
-        with self._reads.apart() as total:
-            try:
-                yield
-            finally:
-                self._dependencies |= total()
-                self._reads.dependencies = self._dependencies
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -190,38 +177,8 @@ class LruTable(Generic[_Key, _Value]):
         self._old.pop(key, None)
 
 
-_Record = TypeVar("_Record")
-_Answer = TypeVar("_Answer")
-
-
-class SingleEntryMemo(Generic[_Record, _Answer]):
-    """A memo of one entry: the answer about the record that was asked for last, by identity. It depends on that record alone.
-
-    The fixes of a file ask the same question of one record, one after the other.
-    """
-
-    def __init__(self, compute: Callable[[_Record], _Answer]) -> None:
-        self._compute = compute
-        self._known: tuple[_Record, _Answer] | None = None
-
-    def of(self, record: _Record) -> _Answer:
-        """The answer, computed if another record was asked for last."""
-        known = self._known
-        if known is None or known[0] is not record:
-            known = self._known = (record, self._compute(record))
-        return known[1]
-
-
-_Item = TypeVar("_Item")
-
-
-def with_tuples(rows: Mapping[_Item, Iterable[_Value]]) -> dict[_Item, tuple[_Value, ...]]:
-    """A complete table with tuples for lists: a list reserves room, and with one element takes twice the memory of a tuple."""
-    return {key: tuple(each) for key, each in rows.items()}
-
-
 # The absence of an answer: an answer may be None.
-_MISSING: Any = object()
+MISSING: Any = object()
 
 
 class DependencyIndex(Generic[_Key]):
@@ -246,100 +203,105 @@ class DependencyIndex(Generic[_Key]):
             yield from self._by_dependencies.pop(depends_on)[1]
 
 
+# The answer of a table for a key that it does not know, from the way to compute it; see ``cycles``.
+Solve: TypeAlias = Callable[[Any, Any, Callable[[], Any]], Any]
+Again: TypeAlias = Callable[[], object] | None
+
+
 class MemoTable(Generic[_Key, _Value]):
     """A memo table: answers by key, each with its dependencies. With ``most`` it has LRU eviction (see ``LruTable``), and no
-    complete ``entries``.
+    complete ``entries``. What is not known is left to ``solve``; without one the query is run.
     """
 
-    __slots__ = ("_dependencies", "_index", "_known", "_reads")
+    # The attributes that have the answers; ``begin`` makes them.
+    answers: ClassVar[Sequence[str]] = ("_dependencies", "_index", "_known")
 
-    def __init__(self, reads: DependencyTracker, most: int | None = None) -> None:
-        self._reads = reads
-        self._known: Any = {} if most is None else LruTable[_Key, _Value](most)
+    def __init__(self, reads: DependencyTracker, most: int | None = None, solve: Solve | None = None) -> None:
+        self._reads, self._most = reads, most
+        self._solve: Solve = solve or MemoTable.run
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin without answers."""
+        self._known: Any = {} if self._most is None else LruTable[_Key, _Value](self._most)
         # Their dependencies, in a table of their own: a run that is not incremental has none.
-        self._dependencies: Any = {} if most is None else LruTable[_Key, int](most)
-        self._index: DependencyIndex[_Key] = DependencyIndex()
+        self._dependencies: Any = {} if self._most is None else LruTable[_Key, int](self._most)
+        self._index: DependencyIndex[Any] = DependencyIndex()
 
-    def of(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
-        """The answer for a key, from ``compute`` where it is not known; its dependencies become those of the running query."""
-        answer: Any = self._known.get(key, _MISSING)
+    def of(self, key: Any, compute: Callable[..., _Value], asker: Any = None) -> _Value:
+        """The answer for a key, whose dependencies become those of the running query. Where it is not known, it is that of ``compute``;
+        with an ``asker`` this is the function of a query, and the key has its other arguments.
+        """
+        answer: Any = self._known.get(key, MISSING)
         depends_on = self._dependencies.get(key) if self._reads.incremental else 0
-        if answer is _MISSING or depends_on is None:
-            return self._computed(key, compute)
+        if answer is MISSING or depends_on is None:
+            again = compute if asker is None else self._reads.lasting(compute, asker, *key)
+            return self._solve(self, key, again)  # type: ignore[no-any-return]
         self._reads.dependencies |= depends_on
         return answer  # type: ignore[no-any-return]
 
-    def answer(self, key: Any, function: Callable[..., _Value], of: Any) -> _Value:
-        """As ``of``, where ``function(of, *key)`` computes the answer."""
-        answer: Any = self._known.get(key, _MISSING)
-        depends_on = self._dependencies.get(key) if self._reads.incremental else 0
-        if answer is _MISSING or depends_on is None:
-            return self._computed(key, lambda: function(of, *key))
-        self._reads.dependencies |= depends_on
-        return answer  # type: ignore[no-any-return]
+    def run(self, key: _Key, compute: Callable[[], Any], *, tells: bool = False) -> Any:
+        """The answer for a key; where it is not known, it is computed and remembered.
 
-    def _computed(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
+        Where ``compute`` ``tells``, it also says whether its answer is final: a provisional one (see ``cycles``) is not remembered.
+        """
         reads = self._reads
+        if (tells or reads.early_cutoff) and (known := self.find(key, MISSING)) is not MISSING:
+            self.record(key)
+            return known
         outer, reads.dependencies, mark = reads.dependencies, 0, len(reads.asked)
         try:
-            answer, depends_on = compute(), reads.total(mark)
+            answer, is_final = compute() if tells else (compute(), True)
+            if is_final and reads.early_cutoff:
+                self.put(key, answer, reads.since(mark), partial(self.run, key, compute, tells=tells))
+                self.fold(key, mark)
+            elif is_final:
+                self.put(key, answer, (reads.dependencies, ()))
+            return answer
         finally:
             reads.dependencies |= outer
-        self.put(key, answer, depends_on)
-        return answer
 
     def get(self, key: _Key) -> _Value | None:
-        """A remembered answer, whose dependencies become those of the running query; None if there is none."""
-        answer: _Value | None = self._known.get(key)
-        if answer is not None and self._reads.incremental:
-            self._reads.dependencies |= self._dependencies.get(key, 0)
-        return answer
+        """A remembered answer that is known to hold, whose dependencies become those of the running query; None if there is none."""
+        if not self.knows(key):
+            return None
+        self.record(key)
+        return self.find(key)  # type: ignore[no-any-return]
 
-    def unless_provisional(self, key: _Key, compute: Callable[[], tuple[_Value, bool]]) -> _Value:
-        """As ``of``, where ``compute`` also says whether its answer is final: a provisional one (see ``fixpoint``) is not remembered."""
-        reads = self._reads
-        if known := self.peek(key):
-            reads.dependencies |= known[1]
-            return known[0]
-        with reads.apart() as total:
-            answer, is_final = compute()
-            if is_final:
-                self.put(key, answer, total())
-            return answer
+    def find(self, key: _Key, default: Any = None) -> Any:
+        """A remembered answer that holds, or ``default``; whoever uses it must ``record`` that."""
+        if self._reads.incremental and self._dependencies.get(key) is None:
+            return default
+        return self._known.get(key, default)
+
+    def knows(self, key: _Key) -> bool:
+        """Whether an answer is remembered, and known to hold."""
+        return self.find(key, MISSING) is not MISSING
+
+    def record(self, key: _Key) -> None:
+        """Record that the running query depends on a remembered answer."""
+        if self._reads.incremental:
+            self._reads.dependencies |= self._dependencies.get(key, 0)
 
     def entries(self) -> list[tuple[_Key, _Value, int]]:
         """All answers: key, answer, and dependencies."""
         return [(key, answer, self._dependencies.get(key, 0)) for key, answer in self._known.items()]
 
     def restore(self, key: _Key, answer: _Value, depends_on: int) -> None:
-        """Take over one of the ``entries`` of an earlier run on the same files."""
-        if key not in self._known:
-            self.put(key, answer, depends_on)
+        """Take over one of the ``entries`` of an earlier run on the same files; what it asked for is not known."""
+        if self.find(key, MISSING) is MISSING:
+            self.put(key, answer, (depends_on, ()))
 
-    def put(self, key: _Key, answer: _Value, depends_on: int) -> None:
-        """Remember an answer with its dependencies."""
+    def put(self, key: _Key, answer: _Value, depends_on: Dependencies, again: Again = None) -> None:  # noqa: ARG002
+        """Remember an answer with its dependencies; ``again`` computes it again after a change, under early cutoff."""
         self._known[key] = answer
         if self._reads.incremental:
-            self._dependencies[key] = self._index.put(key, depends_on)
+            self._dependencies[key] = self._index.put(key, all_bits(depends_on))
 
-    def put_all(
-        self,
-        keys: Iterable[_Key],
-        answer: _Value,
-        since: int,
-        compute: Callable[[_Key], _Value] | None = None,  # noqa: ARG002  # for tables under early cutoff
-    ) -> None:
-        """Remember an answer for keys that were explored together: each depends on all that was read, and on the answers that were
-        asked for since a length of ``asked``. ``compute`` gives the answer for one of them again.
+    def fold(self, key: _Key, mark: int) -> None:
+        """Under early cutoff, let the running query depend on an answer in place of what it read, and asked for since a length of
+        ``asked``.
         """
-        depends_on = self._reads.total(since)
-        for key in keys:
-            self.put(key, answer, depends_on)
-
-    def peek(self, key: _Key) -> tuple[_Value, int] | None:
-        """A remembered answer with its dependencies, which the caller must add to its own if it uses the answer."""
-        answer: Any = self._known.get(key, _MISSING)
-        return None if answer is _MISSING else (answer, self._dependencies.get(key, 0))
 
     def invalidate(self, changed: int) -> None:
         """Drop the answers that depend on anything that has changed."""
@@ -347,40 +309,6 @@ class MemoTable(Generic[_Key, _Value]):
             self._known.pop(key, None)
             self._dependencies.pop(key, None)
 
-
-def union(bits: Iterable[int]) -> int:
-    """All of some bits."""
-    found = 0
-    for each in bits:
-        found |= each
-    return found
-
-
-class InvertedIndex(Generic[_Value]):
-    """An inverted index over all files: what each file says, by name, kept up to date file by file."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, Mapping[str, Sequence[_Value]]] = {}
-        self._paths: dict[str, list[str]] = {}
-
-    def update(self, parts: Iterable[tuple[str, Mapping[str, Sequence[_Value]]]]) -> None:
-        """Update from all files, the same ones each time; a file whose mapping is the same object is skipped."""
-        for path, part in parts:
-            before = self._parts.get(path)
-            if before is part:
-                continue
-            for name in before or ():
-                self._paths[name].remove(path)
-                if not self._paths[name]:
-                    del self._paths[name]
-            for name in part:
-                self._paths.setdefault(name, []).append(path)
-            self._parts[path] = part
-
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(self._paths)
-
-    def of(self, name: str) -> Iterator[tuple[str, Sequence[_Value]]]:
-        """The values of a name by file, sorted by path."""
-        return ((path, self._parts[path][name]) for path in sorted(self._paths.get(name, ())))
+    def clear(self) -> None:
+        """Drop all answers."""
+        self.begin()

@@ -12,17 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.higher_order import (
-    QUESTION,
     AddressTaken,
     CallTargetTable,
     HigherOrderCalls,
     encode_target,
 )
-from torchrepro_lint.resolve.symbols import ClassHierarchy
+from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.source.patterns import sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -67,12 +65,13 @@ class _PartialIndex(Record, frozen=True):
 class CallGraph(NumberedCalls):
     """The call graph of a project; results are memoised for its life."""
 
-    def __init__(self, names: ClassHierarchy, events: EventCache, memo: TablingSolver) -> None:
+    def __init__(self, names: ClassHierarchy, events: EventCache) -> None:
         super().__init__(names.modules, events)
         self._names = names
-        self._memo = memo
         self._address_taken = AddressTaken(names)
-        self._higher_order = HigherOrderCalls(names, self, memo, self.passed_by_name)
+        # The call targets that are known, as a durable table.
+        self.answers = CallTargetTable(names, self)
+        self._higher_order = HigherOrderCalls(names, self, self.answers, self.passed_by_name)
 
     def replace(self, path: str, old: ModuleSummary, new: ModuleSummary) -> None:
         """A file has changed."""
@@ -83,11 +82,6 @@ class CallGraph(NumberedCalls):
         """The files that call something by one of these words, or name it as a value."""
         named = list(words)
         return self.paths(named).union(*map(self._address_taken.paths, named))
-
-    @property
-    def answers(self) -> CallTargetTable:
-        """The call targets that are known, as a durable table."""
-        return CallTargetTable(self, self._memo)
 
     def passed(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The arguments for the parameter at a position: the calling file and the expression, None where a call leaves it out.
@@ -157,18 +151,17 @@ class CallGraph(NumberedCalls):
             for number in _calls_running(self._given_targets(file, "partial"), name)
         }
         if index.unknown and self._address_taken.names(name):
-            unknown = self._memo.solve(
-                "partials",
-                lambda: chain.from_iterable(self._given_targets(file, "partial") for file in index.unknown),
-            )
-            found.update(_calls_running(unknown, name))
+            found.update(_calls_running(self._unknown_partials(), name))
         yield from map(self._call, self._in_order(found))
 
-    def _given_targets(self, file: int, word: str) -> tuple[str, ...]:
-        """The functions that the calls by a word in one file get, to start them or to bind their arguments."""
-        return self._memo.solve(("given to", file, word), lambda: self._find_given_targets(file, word))
+    @query(cutoff=True, cycle=NAMES)
+    def _unknown_partials(self) -> Iterable[str]:
+        """The functions that ``partial`` may get from the files whose summaries do not tell."""
+        return chain.from_iterable(self._given_targets(file, "partial") for file in self._partial_index().unknown)
 
-    def _find_given_targets(self, file: int, word: str) -> Iterator[str]:
+    @query(cutoff=True, cycle=NAMES)
+    def _given_targets(self, file: int, word: str) -> Iterator[str]:
+        """The functions that the calls by a word in one file get, to start them or to bind their arguments."""
         for number in self._in(file, word):
             given = _given_function(self._at(number).call, word)
             for target in self._names.names(self._paths[file], given) if given is not None else ():
@@ -180,13 +173,14 @@ class CallGraph(NumberedCalls):
         """The functions that files pass to ``partial``, by their summaries."""
         index = _PartialIndex({}, [])
         for file in self._files_with("partial"):
-            for name in self._memo.solve(("given", file), lambda file=file: self._outlined(file)):  # type: ignore[misc]
+            for name in self._outlined(file):
                 if name:
                     index.known.setdefault(name, []).append(file)
                 else:
                     index.unknown.append(file)
         return index
 
+    @query(cutoff=True, cycle=NAMES)
     def _outlined(self, file: int) -> Iterator[str]:
         """The functions that a file passes to ``partial``; an empty word where its summary does not tell."""
         path = self._paths[file]
@@ -243,17 +237,16 @@ class CallGraph(NumberedCalls):
 
     def _numbers(self, word: str, name: Symbol) -> Iterator[int]:
         """The calls by a word that run ``name``; all calls by the word are resolved together."""
-        return _calls_running(self._memo.solve((QUESTION, word), lambda: self._runs_by(word)), name)
+        return _calls_running(self._runs_by(word), name)
 
+    @query(cutoff=True, cycle=NAMES)
     def _runs_by(self, word: str) -> Iterator[str]:
         for file in self._files_with(word):
             yield from self._runs_in(word, file)
 
     def _runs_in(self, word: str, file: int) -> tuple[str, ...]:
         """The functions that the calls by a word in one file run; an edit of the file recomputes only these."""
-        if not self._memo.in_isolation:
-            self._names.modules.reads.recall("runs")
-        return self._memo.solve((QUESTION, word, file), lambda: self._runs(self._in(file, word)))
+        return self.answers.of(word, file, lambda: self._runs(self._in(file, word)))
 
     def _runs(self, numbers: Iterable[int]) -> Iterator[str]:
         """``path:function 12`` for each function that call number 12 runs."""

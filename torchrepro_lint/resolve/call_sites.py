@@ -12,7 +12,6 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import InvertedIndex
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.imports import MENTION, ImportResolver
 from torchrepro_lint.resolve.symbols import ClassHierarchy
@@ -28,7 +27,13 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import MODULE_ROOT, last_word, path_of, simple_name, super_call, top_package
+from torchrepro_lint.syntax.qualified_names import (
+    MODULE_ROOT,
+    last_word,
+    path_of,
+    simple_name,
+    super_call,
+)
 from torchrepro_lint.syntax.visitor import (
     bodies,
     callee_identifier,
@@ -227,30 +232,42 @@ class FileCalls(Record, frozen=True):
 
 
 class CallSiteIndex:
-    """The call sites of all files; ``methods`` counts the methods that have a word."""
+    """The call sites of all files: inverted indices, kept up to date file by file. ``methods`` counts the methods that have a word."""
 
     def __init__(self) -> None:
-        self._named: InvertedIndex[None] = InvertedIndex()
-        self.by_target: InvertedIndex[CallPlace] = InvertedIndex()
-        self.by_word: InvertedIndex[CallPlace] = InvertedIndex()
         self.methods = Counter[str]()
         self._known: dict[str, FileCalls] = {}
+        # The files by what each part of their call sites is about.
+        self._paths: dict[str, dict[str, list[str]]] = {"by_target": {}, "by_word": {}, "named": {}}
 
-    def update(self, files: Sequence[tuple[str, FileCalls]]) -> None:
+    def update(self, files: Iterable[tuple[str, FileCalls]]) -> None:
         """Replace the call sites of files, the same files each time; an identical object is skipped."""
         for path, calls in files:
             before = self._known.get(path)
-            if before is not calls:
-                self.methods.subtract(before.methods if before else ())
-                self.methods.update(calls.methods)
-                self._known[path] = calls
-        self.by_target.update((path, each.by_target) for path, each in files)
-        self.by_word.update((path, each.by_word) for path, each in files)
-        self._named.update((path, dict.fromkeys(each.named, ())) for path, each in files)
+            if before is calls:
+                continue
+            self.methods.subtract(before.methods if before else ())
+            self.methods.update(calls.methods)
+            for part, paths in self._paths.items():
+                for name in getattr(before, part, ()):
+                    paths[name].remove(path)
+                    if not paths[name]:
+                        del paths[name]
+                for name in getattr(calls, part):
+                    paths.setdefault(name, []).append(path)
+            self._known[path] = calls
 
-    def files_calling(self, name: str) -> Iterator[str]:
+    def places(self, part: str, name: str) -> Iterator[tuple[str, Sequence[CallPlace]]]:
+        """The calls that enter a function of the project (``by_target``), or the unresolved ones by a word (``by_word``), by file."""
+        return ((path, getattr(self._known[path], part)[name]) for path in sorted(self._paths[part].get(name, ())))
+
+    def words(self) -> list[str]:
+        """The words of unresolved calls, sorted."""
+        return sorted(self._paths["by_word"])
+
+    def files_calling(self, name: str) -> list[str]:
         """The files that call a name, sorted."""
-        return (path for path, _ in self._named.of(name))
+        return sorted(self._paths["named"].get(name, ()))
 
 
 def paths_constructing(names: ClassHierarchy, classes: Iterable[str]) -> tuple[str, ...]:
@@ -302,32 +319,17 @@ def _record_mentions(names: ClassHierarchy, words: Iterable[str]) -> None:
         names.modules.reads.record_word(MENTION, word)
 
 
-def changed_identifiers(before: ModuleSummary, after: ModuleSummary) -> set[str]:
-    """The words whose mentions or aliases differ between two summaries of a file."""
-    changed = _parts(before) ^ _parts(after)
-    return {word for part in changed for word in part[1:]}
-
-
-def _parts(summary: ModuleSummary) -> set[tuple[str, ...]]:
-    """The words that a file mentions, each with its role."""
-    found: set[tuple[str, ...]] = {("call", word) for word in summary.calls}
-    found |= {("value", word) for word in summary.values}
-    found |= {("import", name, top_package(name), last_word(name)) for name in summary.imports}
-    found |= {("export", word, *map(simple_name, names)) for word, names in summary.exports}
-    return found | {("hold", word, *inside) for word, inside in summary.holds}
-
-
 def identifiers_in(
-    facts: SyntaxTree, words: frozenset[str], edges: Callable[[SyntaxTree], Sequence[tuple[str, Collection[str]]]]
+    facts: SyntaxTree, words: frozenset[str], edges: Callable[[], Sequence[tuple[str, Collection[str]]]]
 ) -> frozenset[str]:
-    """The words by which a file may call such a function, including its variables and attributes that may hold one; ``edges`` is
-    ``hold_edges`` or what remembers it.
+    """The words by which a file may call such a function, including its variables and attributes that may hold one; ``edges`` gives
+    the ``hold_edges``.
     """
     summary = facts.summary
     imported = map(last_word, summary.imports)
     if words.isdisjoint(summary.values) and words.isdisjoint(imported) and "getattr" not in summary.calls:
         return words
-    return frozenset(_transitive_words(edges(facts), words))
+    return frozenset(_transitive_words(edges(), words))
 
 
 def _transitive_words(given: Sequence[tuple[str, Collection[str]]], words: Iterable[str]) -> set[str]:
@@ -339,13 +341,10 @@ def _transitive_words(given: Sequence[tuple[str, Collection[str]]], words: Itera
         found |= more
 
 
-def hold_edges(facts: SyntaxTree) -> list[tuple[str, frozenset[str]]]:
-    """The edges of what may hold what in a file: see ``identifiers_in``."""
-    return [(word, inside) for word, inside in _may_hold_edges(facts) if inside]
-
-
-def _may_hold_edges(facts: SyntaxTree) -> Iterator[tuple[str, frozenset[str]]]:
-    """The words of variables, parameters, attributes, functions and imported names, each with the words of its values."""
+def hold_edges(facts: SyntaxTree) -> Iterator[tuple[str, frozenset[str]]]:
+    """The edges of what may hold what in a file: the words of its variables, parameters, attributes, functions and imported names,
+    each with the words of its values.
+    """
     for name, values in facts.assigned.items():
         yield simple_name(name), _value_words(value for _, value in values)
     for function in facts.functions:

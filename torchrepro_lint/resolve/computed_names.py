@@ -11,10 +11,11 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.object_sources import ObjectSources
+from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.source.files import join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -70,9 +71,10 @@ class ComputedNames(ObjectSources):
             (word in BUILDERS and self._has_registries)
             or (word in MAKER_WORDS and not (MAKERS - FINDERS).isdisjoint(self.names(path, call.func)))
         ):
-            return self._memo.solve(("configured", path, call), lambda: self._find_configured(path, call))
+            return self._find_configured(path, call)
         return ()
 
+    @query(cutoff=True, cycle=NAMES)
     def _find_configured(self, path: str, call: Call) -> Iterator[Value]:
         self.modules.reads.record_read(path)  # the key is a node of this file
         yield from self._built(path, call)

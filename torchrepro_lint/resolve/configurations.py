@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.resolve.search_path import path_values
 from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders

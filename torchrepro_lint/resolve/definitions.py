@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable, with_tuples
+from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable
 from torchrepro_lint.resolve.search_path import places_of
 from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
 from torchrepro_lint.syntax.definitions import ContainerUpdate, MutationSites, mutation_sites
@@ -247,7 +247,11 @@ def _table(facts: SyntaxTree) -> _Table:
     classes: dict[str, list[Class]] = {}
     for each in facts.classes:
         classes.setdefault(qualname_of(each.name), []).append(each)
-    return _Table(with_tuples(functions), with_tuples(classes), facts.assigned)
+    return _Table(
+        {name: tuple(each) for name, each in functions.items()},
+        {name: tuple(each) for name, each in classes.items()},
+        facts.assigned,
+    )
 
 
 # The events of all bodies of a project take a sixth of the memory of its trees, so only the most recently used are kept.

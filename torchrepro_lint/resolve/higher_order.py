@@ -7,14 +7,12 @@ A function escapes (its address is taken) where it is named without being called
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import with_tuples
-from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.resolve.call_sites import NumberedCalls
-from torchrepro_lint.resolve.symbols import ClassHierarchy
+from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     Root,
@@ -119,7 +117,7 @@ def _value_references(facts: SyntaxTree, count_stored: bool) -> dict[str, tuple[
                 for each in uncalled:
                     if ((word := last_identifier(each)) in replaced) is takes:
                         found.setdefault(word, []).append(each)
-    return with_tuples(found)
+    return {key: tuple(each) for key, each in found.items()}
 
 
 def _reassigned_attributes(statement: Statement) -> Iterator[str]:
@@ -180,7 +178,6 @@ def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
             _add_uncalled(each, found)
 
 
-QUESTION = "calls"
 _BETWEEN = "\n"
 # The prefix of memo keys for calls of parameters.
 _PARAMETER_CALL = "<through>."
@@ -195,22 +192,27 @@ class CallTargetTable:
     """Call targets as a durable memo table: by file and word, the functions that the calls by the word run, each with the call's place
     among them; by ``parameter_call_key``, those that calls of parameters run.
 
-    The solver's entries number the calls of the project in the order of this process, so they are converted.
+    Its answers number the calls of the project in the order of this process, so they are converted.
     """
 
-    def __init__(self, callers: NumberedCalls, memo: TablingSolver) -> None:
+    def __init__(self, names: ClassHierarchy, callers: NumberedCalls) -> None:
+        self._names = names
         self._callers = callers
-        self._memo = memo
+        self._table = names.database.table("runs", compare=True, cycle=NAMES)
+
+    def of(self, word: str, file: int, compute: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+        """The answer about the calls by a word in one file; an edit of the file recomputes only these."""
+        if not self._names.in_isolation:
+            self._names.modules.reads.recall("runs")
+        return self._table.of((word, file), compute)  # type: ignore[no-any-return]
 
     def entries(self) -> list[tuple[str, tuple[tuple[str, int], ...], int]]:
         """The entries that are not on a cycle: key, targets and dependencies."""
         found = []
-        for key, answer, seen in self._memo.answers():
-            if type(key) is tuple and key[0] == QUESTION and len(key) == 3:
-                _, word, file = key
-                first = self._callers.first(file, word.removeprefix(_PARAMETER_CALL))
-                rows = tuple((target, int(number) - first) for target, number in map(_decode_target, answer))
-                found.append((f"{self._callers.path(file)}{_BETWEEN}{word}", rows, seen))
+        for (word, file), answer, seen in self._table.entries():
+            first = self._callers.first(file, word.removeprefix(_PARAMETER_CALL))
+            rows = tuple((target, int(number) - first) for target, number in map(_decode_target, answer))
+            found.append((f"{self._callers.path(file)}{_BETWEEN}{word}", rows, seen))
         return found
 
     def restore(self, key: str, answer: tuple[tuple[str, int], ...], seen: int) -> None:
@@ -218,8 +220,8 @@ class CallTargetTable:
         path, _, word = key.rpartition(_BETWEEN)
         file = self._callers.number(path)
         first = self._callers.first(file, word.removeprefix(_PARAMETER_CALL))
-        self._memo.restore(
-            (QUESTION, word, file), tuple(sorted(encode_target(target, first + at) for target, at in answer)), seen
+        self._table.restore(
+            (word, file), tuple(sorted(encode_target(target, first + at) for target, at in answer)), seen
         )
 
 
@@ -233,9 +235,6 @@ def _decode_target(answer: str) -> tuple[str, str]:
     return target, number
 
 
-_QUESTION = "through"
-
-
 class HigherOrderCalls:
     """The calls of parameters and their targets: the arguments that are passed where the parameters' functions are called by name.
 
@@ -246,24 +245,25 @@ class HigherOrderCalls:
         self,
         names: ClassHierarchy,
         callers: NumberedCalls,
-        memo: TablingSolver,
+        answers: CallTargetTable,
         passed: Callable[[Symbol, Function, int], Iterator[tuple[str, Expression | None]]],
     ) -> None:
         self._names = names
         self._callers = callers
-        self._memo = memo
+        self._answers = answers
         # The arguments for a parameter of the calls that name its function, as ``CallGraph`` has them.
         self._passed_by_name = passed
         self.database = names.modules.database
 
-    def runs(self) -> tuple[str, ...]:
+    @query(cutoff=True, cycle=NAMES)
+    def runs(self) -> Iterable[str]:
         """The targets of these calls, sorted: see ``encode_target``."""
-        return self._memo.solve(_QUESTION, lambda: chain.from_iterable(map(self._in_file, self._having())))
+        return chain.from_iterable(map(self._in_file, self._having()))
 
     @query()
     def _having(self) -> tuple[int, ...]:
         """The numbers of the files in which parameters are called."""
-        self._names.modules.reads.record_word(_QUESTION, "")
+        self._names.modules.reads.record_word("through", "")
         summary = self._names.modules.summary
         return tuple(self._callers.number(path) for path in sorted(self._names.modules.files) if summary(path).through)
 
@@ -274,9 +274,7 @@ class HigherOrderCalls:
 
     def _runs_in(self, file: int, word: str) -> tuple[str, ...]:
         """The targets of calls of parameters with a name in one file; an edit of the file recomputes only these."""
-        if not self._memo.in_isolation:
-            self._names.modules.reads.recall("runs")
-        return self._memo.solve((QUESTION, parameter_call_key(word), file), lambda: self._runs(file, word))
+        return self._answers.of(parameter_call_key(word), file, lambda: self._runs(file, word))
 
     def _runs(self, file: int, word: str) -> Iterator[str]:
         path = self._callers.path(file)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.memo_tables import DependencyTracker
-from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import TrackedFiles
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
@@ -38,6 +38,8 @@ from torchrepro_lint.syntax.summary import imports_torch
 _MANY_STARS = 8
 # The kind of dependency of a query that asks which files mention a word.
 MENTION = "mention"
+# Modules that import names from one another.
+_IMPORTS = SetEquations()
 
 
 class ImportResolver:
@@ -60,8 +62,6 @@ class ImportResolver:
         # A file that is not among ``files`` cannot be loaded.
         self._stems = {stem: path if path in files else "" for stem, path in tree.stems.items()}
         self.database = Database(self.reads)
-        self._memo = TablingSolver(self.reads)
-        self.database.invalidates(self._memo)
 
     @property
     def uses_torch(self) -> bool:
@@ -136,8 +136,9 @@ class ImportResolver:
         """The names that a name of one file stands for: of the project, or dotted where it leads out of it."""
         if is_own(name):
             return (path + name,)
-        return self._memo.solve((path, name), lambda: self._resolve(path, name))
+        return self._resolve(path, name)
 
+    @query(cutoff=True, cycle=_IMPORTS)
     def _resolve(self, path: str, name: Root) -> Iterator[Value]:
         if is_unresolved(name):
             yield from self._from_stars(path, simple_name(name))
@@ -321,8 +322,9 @@ class ImportResolver:
             found.setdefault(folder, []).append(word)
         return found
 
+    @query(cutoff=True, cycle=_IMPORTS)
     def _from_star(self, file: str, word: str) -> tuple[Value, ...]:
-        return self._memo.solve((file, f"*{word}"), lambda: self.attribute(file, word) or ())
+        return self.attribute(file, word) or ()
 
     def _walk(self, folder: str, parts: list[str]) -> Iterator[Value]:
         """Follow dotted parts from a folder: modules first, as ``from a.b import`` does; the last may be an attribute."""

@@ -1,7 +1,6 @@
 """Points-to analysis by name: what an expression may stand for, through variables, attributes, calls and classes.
 
-A call's result is its name with ``()`` (``torch.Generator()``, ``src/model.py:Net()``), an element is ``[]``. All possible
-values are named; an unknown value has no name.
+A call's result is its name with ``()`` (``torch.Generator()``), an element is ``[]``. All possible values are named; an unknown one is not.
 """
 
 from __future__ import annotations
@@ -9,14 +8,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import is_fluent
-from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallSiteIndex
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, ComputedNames, reads_namespaces
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKERS
 from torchrepro_lint.resolve.definitions import is_local_change
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.registries import registers_by_method
+from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -129,14 +130,19 @@ class Names(ComputedNames):
         return changed
 
     def imports(self, path: str, other: str) -> bool:
-        """Whether a file is another, or imports it, directly or not; a solver's answer, since these are compared and few edits change imports."""
-        behind = self._memo.solve(("behind", path), lambda: self.modules.behind(path))
+        """Whether a file is another, or imports it, directly or not."""
+        behind = self._imported_by(path)
         at = bisect_left(behind, other)
         return behind[at : at + 1] == (other,)
 
+    @query(cutoff=True)
+    def _imported_by(self, path: str) -> tuple[str, ...]:
+        return tuple(sorted(self.modules.behind(path)))
+
+    @query(cutoff=True)
     def torch_modules(self) -> frozenset[str]:
         """The modules that import torch, and those that such a module imports."""
-        return frozenset(self._memo.solve(("torch",), lambda: torch_modules(self.modules)))
+        return torch_modules(self.modules)
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
@@ -146,7 +152,7 @@ class Names(ComputedNames):
         if kind in _WITHOUT_NAMES:
             return ()
         if kind is not Ref:
-            return self._memo.solve((path, expression), lambda: self._names(path, expression))
+            return self._names(path, expression)
         roots, words = expression.roots, expression.path  # type: ignore[union-attr]  # narrowed by exact type
         if len(roots) == 1:
             root = roots[0]
@@ -156,13 +162,12 @@ class Names(ComputedNames):
             elif is_own(root) and not words:
                 return self._points_to(path + root)
         # Equal references stand for the same, wherever they are in the file.
-        return self._memo.solve((path, roots, words), lambda: self._referred(path, roots, words))
+        return self._referred(path, roots, words)
 
+    @query(cutoff=True, cycle=NAMES)
     def _names(self, path: str, expression: Expression) -> Iterable[Value]:
         self.modules.reads.record_read(path)  # the key is a node of this file
         match expression:
-            case Ref(roots=roots, path=words):
-                return self._referred(path, roots, words)
             case Attribute(value=value, name=word):
                 return [found for name in self.names(path, value) for found in self.follow(name, (word,))]
             case Call():
@@ -179,13 +184,17 @@ class Names(ComputedNames):
 
     def names_of(self, path: str, reference: Ref) -> tuple[Value, ...]:
         """``names`` of a reference that the caller constructed, without a memo entry for it."""
-        return tuple(sorted(set(self._names(path, reference))))
+        return tuple(sorted(set(self._followed_from(path, reference.roots, reference.path))))
 
-    def _referred(self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]) -> list[Value]:
+    @query(cutoff=True, cycle=NAMES)
+    def _referred(self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]) -> Iterator[Value]:
+        return self._followed_from(path, roots, words)
+
+    def _followed_from(self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]) -> Iterator[Value]:
         self.modules.reads.record_read(path)
-        return [
-            found for root in roots for name in self.modules.resolve(path, root) for found in self.follow(name, words)
-        ]
+        for root in roots:
+            for name in self.modules.resolve(path, root):
+                yield from self.follow(name, words)
 
     def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of the method ``func``; for a function of a module, the module."""
@@ -208,12 +217,14 @@ class Names(ComputedNames):
 
     def _points_to(self, name: Value) -> tuple[Value, ...]:
         """The points-to set of a name: itself, or for a variable or parameter its values."""
-        path, colon, rest = split_name(name)
+        _, colon, rest = split_name(name)
         if not colon or not rest or not is_definition(name) or self.defines(name):
             return (name,)
-        return self._memo.solve(name, lambda: self._variable(path, name))
+        return self._variable(name)
 
-    def _variable(self, path: str, name: Symbol) -> Iterator[Value]:
+    @query(cutoff=True, cycle=NAMES)
+    def _variable(self, name: Symbol) -> Iterator[Value]:
+        path = path_of(name)
         parameter, assigned = self.parameter(name), self.assigned(name)
         if parameter:
             yield from self._parameter(path, *parameter)
@@ -254,7 +265,7 @@ class Names(ComputedNames):
                 if set(self.names(path, value)) & {"typing.Optional", "typing.Union", "typing.Annotated"}:
                     for each in index:
                         yield from self._annotated(path, each)
-                yield from map(instance_value, filter(self._is_generic, self.names(path, value)))
+                yield from map(instance_value, filter(self.is_generic, self.names(path, value)))
             case _:
                 for name in self.names(path, annotation):
                     if not is_object(name) and not self.functions(name):
@@ -386,8 +397,4 @@ class Names(ComputedNames):
                     yield from self.names(file, element)
         yield from self._registered(path, value, key)
         for name in self.names(path, value):
-            yield name if self._is_generic(name) else element_value(name)
-
-    def _is_generic(self, name: Value) -> bool:
-        """Whether a name is a class of which a subscript makes an alias: ``Box[int]`` is ``Box``, and ``Color["RED"]`` a member."""
-        return bool(self.classes(name)) and not any(each.startswith("enum.") for each in self.ancestry(name))
+            yield name if self.is_generic(name) else element_value(name)

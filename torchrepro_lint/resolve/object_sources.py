@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import (
     FLUENT_METHODS,
     element_of_result,
@@ -16,8 +17,9 @@ from torchrepro_lint.catalogue.libraries import (
     module_wrapper,
     wrapped_module,
 )
-from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.registries import passed_for_field
+from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.resolve.values import Values
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
@@ -112,14 +114,18 @@ class ObjectSources(Values):
 
     def attribute_objects(self, owner: Symbol, words: tuple[str, ...]) -> Objects:
         """The same for a chain of attributes of an object of a class: ``self.model.forward`` in a method of it."""
-        found = self._memo.solve(
-            ("attribute objects", owner, words[0]), lambda: self._follow(self._of_class_attribute(owner, words[0]))
-        )
+        found = self._attribute_objects(owner, words[0])
         return _objects(found if len(words) == 1 else self._followed(found, words[1:]))
+
+    @query(cutoff=True, cycle=NAMES)
+    def _attribute_objects(self, owner: Symbol, word: str) -> Iterable[Value]:
+        return self._follow(self._of_class_attribute(owner, word))
 
     def _known_objects(self, path: str, expression: Expression) -> tuple[Value, ...]:
         what = (expression.roots, expression.path) if isinstance(expression, Ref) else expression
-        return self._memo.solve(("objects", path, what), lambda: self._follow([(path, expression)]))
+        # Equal references stand for the same, so the key is not the expression.
+        table = self.database.table("objects", compare=True, cycle=NAMES)
+        return table.of((path, what), lambda: self._follow([(path, expression)]))  # type: ignore[no-any-return]
 
     def _follow(self, queue: _Sources) -> set[str]:
         """Follow each expression once, however many ways lead to it."""

@@ -1,33 +1,34 @@
 """The program index: queries about the names, call sites and call targets of a project, and its revisions.
 
 It is the lowest of the layers of a project, each a class that inherits from the one below: ``ProgramIndex`` (names and calls),
-``ValueFlow`` and ``TaintFlow`` (values), ``Traces`` (what a run does). One
-object is passed around; a function that takes it names the lowest layer that it needs. The names, with the database of all queries,
-outlive a change of files.
+``ValueFlow`` and ``TaintFlow`` (values), ``Traces`` (what a run does). A function names the lowest layer that it needs. The names, with
+the database of all queries, outlive a change of files.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, Self, TypeVar, cast
 
-from torchrepro_lint.catalogue.libraries import LibraryVersions, loader_kinds
+from torchrepro_lint.catalogue.libraries import LibraryVersions
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import MemoTable, SingleEntryMemo, union, with_tuples
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import (
     CallCandidates,
     CallPlace,
     CallSiteIndex,
     FileCalls,
     call_candidates,
-    changed_identifiers,
     hold_edges,
     identifiers_in,
     may_hold_identifiers,
 )
 from torchrepro_lint.resolve.imports import MENTION, ImportResolver, torch_modules
 from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.registries import argument_makers
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.control_flow import Event, Guard
@@ -39,10 +40,12 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_instance,
     is_module,
+    last_word,
     path_of,
     simple_name,
+    top_package,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, value_identifiers
+from torchrepro_lint.syntax.visitor import last_identifier, value_identifiers
 
 
 class CallSite(FrozenRecord, frozen=True):
@@ -66,11 +69,11 @@ class UnresolvedCall(FrozenRecord, frozen=True):
 def entered_functions(names: Names, name: Value, kind: str) -> Iterator[Symbol]:
     """Call targets: the functions of the project that calling, iterating, indexing or entering a value of the project runs."""
     if kind == "call" and names.functions(name):
-        yield from tuple(_wrappers(names, name)) or names.argument_makers(name, "")
+        yield from tuple(_wrappers(names, name)) or argument_makers(names, name, "")
         yield name
     elif kind == "call" and names.classes(name):
         for target in _methods(names, name, ("__new__", "__init__", "__post_init__")):
-            yield from names.argument_makers(target, name)
+            yield from argument_makers(names, target, name)
             yield target
     elif kind == "call" and is_instance(name):
         yield from names.call_methods(name)
@@ -89,29 +92,6 @@ def _wrappers(names: Names, name: Symbol) -> Iterator[Symbol]:
             for target in names.names(path, decorator):
                 if in_project(target) and names.functions(target) and target != name:
                     yield from (each for each in names.returns(target) if names.functions(each) and each != name)
-
-
-def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
-    """The names of a reference through the dataset of a loader that the project makes; none for other references."""
-    if "dataset" not in read.path[:-1]:
-        return ()
-    at = read.path.index("dataset")
-    loader = read._replace(path=read.path[:at])
-    found: set[str] = set()
-    for file, made in names.values_through_calls(path, loader):
-        for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
-            for name in names.names(file, dataset):
-                found.update(names.follow(name, read.path[at + 1 :]) if in_project(name) else ())
-    return tuple(sorted(found))
-
-
-def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
-    """The dataset arguments of a call that makes a loader."""
-    for name in names.names(path, made.func):
-        if (kind := loader_kinds().get(name)) is not None and kind.dataset:
-            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
-            if (given := known_argument(made, place, kind.dataset)) is not None:
-                yield given
 
 
 def _methods(names: Names, owner: Symbol, words: tuple[str, ...]) -> Iterator[Symbol]:
@@ -138,7 +118,12 @@ def file_calls(names: Names, path: str) -> FileCalls:
         if not found:
             by_word[last_identifier(call.func)].append(place)
     methods = (simple_name(each.name) for each in names.modules.files[path].functions if each.owner)
-    return FileCalls(with_tuples(by_target), with_tuples(by_word), tuple(methods), tuple(sorted(named)))
+    return FileCalls(
+        {name: tuple(each) for name, each in by_target.items()},
+        {word: tuple(each) for word, each in by_word.items()},
+        tuple(methods),
+        tuple(sorted(named)),
+    )
 
 
 def _by_place(found: tuple[str, Call]) -> tuple[int, int]:
@@ -162,7 +147,7 @@ def link(
     """Link files into a program: its names, with the database of all queries.
 
     ``tree`` is that of the whole project, ``torch`` the target release. ``incremental`` records dependencies, which costs time and
-    is needed for ``revise`` alone; ``early_cutoff`` recomputes fewer results (see ``TablingSolver``), which pays where files change
+    is needed for ``revise`` alone; ``early_cutoff`` recomputes fewer results (see ``query``), which pays where files change
     often.
     """
     return Names(ImportResolver(files, tree, incremental=incremental, early_cutoff=early_cutoff), torch)
@@ -196,10 +181,26 @@ def _replace(names: Names, path: str, facts: SyntaxTree) -> bool:
     if changed is None:
         return False
     reads, database = names.modules.reads, names.database
-    mentioned = union(reads.word(MENTION, word) for word in changed_identifiers(before, facts.summary))
+    words = _changed_identifiers(before, facts.summary)
+    mentioned = reduce(or_, (reads.word(MENTION, word) for word in words), 0)
     database.invalidate(mentioned)
     database.changed |= changed | mentioned
     return True
+
+
+def _changed_identifiers(before: ModuleSummary, after: ModuleSummary) -> set[str]:
+    """The words whose mentions or aliases differ between two summaries of a file."""
+    changed = _mentions(before) ^ _mentions(after)
+    return {word for part in changed for word in part[1:]}
+
+
+def _mentions(summary: ModuleSummary) -> set[tuple[str, ...]]:
+    """The words that a file mentions, each with its role."""
+    found: set[tuple[str, ...]] = {("call", word) for word in summary.calls}
+    found |= {("value", word) for word in summary.values}
+    found |= {("import", name, top_package(name), last_word(name)) for name in summary.imports}
+    found |= {("export", word, *map(simple_name, names)) for word, names in summary.exports}
+    return found | {("hold", word, *inside) for word, inside in summary.holds}
 
 
 def _definitions_only(summary: ModuleSummary) -> ModuleSummary:
@@ -246,12 +247,9 @@ class ProgramIndex:
         if self.database.reads.early_cutoff:
             self.database.asker = self
         self.files = names.modules.files
-        self._hold_edges = SingleEntryMemo(hold_edges)
 
     def part(self, kind: Callable[[Self], _Part]) -> _Part:
-        """The one object of a kind that lives as long as this project, made when it is asked for first. What it remembers of files, it
-        must record as read each time.
-        """
+        """The one object of a kind that lives as long as this project. What it remembers of files, it must record as read each time."""
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         return cast("_Part", self._parts[kind])
@@ -285,9 +283,13 @@ class ProgramIndex:
         """All call sites of a module in the order of the text, without those that constant tests rule out."""
         return tuple(self.site(path, each) for each in self._called(path))
 
+    @query(lru=1)
+    def _hold_edges(self, path: str) -> list[tuple[str, frozenset[str]]]:
+        return [each for each in hold_edges(self.files[path]) if each[1]]
+
     def calls_by(self, path: str, words: frozenset[str]) -> Iterator[CallSite]:
         """The ``calls`` that may call a function with one of these last words."""
-        meant = identifiers_in(self.files[path], words, self._hold_edges.of)
+        meant = identifiers_in(self.files[path], words, lambda: self._hold_edges(path))
         for each in self._called(path):
             if not meant.isdisjoint(value_identifiers(each.call.func)):
                 yield self.site(path, each)
@@ -348,17 +350,17 @@ class ProgramIndex:
     @query(cutoff=True)
     def calls_of(self, target: Symbol) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
         """The places of the calls that enter a function of the project, by file."""
-        return tuple(self.all_calls().by_target.of(target))
+        return tuple(self.all_calls().places("by_target", target))
 
     @query(cutoff=True)
     def unresolved_calls(self, word: str) -> tuple[tuple[str, Sequence[CallPlace]], ...]:
         """The places of the calls by a word of which nothing is known, by file."""
-        return tuple(self.all_calls().by_word.of(word))
+        return tuple(self.all_calls().places("by_word", word))
 
     @query(cutoff=True)
     def unresolved_words(self) -> tuple[str, ...]:
         """The words of the calls of which nothing is known, sorted."""
-        return tuple(self.all_calls().by_word.names())
+        return tuple(self.all_calls().words())
 
     @query(cutoff=True)
     def methods_named(self, word: str) -> int:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_graph import CallGraph
-from torchrepro_lint.resolve.symbols import ClassHierarchy
+from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -230,6 +230,7 @@ MAKING_DECORATORS = dict.fromkeys(
 )
 
 
+@query(cutoff=True, cycle=NAMES)
 def argument_makers(names: ClassHierarchy, name: Symbol, owner: Symbol) -> Iterator[Symbol]:
     """The functions of the project whose returned dictionary a decorator passes to a function by ``**``; ``owner`` is the class that
     is constructed, where that function is its constructor.

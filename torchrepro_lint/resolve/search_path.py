@@ -9,7 +9,7 @@ import posixpath
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders, stems_of
 from torchrepro_lint.syntax.nodes import (
     Attribute,

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import LruTable, MemoTable
-from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.syntax.definitions import instance_assignments
@@ -36,6 +36,8 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.summary import is_property
 from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, takes_receiver
 
+# Names lead to values, values to calls, and these to names again.
+NAMES = SetEquations()
 # The most classes whose instance attributes are kept.
 _CACHED_CLASSES = 1_000
 
@@ -51,10 +53,9 @@ class ClassHierarchy(Definitions, ABC):
             None if modules.reads.early_cutoff else _CACHED_CLASSES
         )
         self.database = modules.database
-        self._memo = TablingSolver(modules.reads)
+        self._solver = self.database.solver(NAMES)
         # Ancestries that do not depend on a broken cycle.
         self._ancestries: MemoTable[str, tuple[str, ...]] = self.database.table("ancestries", compare=True)
-        self.database.invalidates(self._memo)
 
     # --- asked of the layers above -----------------------------------------------------------------------------------
 
@@ -86,12 +87,12 @@ class ClassHierarchy(Definitions, ABC):
 
     def isolated(self) -> AbstractContextManager[None]:
         """For results that are computed once, in isolation from open queries; see ``TablingSolver.isolated``."""
-        return self._memo.isolated()
+        return self._solver.isolated()
 
     @property
     def in_isolation(self) -> bool:
         """Whether such a computation is running: subclasses and registries are then empty."""
-        return self._memo.in_isolation
+        return self._solver.in_isolation
 
     # --- definitions -------------------------------------------------------------------------------------------------
 
@@ -157,11 +158,12 @@ class ClassHierarchy(Definitions, ABC):
 
     def ancestry(self, name: Value) -> tuple[Value, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
-        if self._memo.in_isolation:
+        if self.in_isolation:
             return self._find_ancestry(name)
-        return self._ancestries.unless_provisional(
-            name, lambda: self._memo.with_finality(lambda: self._find_ancestry(name))
+        found: tuple[Value, ...] = self._ancestries.run(
+            name, lambda: self._solver.with_finality(lambda: self._find_ancestry(name)), tells=True
         )
+        return found
 
     def _find_ancestry(self, name: Value) -> tuple[Value, ...]:
         if not self.bases(name):
@@ -181,6 +183,10 @@ class ClassHierarchy(Definitions, ABC):
     def subclass_words(self, name: Symbol) -> list[str]:
         """The short names of the subclasses of a class of the project."""
         return sorted(set(map(simple_name, self.subclasses(name))))
+
+    def is_generic(self, name: Value) -> bool:
+        """Whether a name is a class of which a subscript makes an alias: ``Box[int]`` is ``Box``, and ``Color["RED"]`` a member."""
+        return bool(self.classes(name)) and not any(each.startswith("enum.") for each in self.ancestry(name))
 
     def subclasses(self, name: Value) -> list[Symbol]:
         """The subclasses of a class of the project, direct or not."""

@@ -1,6 +1,5 @@
-"""Value sources: the expressions that a variable, an attribute, a parameter or a call's result may come from.
-
-They are followed through assignments, arguments and returns: the middle layer of ``Names``, without an environment.
+"""Value sources: the expressions that a variable, an attribute, a parameter or a call's result may come from, through assignments,
+arguments and returns: the middle layer of ``Names``, without an environment.
 """
 
 from __future__ import annotations
@@ -10,13 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import product
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
-from torchrepro_lint.resolve.symbols import ClassHierarchy
+from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.cli_options import Options
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
@@ -78,7 +78,7 @@ class Values(ClassHierarchy):
     def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterable[tuple[str, Expression]]:
         if not isinstance(expression, (Ref, Call) if calls else Ref):
             return ((path, expression),)
-        if self._memo.busy:
+        if self._solver.busy:
             return self._work_out(path, expression, calls=calls)
         # Equal references stand for the same, wherever they are in the file.
         what = (expression.roots, expression.path) if isinstance(expression, Ref) else expression
@@ -138,7 +138,7 @@ class Values(ClassHierarchy):
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
-        if self._memo.busy:
+        if self._solver.busy:
             return self._find_passed(name)
         return self._arguments.of(name, lambda: self._find_passed(name))
 
@@ -164,11 +164,7 @@ class Values(ClassHierarchy):
         if function.decorators:
             name, owner = path + function.name, f"{path}{function.owner}" if function.owner else ""
             for each in (owner, *self.subclasses(owner)):
-                yield from made_arguments(self, self.argument_makers(name, each), param.name)
-
-    def argument_makers(self, name: Symbol, owner: Symbol) -> tuple[Symbol, ...]:
-        """The functions that make the arguments of a function by its decorators; see ``registries``."""
-        return self._memo.solve(("makers", name, owner), lambda: argument_makers(self, name, owner))
+                yield from made_arguments(self, argument_makers(self, name, each), param.name)
 
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a constructor."""
@@ -186,13 +182,11 @@ class Values(ClassHierarchy):
     def call_graph(self) -> CallGraph:
         """The call graph of the project."""
         with self.modules.reads.untracked():
-            return CallGraph(self, self.events, self._memo)
+            return CallGraph(self, self.events)
 
-    def returns(self, name: Symbol) -> tuple[Value, ...]:
+    @query(cutoff=True, cycle=NAMES)
+    def returns(self, name: Symbol) -> Iterator[Value]:
         """The names that a function of the project may return; a generator's elements have none."""
-        return self._memo.solve(("returns", name), lambda: self._returned(name))
-
-    def _returned(self, name: Symbol) -> Iterator[Value]:
         path = path_of(name)
         if not self.is_generator(name):
             for value in self.return_expressions(name):
@@ -251,14 +245,17 @@ class Values(ClassHierarchy):
         roots = value.roots if isinstance(value, Ref) and not value.path else ()
         found: set[str] = set()
         for root in roots:
-            assigned = self.assigned(path + root)
-            values = [value for how, value in assigned if how == "[]" and isinstance(value, Call)]
-            if values:
-                found.update(self._memo.solve(("apart", path, root), lambda r=root, v=values: self._parts(path, r, v)))  # type: ignore[misc]
+            if any(self._destructured(path, root)):
+                found.update(self._destructured_parts(path, root))
         return tuple(sorted(found))
 
-    def _parts(self, path: str, root: Root, values: Iterable[Call]) -> Iterator[Value]:
-        for value in values:
+    def _destructured(self, path: str, root: Root) -> Iterator[Call]:
+        """The calls whose results are destructured to a variable."""
+        return (value for how, value in self.assigned(path + root) if how == "[]" and isinstance(value, Call))
+
+    @query(cutoff=True, cycle=NAMES)
+    def _destructured_parts(self, path: str, root: Root) -> Iterator[Value]:
+        for value in self._destructured(path, root):
             if not any(self.functions(name) for name in self.names(path, value.func)):
                 continue
             place = self._place(path, root, value)
@@ -306,7 +303,11 @@ class Values(ClassHierarchy):
         """The strings that an expression may be, from literals and from the literals of options."""
         if isinstance(key, Constant):
             return (key.value,) if isinstance(key.value, str) else ()
-        return self._memo.solve(("texts", path, key), lambda: self._find_texts(path, key, 0))
+        return self._texts(path, key)
+
+    @query(cutoff=True, cycle=NAMES)
+    def _texts(self, path: str, key: Expression) -> Iterable[str]:
+        return self._find_texts(path, key, 0)
 
     def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
         self.modules.reads.record_read(path)  # the key is a node of this file
@@ -333,9 +334,10 @@ class Values(ClassHierarchy):
         if read_part(value) is not None or (
             isinstance(value, Ref) and value.path and (len(value.path) > 1 or not self.starts_at_receiver(path, value))
         ):
-            return self._memo.solve(("parts", path, value), lambda: self._find_configured_texts(path, value))
+            return self._find_configured_texts(path, value)
         return ()
 
+    @query(cutoff=True, cycle=NAMES)
     def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         self.modules.reads.record_read(path)  # the value is a node of this file
         return self.configurations.texts(path, value)

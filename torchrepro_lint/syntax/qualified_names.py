@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 
 # What the project defines: a module, function, class, variable or parameter.

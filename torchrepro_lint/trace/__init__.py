@@ -4,6 +4,7 @@
 - ``Traces`` and ``Context`` of ``traces``: a project with its traces, of which all queries above are asked; the module under check.
 - ``Trace`` of ``builder``: the events, functions and call edges that an entry point reaches.
 - ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``events``: an event in a trace, and its call path.
+- ``strongly_connected_components`` of ``events``: the functions of a trace that call one another.
 - ``prefix_and_rest`` of ``events``: an answer for the events that traces share, and one for a trace's own.
 - ``runs_in_worker`` of ``call_targets``: whether a call's arguments run in loader workers.
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.

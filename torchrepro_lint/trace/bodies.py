@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import argument_reader
-from torchrepro_lint.catalogue.libraries import loader_names
-from torchrepro_lint.query import limits
+from torchrepro_lint.catalogue.libraries import loader_kinds, loader_names
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract, is_held, specified
-from torchrepro_lint.resolve.program_index import dataset_attribute, entered_functions
+from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Record, Ref, Subscript
@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     split_call,
 )
+from torchrepro_lint.syntax.visitor import known_argument
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import (
     callback_words,
@@ -304,3 +305,26 @@ def _owners(names: Names, library_call: _LibraryCall) -> Iterator[str]:
 def makes_loader(found: Iterable[str]) -> bool:
     """Whether a call makes a loader, or a dataset wrapper or sampler."""
     return any(name in loader_names() or name.startswith("torch.utils.data.") for name in found)
+
+
+def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
+    """The names of a reference through the dataset of a loader that the project makes; none for other references."""
+    if "dataset" not in read.path[:-1]:
+        return ()
+    at = read.path.index("dataset")
+    loader = read._replace(path=read.path[:at])
+    found: set[str] = set()
+    for file, made in names.values_through_calls(path, loader):
+        for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
+            for name in names.names(file, dataset):
+                found.update(names.follow(name, read.path[at + 1 :]) if in_project(name) else ())
+    return tuple(sorted(found))
+
+
+def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
+    """The dataset arguments of a call that makes a loader."""
+    for name in names.names(path, made.func):
+        if (kind := loader_kinds().get(name)) is not None and kind.dataset:
+            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
+            if (given := known_argument(made, place, kind.dataset)) is not None:
+                yield given

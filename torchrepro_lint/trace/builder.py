@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 
-from torchrepro_lint.query.graphs import strongly_connected_components
-from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Record
@@ -30,6 +28,7 @@ from torchrepro_lint.trace.events import (
     TraceEvent,
     TraceFragment,
     TraceMemoTables,
+    strongly_connected_components,
 )
 
 
@@ -147,7 +146,7 @@ class Trace(CallTargets):
         found: dict[str, list[CallEdge]] = {}
         for each in self._entered:
             found.setdefault(each.function, []).append(each)
-        return with_tuples(found)
+        return {key: tuple(each) for key, each in found.items()}
 
     @cached_property
     def cycles(self) -> dict[str, frozenset[str]]:
@@ -220,11 +219,10 @@ class Trace(CallTargets):
 
     def _replay(self, target: Target, call_path: tuple[CallFrame, ...]) -> bool:
         """Replay the fragment of another trace from here, if this one would do the same."""
-        known = self._tables.fragments.peek(target)
-        if known is None or not known[0].fits(self._seen):
+        fragment: TraceFragment | None = self._tables.fragments.find(target)
+        if fragment is None or not fragment.fits(self._seen):
             return False
-        fragment, seen = known
-        self._names.modules.reads.dependencies |= seen
+        self._tables.fragments.record(target)
         if self._recording:
             self._recording[-1].asked.update(fragment.asked)
         self.trace_events += fragment.events_after(call_path)
@@ -256,7 +254,7 @@ class Trace(CallTargets):
             new,
             tuple(self._deferred.items()),
         )
-        self._tables.fragments.put_all((found.target,), fragment, found.answers)
+        self._tables.fragments.put(found.target, fragment, reads.since(found.answers))
         reads.dependencies |= found.outer
 
     def _run_deferred(self) -> None:

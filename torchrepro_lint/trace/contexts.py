@@ -10,12 +10,10 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passes_self
-from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.environment import Budget, Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
-from torchrepro_lint.query import limits
-from torchrepro_lint.query.call_stack import Budget
-from torchrepro_lint.resolve.program_index import dataset_attribute
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -38,6 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.bodies import dataset_attribute
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow

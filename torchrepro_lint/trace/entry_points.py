@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from torchrepro_lint.config.discovery import glob_matcher
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree
@@ -173,21 +172,19 @@ def _before(names: Names, path: str, function: Function) -> tuple[str, ...]:
         func = decorator.func if isinstance(decorator, Call) else decorator
         found += (group for group, _ in _groups(names, path, func))
         if isinstance(func, Ref) and func.path == ("command",):
-            found += (path + name for name in _CALLBACKS.of(names.modules.files[path]).get(func.roots, ()))
+            found += (path + name for name in _callbacks(names, path).get(func.roots, ()))
     return tuple(dict.fromkeys(found))
 
 
-def _callbacks(facts: SyntaxTree) -> dict[tuple[str, ...], list[str]]:
+@query(lru=1)
+def _callbacks(names: Names, path: str) -> dict[tuple[str, ...], list[str]]:
     """The functions that ``@app.callback()`` decorates, by the application."""
     found: dict[tuple[str, ...], list[str]] = {}
-    for each in facts.functions:
+    for each in names.modules.files[path].functions:
         for other in each.decorators:
             if isinstance(other, Call) and isinstance(other.func, Ref) and other.func.path == ("callback",):
                 found.setdefault(other.func.roots, []).append(each.name)
     return found
-
-
-_CALLBACKS = SingleEntryMemo(_callbacks)
 
 
 def _named(names: Names, script: str) -> Iterator[Entry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from torchrepro_lint.query.database import Database
@@ -131,6 +131,44 @@ class CallEdge(FrozenRecord, frozen=True):
     caller: str
     event: Event
     mode: str
+
+
+def strongly_connected_components(callers: Mapping[str, Sequence[CallEdge]]) -> dict[str, frozenset[str]]:
+    """The strongly connected component of each function of a call graph that can reach itself.
+
+    ``callers`` has the call edges into each function. This is Kosaraju's algorithm, in linear time and without recursion.
+    """
+    above = {function: dict.fromkeys(each.caller for each in edges) for function, edges in callers.items()}
+    below: dict[str, list[str]] = {}
+    for function, others in above.items():
+        for each in others:
+            below.setdefault(each, []).append(function)
+    seen: set[str] = set()
+    order = [each for start in above for each in _postorder(start, above, seen)]
+    found: dict[str, frozenset[str]] = {}
+    seen = set()
+    for start in reversed(order):
+        component = frozenset(_postorder(start, below, seen))
+        if len(component) > 1 or start in above.get(start, ()):
+            found.update(dict.fromkeys(component, component))
+    return found
+
+
+def _postorder(start: str, graph: Mapping[str, Iterable[str]], seen: set[str]) -> list[str]:
+    """What is reached from a node and not yet ``seen``, each after what it reaches first."""
+    found: list[str] = []
+    work = [] if start in seen else [(start, iter(graph.get(start, ())))]
+    seen.add(start)
+    while work:
+        node, left = work[-1]
+        following = next((each for each in left if each not in seen), None)
+        if following is None:
+            work.pop()
+            found.append(node)
+        else:
+            seen.add(following)
+            work.append((following, iter(graph.get(following, ()))))
+    return found
 
 
 class TraceFragment(Record, frozen=True):

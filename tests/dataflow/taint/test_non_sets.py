@@ -8,10 +8,10 @@ import pytest
 
 from one_file import project_of
 from page_examples import examples
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.taint.loops import iteration_sites
 from torchrepro_lint.dataflow.taint.prefilter import NonSets
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import link
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.syntax.nodes import Expression

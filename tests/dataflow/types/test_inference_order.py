@@ -10,9 +10,9 @@ import pytest
 from infer_sources import SOURCES
 from infer_tensor_sources import TENSOR_SOURCES
 from one_file import NAME, project_of
+from torchrepro_lint.call_stack import with_deep_stack
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
-from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.syntax.nodes import Expression
 from torchrepro_lint.syntax.visitor import bodies, expressions, statements, subexpressions
 

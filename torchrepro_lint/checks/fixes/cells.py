@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import lru_cache
 
 from torchrepro_lint.checks.fixes.comments import is_cell_border
-from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.text import lines_of
 from torchrepro_lint.trace.traces import Traces
 
@@ -15,15 +15,13 @@ def in_one_cell(project: Traces, path: str, one: int, other: int) -> bool:
     start, end = sorted((one, other))
     if project.position(path, start).cell != project.position(path, end).cell:
         return False
-    borders = _BORDERS.of(project.text(path))
+    borders = _border_offsets(project.text(path))
     return bisect_right(borders, start) == bisect_right(borders, end)
 
 
+@lru_cache(maxsize=1)
 def _border_offsets(text: str) -> tuple[int, ...]:
     """The starts of the lines at which a cell begins."""
     lines = lines_of(text)
     rows = range(1, lines.position(len(text)).row + 1)
     return tuple(lines.offset(row) for row in rows if is_cell_border(lines.line(row)))
-
-
-_BORDERS = SingleEntryMemo(_border_offsets)

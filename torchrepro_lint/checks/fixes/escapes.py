@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.taint.stable_hashes import declared_types
 from torchrepro_lint.dataflow.types.bindings import ADDING, EXTENDING, OTHER_MUTATORS
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,

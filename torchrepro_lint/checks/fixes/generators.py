@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import count
 
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
@@ -24,7 +25,6 @@ from torchrepro_lint.domain.loaders.constructions import (
 )
 from torchrepro_lint.domain.loaders.fetch_effects import unseeded_worker_draws
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
@@ -273,9 +273,14 @@ class _MadeGenerator(Record, frozen=True):
 
 # The construction of a network, and not of torch's generator.
 _NETWORK = lazy_pattern(r"(?<!torch\.)\b\w*Generators?\(|(?<!torch\.)\bGenerator\w*\(")
-_HAS_NETWORK: SingleEntryMemo[str, bool] = SingleEntryMemo(lambda text: _NETWORK.search(text) is not None)
 _PARTS = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev", "source", "target"})
 _LOADER_WORDS = ("loaders", "loader", "dl", "sampler", "iterator", "iter", "data")
+
+
+@lru_cache(maxsize=1)
+def _has_network(text: str) -> bool:
+    """Whether a file may construct a network that is called a generator, too."""
+    return _NETWORK.search(text) is not None
 
 
 class _Above(Record, frozen=True):
@@ -317,7 +322,7 @@ def _unused_name(project: Traces, path: str, position: ControlFlowPosition, call
     """A free name that no call above, of the function's calls without a generator, gets: ``generator``, ``generator_2``."""
     word = _generator_name(position.spots[-1].statement)
     tree, inside = project.files[path], position.function.name if position.function else ""
-    if word.startswith(KEYWORD) and _HAS_NETWORK.of(project.text(path)):
+    if word.startswith(KEYWORD) and _has_network(project.text(path)):
         word = f"loader_{word}"  # the module's generator is a network
     numbered = (f"{word}_{number + 1}" if number else word for number in count(_above(project, path, call).alike))
     return next(each for each in numbered if free_name(tree, each, inside) == each)

@@ -6,8 +6,9 @@ fix writes it.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading
-from torchrepro_lint.query.memo_tables import SingleEntryMemo
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.nodes import Import, Record, SyntaxTree
@@ -91,12 +92,14 @@ def below_docstring(text: str) -> int:
 _WORD = lazy_pattern(r"\w+")
 
 
-_WORDS: SingleEntryMemo[str, frozenset[str]] = SingleEntryMemo(lambda text: frozenset(_WORD.findall(text)))
+@lru_cache(maxsize=1)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text))
 
 
 def free_word(text: str, word: str) -> str:
     """A fresh name that is no word of the text: ``word`` with as many underscores as that takes."""
-    used = _WORDS.of(text)
+    used = _words(text)
     while word in used:
         word += "_"
     return word
@@ -161,7 +164,21 @@ def _bound_names(tree: SyntaxTree) -> _BoundNames:
     return _BoundNames(frozenset(word for word, _ in tree.exports), scopes, comprehended)
 
 
-_BOUND_NAMES = SingleEntryMemo(_bound_names)
+class _SingleEntryMemo:
+    """The names of the file that was asked for last, by identity: the fixes of a file ask for them one after the other."""
+
+    def __init__(self) -> None:
+        self._known: tuple[SyntaxTree, _BoundNames] | None = None
+
+    def of(self, tree: SyntaxTree) -> _BoundNames:
+        """The names that a file binds."""
+        known = self._known
+        if known is None or known[0] is not tree:
+            known = self._known = (tree, _bound_names(tree))
+        return known[1]
+
+
+_BOUND_NAMES = _SingleEntryMemo()
 
 
 def insert_statement(text: str, at: int, statement: str, below_heading: bool = False) -> Edit:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.checks.fixes.insertions import binding_function, shadowed
 from torchrepro_lint.checks.fixes.program_seed import variables_bound
 from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.domain.rng.seeding import seed_of_event
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Call,
     Constant,

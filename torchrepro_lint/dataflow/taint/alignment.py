@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.definitions import bound_references
 from torchrepro_lint.syntax.nodes import (
     Assign,

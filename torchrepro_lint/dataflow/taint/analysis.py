@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.taint.alignment import cancels, is_index_aligned
 from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintedVariable, TaintStep
@@ -28,7 +29,6 @@ from torchrepro_lint.dataflow.taint.transfer import (
 )
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,

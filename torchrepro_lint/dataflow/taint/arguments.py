@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep, is_excluded_by_type_test
 from torchrepro_lint.dataflow.taint.methods import is_single
 from torchrepro_lint.dataflow.taint.propagation import observe_order
@@ -32,7 +33,6 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
     roots_in,
 )
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,

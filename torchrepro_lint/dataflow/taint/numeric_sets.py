@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types.annotations import annotated, annotations_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import with_tuples
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -91,7 +90,7 @@ def element_writes(project: ValueFlow, path: str) -> dict[str, tuple[Expression,
             match each:
                 case Assign(targets=(Subscript(value=Ref(roots=(root,), path=())),), value=value) if value is not None:
                     found.setdefault(root, []).append(value)
-    return with_tuples(found)
+    return {key: tuple(each) for key, each in found.items()}
 
 
 class _ElementSearch:

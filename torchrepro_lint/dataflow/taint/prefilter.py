@@ -8,9 +8,10 @@ once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
-from torchrepro_lint.query import limits
+from torchrepro_lint import limits
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.nodes import (
@@ -174,14 +175,16 @@ class NonSets:
 
     def _explore(self, path: str, expression: Expression) -> bool:
         reads, reached_from = self._names.modules.reads, dict[_Key, _Step]()
-        since = len(reads.asked)
+        mark = len(reads.asked)
         with reads.apart():
             last, steps = self._followed(path, expression, reached_from)
             self._steps_left -= 0 if last is None else steps
             found = reached_from if last is None else _predecessors(reached_from, last)
-            self._known.put_all(
-                found, last is None, since, lambda key: self._explore(found[key].path, found[key].value)
-            )
+            # Each depends on all that was read, since all were explored together.
+            depends_on = reads.since(mark)
+            for key, step in found.items():
+                again = partial(self._explore, step.path, step.value)
+                self._known.put(key, last is None, depends_on, partial(self._known.run, key, again))
         return last is None
 
     def _followed(self, path: str, expression: Expression, reached_from: dict[_Key, _Step]) -> tuple[_Key | None, int]:

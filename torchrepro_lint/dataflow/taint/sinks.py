@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
 from torchrepro_lint.dataflow.taint.transfer import OrderTaint
-from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript

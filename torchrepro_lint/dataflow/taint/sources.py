@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow, transfer
 from torchrepro_lint.dataflow.taint.context import OrderObservation, Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.loops import (
@@ -21,7 +22,6 @@ from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, 
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.syntax.nodes import (
     Assign,

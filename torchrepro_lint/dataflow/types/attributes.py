@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.bindings import literal_value
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, UNKNOWN, AbstractValue, join_all, meet, or_none
+from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, TYPES, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.shapes import with_shape_of
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
@@ -134,10 +135,11 @@ def return_value(inference: TypeInference, name: str, point: ProgramPoint) -> Ab
     """The type of a function's result: its annotation, and the join of its ``return`` values."""
     if not point.calls_left:
         return UNKNOWN
-    return inference.solver.solve(("returns", name, point.calls_left), lambda: _return_value(inference, name, point))
+    return _return_value(inference, name, point.calls_left)
 
 
-def _return_value(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
+@query(cutoff=True, cycle=TYPES)
+def _return_value(inference: TypeInference, name: str, calls_left: int) -> AbstractValue:
     resolver = inference.project.resolver
     path = path_of(name)
     found = BOTTOM
@@ -150,9 +152,7 @@ def _return_value(inference: TypeInference, name: str, point: ProgramPoint) -> A
         # A method that only raises is meant to be overridden.
         one = BOTTOM if values or not any(each.kind == "raise" for each in leaves) else UNKNOWN
         for value in values:
-            one = join_all(
-                one, inference.infer(value, inference.program_point(path, value.start, point.calls_left - 1))
-            )
+            one = join_all(one, inference.infer(value, inference.program_point(path, value.start, calls_left - 1)))
         if values and may_return_none(inference, path, function):
             one = or_none(one)
         found = join_all(found, meet(one, declared))
@@ -185,7 +185,7 @@ def attribute_value(inference: TypeInference, what: AbstractValue, word: str, po
         case "nothing":
             return what
         case kind if kind in _OBJECTS and in_project(what.name) and what.value is None:
-            return inference.solver.solve(
+            return inference.types.of(
                 ("attribute", what.name, word, point.calls_left), lambda: _of_object(inference, what, word, point)
             )
         case "tensor" | "parameter":

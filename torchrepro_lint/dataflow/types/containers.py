@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types.bindings import ADDING, Binding, literal_value
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, NONE, TEXT, UNKNOWN, AbstractValue, join_all, or_none
 from torchrepro_lint.dataflow.types.shapes import open_shape, shifted
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import is_none, is_starred, last_identifier
 

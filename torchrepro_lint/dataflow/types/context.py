@@ -15,10 +15,14 @@ from torchrepro_lint.syntax.nodes import Call, Record
 from torchrepro_lint.syntax.visitor import passing_argument
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
     from torchrepro_lint.dataflow.types.flow import FileFlows
     from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.query.database import Database
     from torchrepro_lint.query.fixpoint import FixpointSolver
+    from torchrepro_lint.query.memo_tables import MemoTable
     from torchrepro_lint.syntax.nodes import Expression
 
 
@@ -28,6 +32,16 @@ class TypeInference(Protocol):
     @property
     def project(self) -> ValueFlow:
         """The project."""
+        ...
+
+    @property
+    def database(self) -> Database:
+        """The database of the project."""
+        ...
+
+    @property
+    def types(self) -> MemoTable[Hashable, AbstractValue]:
+        """The types that may depend on themselves."""
         ...
 
     @property

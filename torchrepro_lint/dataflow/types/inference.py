@@ -6,19 +6,19 @@ recursion as a fixpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
+from torchrepro_lint.call_stack import has_deep_stack
 from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, is_given, literal_value
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
-from torchrepro_lint.dataflow.types.lattice import BOTTOM, UNKNOWN, AbstractValue, join, join_all, not_none, widen
+from torchrepro_lint.dataflow.types.lattice import TYPES, UNKNOWN, AbstractValue, join_all, not_none
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
 from torchrepro_lint.dataflow.value_sources import has_device_context
-from torchrepro_lint.query import limits
-from torchrepro_lint.query.call_stack import has_deep_stack
-from torchrepro_lint.query.database import Database, query
+from torchrepro_lint.query.database import query
 from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import (
@@ -41,54 +41,36 @@ if TYPE_CHECKING:
 _CACHED_FILES = 100
 
 
-class _TypeTables:
-    """What type inference remembers, as long as the database. All is dropped together, since environments are keys of answers."""
-
-    def __init__(self, database: Database) -> None:
-        self._database, self._reads = database, database.reads
-        self.forget()
-        database.invalidates(self)
-
-    def forget(self) -> None:
-        """Drop all answers."""
-        self.solver = FixpointSolver(BOTTOM, join, widen, self._reads, recomputes=True)
-        self.flows: MemoTable[str, FileFlows] = MemoTable(self._reads)
-        self.by_use: MemoTable[tuple[str, str, BodyFlow], frozenset[Binding]] = self._database.new_table(compare=False)
-        # What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call).
-        self.registered: MemoTable[str, dict[str, list[tuple[str, str, Call]]]] = self._database.new_table(
-            compare=False
-        )
-
-    def invalidate(self, changed: int) -> None:
-        """Drop the answers that depend on anything that has changed."""
-        for table in (self.solver, self.flows, self.by_use, self.registered):
-            table.invalidate(changed)
-
-
 class TypeInferenceEngine:
     """Type inference of a project, on demand; get it by ``type_inference``."""
 
     def __init__(self, project: ValueFlow) -> None:
-        self._database = project.database
+        database = self.database = project.database
         # Under early cutoff the engine is kept with its answers, and outlives the project.
-        self._project = None if self._database.reads.early_cutoff else project
-        self._tables = project.database.part(_TypeTables)
+        self._project = None if database.reads.early_cutoff else project
+        self._flows: MemoTable[str, FileFlows] = database.table("type environments")
+        self._used: MemoTable[tuple[str, str, BodyFlow], frozenset[Binding]]
+        self._used = database.table("types by use", compare=False)
+        # What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call).
+        self._registered: MemoTable[str, dict[str, list[tuple[str, str, Call]]]]
+        self._registered = database.table("registered attributes", compare=False)
+        # The types that may depend on themselves, and their solver.
+        self.solver: FixpointSolver[AbstractValue] = database.solver(TYPES)
+        self.types: MemoTable[Hashable, AbstractValue] = database.table("types", compare=True, cycle=TYPES)
         self._depth = 0
 
     @property
     def project(self) -> ValueFlow:
         """The project, as it is in this revision."""
-        return self._project or self._database.asker
-
-    @property
-    def solver(self) -> FixpointSolver[AbstractValue]:
-        """The solver of recursive questions."""
-        return self._tables.solver
+        return self._project or self.database.asker
 
     def rest(self) -> None:
-        """Drop all answers if they are many; to be called between two files. Where files change, they are needed again."""
-        if len(self._tables.flows.entries()) > _CACHED_FILES and not self._database.reads.early_cutoff:
-            self._tables.forget()
+        """Drop all answers if they are many; to be called between two files. Where files change, they are needed again. All are dropped
+        together, since environments are keys of answers.
+        """
+        if len(self._flows.entries()) > _CACHED_FILES and not self.database.reads.early_cutoff:
+            for each in (self.solver, self._flows, self._used, self._registered):
+                each.clear()
 
     def of(self, path: str, expression: Expression, at: int | None = None) -> AbstractValue:
         """The abstract value of an expression of a file, at its position or at the offset ``at``.
@@ -98,8 +80,6 @@ class TypeInferenceEngine:
         try:
             found = self.infer(expression, self.program_point(path, expression.start if at is None else at))
         except RecursionError:
-            self.solver.reset()
-            self._depth = 0
             if not has_deep_stack():
                 raise
             return UNKNOWN
@@ -146,7 +126,7 @@ class TypeInferenceEngine:
 
     def flows(self, path: str) -> FileFlows:
         """The type environments of a file."""
-        return self._tables.flows.of(path, lambda: FileFlows(self.project.files[path]))
+        return self._flows.of(path, lambda: FileFlows(self.project.files[path]))
 
     def tensors_by_use(self, point: ProgramPoint) -> frozenset[Binding]:
         """The bindings of a function whose uses imply a tensor."""
@@ -167,7 +147,7 @@ class TypeInferenceEngine:
         flow = self.flows(point.path).flow_of(point.env)
         if flow is None:
             return frozenset()
-        return self._tables.by_use.of((what, point.path, flow), lambda: self._found_by_use(point, flow, found))
+        return self._used.of((what, point.path, flow), lambda: self._found_by_use(point, flow, found))
 
     def _found_by_use(
         self, point: ProgramPoint, flow: BodyFlow, found: Callable[[BodyFlow], frozenset[Binding]]
@@ -177,7 +157,7 @@ class TypeInferenceEngine:
 
     def registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         """What a class registers under a literal name: name → (file, ``register_buffer`` or the like, call)."""
-        return self._tables.registered.of(owner, lambda: self._find_registered(owner))
+        return self._registered.of(owner, lambda: self._find_registered(owner))
 
     def _find_registered(self, owner: str) -> dict[str, list[tuple[str, str, Call]]]:
         found: dict[str, list[tuple[str, str, Call]]] = {}
@@ -211,7 +191,7 @@ class TypeInferenceEngine:
             case Call():
                 # Cached: the same call is evaluated as a receiver, a callee and an argument.
                 key = point.path, expression, point.env, point.calls_left
-                return self._tables.solver.solve(key, lambda: self._call(expression, point))
+                return self.types.of(key, lambda: self._call(expression, point))
             case Attribute(value=value, name=word):
                 return attributes.attribute_value(self, self.infer(value, point), word, point)
             case Subscript(value=value, indices=indices):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchrepro_lint.query.fixpoint import Lattice
 from torchrepro_lint.syntax.nodes import Call
 
 # The least upper bounds of kinds, other than unknown.
@@ -175,6 +176,10 @@ def _join_sizes(
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+# The type of a value may depend on itself, as in a loop or a recursive function.
+TYPES = Lattice(BOTTOM, join, widen)
 
 
 def join_all(*all_of: AbstractValue) -> AbstractValue:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.bindings import assume
 from torchrepro_lint.dataflow.types.lattice import NUMBERS, TEXT, UNKNOWN, AbstractValue, join_all, not_none
 from torchrepro_lint.dataflow.types.tensor_functions import matmul, pointwise
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.visitor import operands_of
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types import attributes, containers, operators
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of_project, library_value
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
@@ -17,6 +18,7 @@ from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import (
     BOTTOM,
     LOADED,
+    TYPES,
     UNKNOWN,
     AbstractValue,
     join_all,
@@ -24,7 +26,7 @@ from torchrepro_lint.dataflow.types.lattice import (
     not_none,
     or_none,
 )
-from torchrepro_lint.query import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_module, path_of
@@ -199,10 +201,9 @@ def argument_for(
 
 def variable_value(inference: TypeInference, binding: Binding, point: ProgramPoint) -> AbstractValue:
     """The type of a variable by one of its bindings; ``point`` has the file and the calls left."""
-    solver = inference.solver
-    if solver.nesting > limits.MAX_TYPED_ASSIGNMENTS:
+    if inference.solver.nesting > limits.MAX_TYPED_ASSIGNMENTS:
         _solve_dependencies(inference, binding, point)
-    found = solver.solve((binding, point.calls_left), lambda: _variable_value(inference, binding, point))
+    found = inference.types.of((binding, point.calls_left), lambda: _variable_value(inference, binding, point))
     if not found.kind and binding in inference.tensors_by_use(point):
         found = found._replace(kind="tensor")
     if (found.is_tensor or not found.kind) and not found.family and binding in inference.indices_by_use(point):
@@ -217,11 +218,11 @@ def _solve_dependencies(inference: TypeInference, binding: Binding, point: Progr
     stack, seen = [binding], set()
     while stack:
         top = stack[-1]
-        if top in seen or inference.solver.knows((top, point.calls_left)):
+        if top in seen or inference.solver.knows(inference.types, (top, point.calls_left)):
             stack.pop()
             if top is not binding:
                 key = (top, point.calls_left)
-                inference.solver.solve(key, lambda each=top: _variable_value(inference, each, point))  # type: ignore[misc]
+                inference.types.of(key, lambda each=top: _variable_value(inference, each, point))
             continue
         seen.add(top)
         stack.extend(_dependencies(top))
@@ -344,17 +345,16 @@ def definition_value(inference: TypeInference, name: str, point: ProgramPoint) -
         return AbstractValue("function", name=name)
     if resolver.classes(name):
         return AbstractValue("class", name=name)
-    return inference.solver.solve(
-        ("variable", name, point.calls_left), lambda: _flow_insensitive(inference, name, point)
-    )
+    return _flow_insensitive(inference, name, point.calls_left)
 
 
-def _flow_insensitive(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
+@query(cutoff=True, cycle=TYPES)
+def _flow_insensitive(inference: TypeInference, name: str, calls_left: int) -> AbstractValue:
     path = path_of(name)
     found, declared = BOTTOM, UNKNOWN
     values = inference.project.resolver.assigned(name)
     for how, value in values:
-        there = inference.program_point(path, value.start, point.calls_left)
+        there = inference.program_point(path, value.start, calls_left)
         if how == ":":
             declared = annotated(inference, path, value)
             continue
@@ -373,6 +373,6 @@ def _flow_insensitive(inference: TypeInference, name: str, point: ProgramPoint) 
     if param is not None:
         start = inference.flows(path).flow(param.function).start
         found = join_all(
-            found, variable_value(inference, start[name[len(path) :]], ProgramPoint(path, start, point.calls_left))
+            found, variable_value(inference, start[name[len(path) :]], ProgramPoint(path, start, calls_left))
         )
     return meet(found, declared) if values or param else UNKNOWN

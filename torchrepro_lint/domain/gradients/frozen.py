@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import and_
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
@@ -16,9 +17,8 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
-from torchrepro_lint.query import limits
-from torchrepro_lint.query.database import Database, query
-from torchrepro_lint.query.fixpoint import FixpointSolver
+from torchrepro_lint.query.database import query
+from torchrepro_lint.query.fixpoint import Lattice
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
@@ -88,17 +88,14 @@ def entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -
     """Whether a trace enters a function only in no-grad mode. False where it does not enter it."""
     if is_evaluation_step(project, function):
         return True
-    solver = project.database.part(_gradient_solver)
-    return solver.solve((run, function), lambda: _is_entered_without_gradient(project, run, function))
+    return _is_entered_without_gradient(project, run, function)
 
 
-def _gradient_solver(database: Database) -> FixpointSolver[bool]:
-    """The solver of which functions are entered without gradient; recursion adds no other entry, so at first it holds of all."""
-    solver = FixpointSolver(bottom=True, join=and_, widen=and_, reads=database.reads)
-    database.invalidates(solver)
-    return solver
+# Recursion adds no other entry, so at first it holds of all functions that they are entered without gradient.
+_NO_GRADIENT = Lattice(bottom=True, join=and_, widen=and_)
 
 
+@query(cycle=_NO_GRADIENT)
 def _is_entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -> bool:
     reads = project.database.reads
     for path in run.paths if reads.incremental else ():

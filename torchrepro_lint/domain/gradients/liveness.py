@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from torchrepro_lint import limits
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
 from torchrepro_lint.domain.programs import programs_reaching
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallPlace
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.libraries import dataset_model, transform_models
 from torchrepro_lint.dataflow.environment import (
@@ -20,7 +21,6 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.domain.programs import WorkerTrace, worker_trace
 from torchrepro_lint.domain.rng.effects import Draw, called_variable
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -85,7 +85,8 @@ class CallableEffects:
         self._dataset = dataset
         self._depth = 0
         # The effects of methods in equal environments; and the questions in progress, by class, methods and construction.
-        self._summaries = TablingSolver(project.database.reads)
+        self._solver = TablingSolver(project.database.reads)
+        self._summaries = self._solver.table()
         self._in_progress: dict[tuple[str, tuple[str, ...], tuple[str, Expression] | None], Hashable] = {}
         self._environments = HashConsing()
         self._unbound = ContextInsensitivity(project)
@@ -95,7 +96,7 @@ class CallableEffects:
     def draws(self, given: Closure) -> GeneratorSet:
         """The generators that a call of a callable draws from."""
         if self._depth > limits.MAX_CALLABLE_NESTING:
-            self._summaries.mark_provisional()
+            self._solver.mark_provisional()
             return ANY_GENERATOR
         self._depth += 1
         try:
@@ -211,11 +212,11 @@ class CallableEffects:
             environment = call.environment if call is not None and not owner else environment
         asked = (owner, tuple(methods), (call.path, call.value) if call is not None else None)
         if asked in self._in_progress:
-            self._summaries.solve(self._in_progress[asked], tuple)  # the current answer depends on that one
+            self._summaries.of(self._in_progress[asked], tuple)  # the current answer depends on that one
             return NO_GENERATORS  # recursion draws nothing more
         question = self._in_progress[asked] = tuple(methods), self._environments.number(environment)
         try:
-            return frozenset(self._summaries.solve(question, lambda: self._summarise(methods, environment)))
+            return frozenset(self._summaries.of(question, lambda: self._summarise(methods, environment)))
         finally:
             del self._in_progress[asked]
 
@@ -301,9 +302,11 @@ class CallableEffects:
         """Samples that are fetched from another dataset: ``self.dataset[index]``."""
         if not self._unbound.is_one(holder):
             return self._of_dataset(holder)
-        return self._no_datasets.unless_provisional(
-            context_insensitive_key(holder), lambda: ((found := self._of_dataset(holder)), found is None)
+        key = context_insensitive_key(holder)
+        found: GeneratorSet | None = self._no_datasets.run(
+            key, lambda: ((found := self._of_dataset(holder)), found is None), tells=True
         )
+        return found
 
     def _of_dataset(self, holder: Closure) -> GeneratorSet | None:
         found: GeneratorSet | None = None

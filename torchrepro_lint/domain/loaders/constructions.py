@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import Truth, evaluate
 from torchrepro_lint.catalogue.libraries import LoaderKind, loader_kinds, loader_names
 from torchrepro_lint.catalogue.rows import Signature
@@ -20,7 +21,6 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.dataflow.feasibility import evaluate_test, implies_falsy, implies_none
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import paths_constructing
 from torchrepro_lint.resolve.program_index import CallSite

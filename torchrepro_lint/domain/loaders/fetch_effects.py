@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.libraries import DatasetModel, dataset_model, loader_kinds
@@ -30,7 +31,6 @@ from torchrepro_lint.domain.loaders.callable_effects import (
 )
 from torchrepro_lint.domain.loaders.constructions import Loader, loader_paths, loaders, may_draw_samples
 from torchrepro_lint.domain.programs import programs_reaching, state_effects, worker_trace
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import call_candidates

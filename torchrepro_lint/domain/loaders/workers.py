@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.arguments import is_partial
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.domain.loaders.constructions import loader_kind, loader_paths, loaders
 from torchrepro_lint.domain.programs import worker_trace
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.domain.rng.seeding import seeding_words
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
     Attribute,

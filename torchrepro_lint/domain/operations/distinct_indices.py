@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import receiver
-from torchrepro_lint.query import limits
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
 from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, UnknownCalls, is_from_elsewhere
 from torchrepro_lint.domain.programs import program_at
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import loader_names, samplers_of
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
-from torchrepro_lint.query import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import AccumulatedReads, LruTable
+from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Function, If, Lambda, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
@@ -152,13 +152,19 @@ class PathFeasibility:
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
         # By function, the environments found so far, and the iterator over the others.
         self._environments_found: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
-        self._reads = AccumulatedReads(project.database.reads)
+        # What was read so far: the environments found are used again, so each answer depends on all of it.
+        self._dependencies = 0
 
     def is_feasible(self, function: str, event: Event, depth: int) -> bool:
         """Whether a function reaches an event in some calling context, and the event may draw there."""
-        with self._reads.asked():
-            found = self._environments_at(function, event, depth)
-            return any(self._may_draw(path_of(function), event, environment) for environment in found)
+        reads = self._project.database.reads
+        with reads.apart() as total:
+            try:
+                found = self._environments_at(function, event, depth)
+                return any(self._may_draw(path_of(function), event, environment) for environment in found)
+            finally:
+                self._dependencies |= total()
+                reads.dependencies = self._dependencies
 
     def _may_draw(self, path: str, event: Event, environment: Environment) -> bool:
         """Whether the iterated or created value is no loader, or may be one that shuffles."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects
-from torchrepro_lint.query import limits
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,

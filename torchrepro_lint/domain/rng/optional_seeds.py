@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.rows import FAMILIES
 from torchrepro_lint.dataflow.constants import ENTROPY, Declaration, Ruling
@@ -16,7 +17,6 @@ from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
-from torchrepro_lint.query import limits
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key, is_main_test

@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.domain.programs import effects_in, programs_reaching
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed, families_seeded
 from torchrepro_lint.domain.rng.optional_seeds import SCALAR_DRAWS
 from torchrepro_lint.domain.rng.seeders import passed_seed
-from torchrepro_lint.query import limits
-from torchrepro_lint.query.database import Database, query
-from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.query.database import query
+from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref
@@ -155,20 +155,13 @@ def seeding_arguments(project: Traces, name: str, call: Call) -> Iterator[tuple[
                 yield simple_name(name), arg.value
 
 
-def _seeding_parameters(project: Traces, name: str) -> tuple[str, ...]:
+# Functions pass seeds to one another.
+_SEEDS = SetEquations()
+
+
+@query(cutoff=True, cycle=_SEEDS)
+def _seeding_parameters(project: Traces, name: str) -> Iterator[str]:
     """The parameters of a function that it passes to a seeder, itself or through another function."""
-    find = project.database.lasting(_find_seeding_parameters, project, name)
-    return project.database.part(_seeding_solver).solve(name, find)
-
-
-def _seeding_solver(database: Database) -> TablingSolver:
-    """The solver of which parameters become seeds: functions pass them on in cycles."""
-    solver = TablingSolver(database.reads)
-    database.invalidates(solver)
-    return solver
-
-
-def _find_seeding_parameters(project: Traces, name: str) -> Iterator[str]:
     path = path_of(name)
     for function in project.resolver.functions(name):
         own = {local_symbol(function.name, param.name): param.name for param in function.params}

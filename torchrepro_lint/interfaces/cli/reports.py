@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from torchrepro_lint.call_stack import with_deep_stack
 from torchrepro_lint.catalogue import catalogue
 from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.roots import ConfigOptions, config_options
@@ -28,7 +29,6 @@ from torchrepro_lint.interfaces.cli import terminal
 from torchrepro_lint.interfaces.overview.records import Overview
 from torchrepro_lint.interfaces.overview.survey import Survey, survey
 from torchrepro_lint.interfaces.report import page_comparison, page_content, summary, timeline_json, timeline_text
-from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import UsageError
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import SyntaxTree

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrepro_lint import __version__
+from torchrepro_lint.call_stack import with_deep_stack
 from torchrepro_lint.catalogue.catalogue import Catalogue, load, signatures
 from torchrepro_lint.catalogue.release_history import STATUSES, release_ranges
 from torchrepro_lint.catalogue.rows import OperationRow
@@ -41,7 +42,6 @@ from torchrepro_lint.interfaces.overview.records import (
     TargetRecord,
     with_shown_texts,
 )
-from torchrepro_lint.query.call_stack import with_deep_stack
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.files import documented_versions
 from torchrepro_lint.source.text import with_paths

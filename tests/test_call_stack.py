@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
+from torchrepro_lint.call_stack import has_deep_stack, on_deep_stack, with_deep_stack
 from torchrepro_lint.engine import limits
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, guarded_analysis
-from torchrepro_lint.query.call_stack import has_deep_stack, on_deep_stack, with_deep_stack
 from torchrepro_lint.source.errors import Fault
 
 

@@ -1,8 +1,8 @@
-"""Bounds of nested queries: the call stack, and a budget.
+"""The call stack: work that outgrows the usual one is done again on a larger one.
 
-Queries recurse as deeply as the functions, classes or assignments of a program build on one another. Python's own limit of a
+The analysis recurses as deeply as the functions, classes or assignments of a program build on one another. Python's own limit of a
 thousand calls is reached by two hundred functions that call one another. ``with_deep_stack`` does such work again in a thread with
-a stack of a gibibyte. ``Budget`` bounds how many nested queries one question may ask.
+a stack of a gibibyte.
 """
 
 from __future__ import annotations
@@ -20,38 +20,6 @@ _SIZES = (1 << 30, 1 << 28, 1 << 26)
 _BYTES_PER_CALL = 4096
 # Seconds after which the waiting thread looks whether an exception was raised in it.
 _POLL_SECONDS = 0.1
-
-
-class Budget:
-    """A budget for nested queries: it counts down from ``most`` while a question is open.
-
-    The outermost question starts afresh, so that no answer depends on earlier questions.
-    """
-
-    __slots__ = ("_left", "_most", "_open")
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._left = 0
-        self._open = 0
-
-    def begin(self) -> None:
-        """Open a question, which costs nothing itself; ``leave`` closes it."""
-        if not self._open:
-            self._left = self._most
-        self._open += 1
-
-    def spend(self) -> bool:
-        """Spend one unit on a nested question, until ``leave``. Returns False, with nothing to leave, where none is left."""
-        if self._open and self._left <= 0:
-            return False
-        self.begin()
-        self._left -= 1
-        return True
-
-    def leave(self) -> None:
-        """Close the question that was opened last."""
-        self._open -= 1
 
 
 class _Here(threading.local):
