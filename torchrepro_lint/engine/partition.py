@@ -13,19 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, cast
 
-from torchrepro_lint.checks.fixes.scripted import scripted_values
-from torchrepro_lint.checks.initialisation import initialised_attributes
 from torchrepro_lint.config.discovery import source_roots
-from torchrepro_lint.dataflow.value_sources import has_device_context
-from torchrepro_lint.domain.loaders.constructions import loader_paths
-from torchrepro_lint.domain.loaders.fetch_effects import seeds_workers
-from torchrepro_lint.domain.loaders.workers import (
-    worker_function_names,
-    worker_function_words,
-    worker_seed_spans,
-)
-from torchrepro_lint.domain.programs import program_summaries
-from torchrepro_lint.domain.rng.seeding import seeding_files, seeding_functions
 from torchrepro_lint.engine.checker import Checker, CheckResult, broken_off, check, link_project
 from torchrepro_lint.engine.import_closure import connected_components, same_import_graph
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, time_limit
@@ -273,6 +261,20 @@ def _batches(paths: Sequence[str]) -> list[Sequence[str]]:
 
 def _ask_shared_queries(partition: Partition, paths: Sequence[str]) -> None:
     """Answer the queries that nearly every file of a component asks, before processes are forked that would repeat them."""
+    # A run in one process imports what its files need.
+    from torchrepro_lint.checks.fixes.scripted import scripted_values
+    from torchrepro_lint.checks.initialisation import initialised_attributes
+    from torchrepro_lint.dataflow.value_sources import has_device_context
+    from torchrepro_lint.domain.loaders.constructions import loader_paths
+    from torchrepro_lint.domain.loaders.fetch_effects import seeds_workers
+    from torchrepro_lint.domain.loaders.workers import (
+        worker_function_names,
+        worker_function_words,
+        worker_seed_spans,
+    )
+    from torchrepro_lint.domain.programs import program_summaries
+    from torchrepro_lint.domain.rng.seeding import seeding_files, seeding_functions
+
     with contextlib.suppress(DeadlineExceededError, MemoryError), deadline(len(partition.files)):
         project = partition.of(paths[0])
         _ = project.torch_modules, loader_paths(project), initialised_attributes(project), has_device_context(project)
