@@ -265,7 +265,7 @@ _WRAPPERS = frozenset(
 
 
 def _runs_nothing(name: str) -> bool:
-    """Whether a function from outside neither calls nor iterates its arguments while it runs."""
+    """Whether a function neither calls nor iterates its arguments while it runs, as far as is known."""
     return name in _INSPECTING or name in MAKING_DECORATORS or name.startswith(_DISPLAYING) or _is_registry(name)
 
 
