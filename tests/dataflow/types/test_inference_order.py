@@ -126,3 +126,16 @@ def _frames() -> list[object]:
         found.append(frame)
         frame = frame.f_back  # type: ignore[assignment]
     return found
+
+
+def test_an_attribute_of_a_class_is_not_that_of_an_object() -> None:
+    text = "import enum\n\n\nclass Mode(enum.Enum):\n    FAST = 'fast'\n\n    def me(self):\n        return self.FAST\n\n\nMode.FAST\nMode.me\n"
+    project = project_of({NAME: text})
+    of_class = project.files[NAME].body[-2].value  # type: ignore[union-attr]
+    of_object = project.files[NAME].functions[0].body[0].values[0]  # type: ignore[union-attr]
+    expected = [type_inference(project_of({NAME: text})).of(NAME, each) for each in (of_class, of_object)]
+    for order in ((0, 1), (1, 0)):
+        kinds = type_inference(project_of({NAME: text}))
+        assert {each: kinds.of(NAME, (of_class, of_object)[each]) for each in order} == dict(enumerate(expected))
+    assert expected[0].kind == "instance"
+    assert expected[1] != expected[0]

@@ -186,7 +186,8 @@ def attribute_value(inference: TypeInference, what: AbstractValue, word: str, po
             return what
         case kind if kind in _OBJECTS and in_project(what.name) and what.value is None:
             return inference.types.of(
-                ("attribute", what.name, word, point.calls_left), lambda: _of_object(inference, what, word, point)
+                ("attribute", what.kind, what.name, word, point.calls_left),
+                lambda: _of_object(inference, what, word, point),
             )
         case "tensor" | "parameter":
             return of_tensor(what, word)
