@@ -12,10 +12,10 @@ from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.forward_uses import becomes_seed
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
-from torchrepro_lint.domain.rng.seeding import makes_seed
 from torchrepro_lint.source.text import Message
+from torchrepro_lint.syntax.control_flow import uncertain_guards
 from torchrepro_lint.syntax.nodes import Call, Expression, Operation
-from torchrepro_lint.syntax.visitor import subexpressions
+from torchrepro_lint.syntax.visitor import expressions_within, subexpressions
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Context
@@ -47,8 +47,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
         for each in draws
         if each.order <= every[0].order
         and each.trace_event.event is not seeding
-        and not _makes_seed(context, each.trace_event, every[0].trace_event)
-        and not _stands_in(context, each, every)
+        and not _makes_seed(context, each.trace_event)
     )
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
@@ -64,32 +63,21 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     return draw, seeds[0]
 
 
-def _makes_seed(context: Context, draw: TraceEvent, seed: TraceEvent) -> bool:
-    """Whether a draw only makes the seed where none is given, or where one is asked for: under a test, ``args.seed = randint(0, 99)``."""
+def _makes_seed(context: Context, draw: TraceEvent) -> bool:
+    """Whether a draw only makes the seed where none is given, or where one is asked for: ``args.seed or randint(0, 99)``."""
     call = draw.event.value
-    tested = isinstance(call, Call) and any(guard.kind in ("if", "else") for guard in draw.event.guards)
-    return makes_seed(context.project, draw, seed) or (
-        tested and isinstance(call, Call) and becomes_seed(context.project, draw.path, call)
-    )
+    if not isinstance(call, Call) or not (uncertain_guards(draw.event.guards) or _is_alternative(draw, call)):
+        return False
+    return becomes_seed(context.project, draw.path, call)
 
 
-def _stands_in(context: Context, draw: Draw, seeds: list[Seed]) -> bool:
-    """Whether a draw makes the seed where none is given: ``args.seed or random.randint(1, 10000)``."""
-    call = draw.trace_event.event.value
-    given = (
-        pair
-        for seed in seeds
-        if isinstance(made := seed.trace_event.event.value, Call)
-        for arg in made.args
-        for pair in context.project.resolver.values(seed.trace_event.path, arg.value)
-    )
+def _is_alternative(draw: TraceEvent, call: Call) -> bool:
+    """Whether a call is evaluated for one outcome of a test within its statement alone."""
     return any(
-        path == draw.trace_event.path
-        and isinstance(whole, Operation)
-        and whole.op in ("or", "if")
-        and any(part is call for operand in whole.operands[1:] for part in subexpressions(operand))
-        for path, value in given
-        for whole in subexpressions(value)
+        isinstance(each, Operation)
+        and each.op in ("or", "if")
+        and any(part is call for operand in each.operands[1:] for part in subexpressions(operand))
+        for each in expressions_within(draw.event.statement)
     )
 
 

@@ -116,6 +116,8 @@ def _follow_use(
             return "", [(path, position.parent)]
         case Operation(op="if", operands=(_, *values)) if node in values:
             return "", [(path, position.parent)]
+        case Call(func=func) if func is node:  # ``drawn.item()``
+            return "", [(path, position.parent)]
         case Call():
             return _argument_use(project, path, node, position.parent)
         case None:
@@ -161,7 +163,7 @@ def _statement_use(
                 if isinstance(target, Ref):
                     word = target.path[-1] if target.path else simple_name(target.roots[0])
                     uses = project.uses.of_variable(path, target, position, position.statement.end)
-                    found += [(file, ref) for file, ref, words in uses if not words]
+                    found += [(file, ref) for file, ref, words in uses if not words or words == ("item",)]
                     if _SEED.fullmatch(word) and not found:
                         return f"{_USED_AS_SEED}, `{describe(target)}`", []
                 elif isinstance(target, Subscript):

@@ -132,19 +132,6 @@ def seed_of_event(project: Traces, trace_event: TraceEvent) -> Expression | None
     return call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
 
 
-def makes_seed(project: Traces, draw: TraceEvent, seed: TraceEvent) -> bool:
-    """Whether a draw stands under a test of the variable that the seeder of the same function gets, as where no seed is given:
-    ``if seed is None: seed = randint(0, 99)``.
-    """
-    given = seed_of_event(project, seed)
-    if given is None or draw.function != seed.function:
-        return False
-    behind = [given, *(value for path, value in project.values(seed.path, given) if path == seed.path)]
-    seeds = {root for value in behind for each in subexpressions(value) if isinstance(each, Ref) for root in each.roots}
-    tested = (each for guard in draw.event.guards if guard.value is not None for each in subexpressions(guard.value))
-    return any(isinstance(each, Ref) and not each.path and not seeds.isdisjoint(each.roots) for each in tested)
-
-
 def seeding_arguments(project: Traces, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
     """The arguments of a call of a project function that become seeds, each with the function's last word."""
     for word in _seeding_parameters(project, name):
