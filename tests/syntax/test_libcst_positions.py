@@ -17,8 +17,12 @@ from torchrepro_lint.syntax.parse import parse_with_libcst
 from torchrepro_lint.syntax.visitor import expressions, statements
 from torchrepro_lint.syntax.visitor import operands_of as parts_of
 
-# The longest files of ours hold most of what people write.
-FILES = sorted(Path(__file__).parents[2].glob("t*/**/*.py"), key=lambda file: -file.stat().st_size)[:12]
+# The longest files of ours hold most of what people write. The first of them are tried every time, and all by `pytest -m long`.
+LONGEST = sorted(Path(__file__).parents[2].glob("t*/**/*.py"), key=lambda file: -file.stat().st_size)[:12]
+FILES = [
+    pytest.param(each, id=each.name, marks=pytest.mark.long if number > 4 else ())
+    for number, each in enumerate(LONGEST)
+]
 
 SOURCES = {
     "empty": "",
@@ -64,7 +68,7 @@ def test_spans_are_those_of_the_provider(source: str) -> None:
     _same_as_provider(source)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", FILES)
 def test_spans_of_whole_files_are_those_of_the_provider(file: Path) -> None:
     _same_as_provider(file.read_text(encoding="utf-8"))
 
@@ -74,7 +78,7 @@ def test_facts_stand_where_python_sees_them(source: str) -> None:
     _same_as_python(source)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", FILES)
 def test_facts_of_whole_files_stand_where_python_sees_them(file: Path) -> None:
     _same_as_python(file.read_text(encoding="utf-8"))
 

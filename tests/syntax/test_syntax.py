@@ -28,7 +28,7 @@ OWN = [*sorted((TOP / "torchrepro_lint").rglob("*.py")), *sorted((TOP / "tests")
 # One in so many of them is tried every time, and all by `pytest -m long`.
 ONE_IN = 8
 LIBRARY = Path(sysconfig.get_path("stdlib"))
-# Long, old or full of odd syntax; where a distribution leaves tests out, the rest is tried.
+# Long, old or full of odd syntax; where a distribution leaves tests out, the rest is tried. Every second one is tried every time.
 SAMPLE = [
     "argparse.py",
     "asyncio/tasks.py",
@@ -93,7 +93,9 @@ def test_our_own_files(path: Path) -> None:
     assert_same(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if number % 2 else ()) for number, name in enumerate(SAMPLE)]
+)
 def test_python_s_library(name: str) -> None:
     path = LIBRARY / name
     if not path.exists():
