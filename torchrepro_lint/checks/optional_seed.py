@@ -18,7 +18,8 @@ from torchrepro_lint.trace.traces import Context
 
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point and family, at the declaration of the default."""
-    if not _may_declare(context.project.files[context.path]):
+    configured = bool(context.project.resolver.modules.configurations)
+    if not configured and not _may_declare(context.project.files[context.path]):
         return
     for program in programs_in(context.project, context.path):
         for optional in program.effects.optional:
@@ -56,6 +57,7 @@ def _is_drawn(context: Context, program: Program, family: Family) -> bool:
 def _message(context: Context, optional: OptionalSeed, family: Family) -> Message:
     declared, test = optional.declared, optional.test
     default = f"{declared.text} is {declared.default!r} by default"
+    default += f" in {declared.source}" if declared.source else ""
     if test is not None:
         line = context.project.position(test.path, test.test.start).line
         where = Reference(test.path, line)

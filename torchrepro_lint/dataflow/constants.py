@@ -5,13 +5,16 @@ messages. The value that an expression has by default is a record with the decla
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
+from torchrepro_lint.resolve.configurations import read_part
 from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Assign,
     Attribute,
     Call,
     Collection,
@@ -23,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name, without_parentheses
+from torchrepro_lint.syntax.visitor import all_statements, last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -46,6 +50,8 @@ def describe(expression: Expression | None) -> str:
             return ".".join((_word(roots[0]), *path)) if roots else "..."
         case Attribute(value=value, name=name):
             return f"{describe(value)}.{name}"
+        case Call(func=func, args=(Arg(value=Constant() as key),)) if last_identifier(func) == "get":
+            return f"{describe(func)}({describe(key)})"
         case Call(func=func, args=args):
             return f"{describe(func)}({'...' if args else ''})"
         case Subscript(value=value, indices=(index,)):
@@ -108,13 +114,17 @@ ENTROPY = _Entropy()
 
 
 class Declaration(Record, frozen=True):
-    """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default."""
+    """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default.
+
+    For a default that ``source``, a configuration file, has, the span is that of what reads it.
+    """
 
     path: str
     start: int
     end: int
     text: str
     default: object
+    source: str = ""
 
 
 class DefaultValue(Record, frozen=True):
@@ -130,6 +140,48 @@ def compared(op: str, left: object, right: object) -> bool | None:
         return bool(COMPARISONS[op](left, right))
     except TypeError:
         return None
+
+
+def configured_default(names: Names, paths: Iterable[str], path: str, read: Expression) -> DefaultValue | None:
+    """What the configuration files of a program have where an expression reads one: a whole number, a truth value or nothing.
+
+    None if it is something else, or may be overridden: by an option of that name, or by a store in one of the program's ``paths``.
+    """
+    found: list[DefaultValue | None] = []
+    for source, text in names.configurations.scalars(path, read):
+        if text not in _WRITTEN and not text.lstrip("-").isdecimal():
+            return None
+        value = _WRITTEN[text] if text in _WRITTEN else int(text)
+        declared = Declaration(path, read.start, read.end, describe(read), value, source)
+        found.append(DefaultValue(value, declared))
+    part = read_part(read) if found else None
+    word = part[1] if part is not None else read.path[-1] if isinstance(read, Ref) else ""
+    return None if any(_overrides(names, each, word) for each in paths) else agreed(found)
+
+
+def _overrides(names: Names, path: str, key: str) -> bool:
+    """Whether a file declares an option of this name, or stores under this key of a configuration."""
+    tree = names.modules.files[path]
+    stores = (target for each in all_statements(tree) if isinstance(each, Assign) for target in each.targets)
+    return key in tree.summary.options or any(
+        isinstance(each, Subscript)
+        and read_part(each) == (each.value, key)
+        and any(names.configurations.scalars(path, each))
+        for each in stores
+    )
+
+
+# Values as YAML and JSON write them.
+_WRITTEN = {
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "~": None,
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+}
 
 
 class Ruling(Record, frozen=True):

@@ -1,6 +1,6 @@
 """Constant propagation under defaults: the value of an expression in a run that is started without any option.
 
-The defaults of options, of parameters that no call passes, of dataclass fields and of literal configurations are followed
+The defaults of options, of parameters that no call passes, of dataclass fields and of configurations are followed
 through assignments, tests and calls. Each value remembers the declaration of the default that it came from.
 """
 
@@ -18,6 +18,7 @@ from torchrepro_lint.dataflow.constants import (
     Ruling,
     agreed,
     comparison,
+    configured_default,
     describe,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
@@ -208,8 +209,9 @@ class DefaultValues:
         text = f'{describe(held)}["{key}"]'
         found: list[DefaultValue | None] = []
         for file, display in self._project.resolver.values(closure.path, held):
-            if not isinstance(display, Collection) or display.kind != "dict" or self._is_updated(closure.path, held):
-                return None
+            updated = self._is_updated(closure.path, held)
+            if not isinstance(display, Collection) or display.kind != "dict" or updated:
+                return None if updated and isinstance(held, Ref) else self._of_configuration(closure)
             pairs = zip(display.items[::2], display.items[1::2], strict=True)
             given = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
             if given and given[-1] is not None:
@@ -243,13 +245,10 @@ class DefaultValues:
     def _of_variable(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         if len(ref.roots) != 1:
             return None
-        found: list[DefaultValue | None] = []
-        for name in self._project.resolver.modules.resolve(closure.path, ref.roots[0]):
-            path, colon, rest = split_name(name)
-            if not colon or not rest:
-                return None
-            found.append(self._of_name(closure, path, f":{rest}", ref))
-        return agreed(found)
+        names = [split_name(each) for each in self._project.resolver.modules.resolve(closure.path, ref.roots[0])]
+        if not all(colon and rest for _, colon, rest in names):
+            return None
+        return agreed([self._of_name(closure, path, f":{rest}", ref) for path, _, rest in names])
 
     def _of_name(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         start = self._of_parameter(closure, path, root, ref)
@@ -259,9 +258,8 @@ class DefaultValues:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
         offset = ref.start if inside and function_around(self._project.files[path], ref) is home else None
-        if offset is None and home is not None:
-            return None
-        if any(function_around(self._project.files[path], each) is not home for each in assigned):
+        elsewhere = any(function_around(self._project.files[path], each) is not home for each in assigned)
+        if elsewhere or (offset is None and home is not None):
             return None
         text = qualname_of(root) if home is None else ""
         flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), text)
@@ -324,7 +322,7 @@ class DefaultValues:
         if own:
             values = [each.value for each in own if isinstance(each.value, Closure)]
             return agreed([self._of_stored(each, ref) for each in values]) if len(values) == len(own) else None
-        start = self._of_option(closure.path, ref) or self._of_field(closure, ref)
+        start = self._of_option(closure.path, ref) or self._of_field(closure, ref) or self._of_configuration(closure)
         if start is None:
             return None
         for path in self._paths:
@@ -349,12 +347,10 @@ class DefaultValues:
     def _of_option(self, path: str, ref: Ref) -> DefaultValue | None:
         """The default of the one option that ``args.seed`` reads."""
         options = self._project.resolver.options.of(path, ref)
-        if len(options) != 1 or options[0].default is None:
+        if len(options) != 1 or (default := options[0].default) is None:
             return None
-        option = options[0]
-        assert option.default is not None
-        value = option.default.value
-        return DefaultValue(value, Declaration(option.path, option.call.start, option.call.end, describe(ref), value))
+        path, call = options[0].path, options[0].call
+        return DefaultValue(default.value, Declaration(path, call.start, call.end, describe(ref), default.value))
 
     def _of_field(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         """The default of a field of the class that a parser fills, ``args = tyro.cli(Args)``."""
@@ -362,17 +358,19 @@ class DefaultValues:
             if isinstance(each.value, Call) and each.value.args:
                 for name in self._project.names(each.path, each.value.args[0].value):
                     if self._project.resolver.classes(name):
-                        path = path_of(name)
-                        stored = [
-                            v for how, v in self._project.resolver.assigned(f"{name}.{ref.path[-1]}") if how == "="
-                        ]
-                        return self._declared(Closure(path, stored[0]), describe(ref)) if len(stored) == 1 else None
+                        found = self._project.resolver.assigned(f"{name}.{ref.path[-1]}")
+                        stored = [Closure(path_of(name), value) for how, value in found if how == "="]
+                        return self._declared(stored[0], describe(ref)) if len(stored) == 1 else None
         return None
+
+    def _of_configuration(self, closure: Closure) -> DefaultValue | None:
+        """What a configuration file has under a key under which the program does not store anything."""
+        return configured_default(self._project.resolver, self._paths, closure.path, closure.value)
 
     def _bodies_with(self, path: str, places: list[Expression]) -> Iterator[tuple[Statement, ...]]:
         """The bodies of a file that hold any of these expressions themselves, not in a function inside."""
         facts = self._project.files[path]
-        owners = {function_around(self._project.files[path], each) for each in places}
+        owners = {function_around(facts, each) for each in places}
         yield from (facts.body,) if None in owners else ()
         yield from (each.body for each in facts.functions if each in owners)
 

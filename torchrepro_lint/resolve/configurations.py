@@ -108,6 +108,12 @@ class Configurations:
             elif isinstance(found.value, Constant) and isinstance(found.value.value, str):
                 yield found.value.value
 
+    def scalars(self, path: str, expression: Expression) -> Iterator[tuple[str, str]]:
+        """The files that have a part of a configuration, each with its text there; an empty one for what is no scalar."""
+        for found in self._parts(path, expression) if self._files else ():
+            if found.value is None and (below := [*self._in_file(found.path, found.keys)]):
+                yield found.path, below[0][1] if len(below) == 1 and not below[0][0] else ""
+
     def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[Value]:
         """The names of the classes and functions that a configuration leads to; with ``nested`` those within it, too."""
         for found in self._parts(path, expression):
