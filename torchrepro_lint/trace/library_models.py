@@ -14,6 +14,7 @@ from itertools import count
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.rows import FrameworkModel
+from torchrepro_lint.dataflow.training_steps import trains
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
@@ -155,22 +156,27 @@ _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
 def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
-    loads: _Loads = {}
-    last: dict[_ModelPlace, int] = {}
+    loads: dict[_ModelPlace, list[tuple[int, tuple[Guard, ...]]]] = {}
     used: set[_ModelPlace] = set()
+    path = path_of(name)
     own = set(_own_weights(found))
     for at, event in enumerate(found):
         match event.value:
-            case Call(func=Ref(roots=roots, path=path)) if event.kind == "call":
-                used.add((roots, path))  # a model that is run before its weights are loaded
+            case Call(func=Ref(roots=roots, path=words)) if event.kind == "call":
+                used.add((roots, words))  # a model that is run before its weights are loaded
         if event.kind == "call" and isinstance(event.value, Call):
-            for held in (*_loaded_by(names, cache, path_of(name), event.value), *_assigned_all(event)):
+            for held in (*_loaded_by(names, cache, path, event.value), *_assigned_all(event)):
                 if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
-                    last[held] = at
+                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
+    calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
+    training = [at for at, call in calls if trains(names, path, call)]
     for at, event in enumerate(found if loads else ()):
         for held in (*_made_by(event, loads), *_initialised_by(event, loads)):
-            if at < last[held] and holds_always(loads[held], uncertain_guards(event.guards)):
+            # Weights that are loaded after training, the best of them, do not replace those that it began with.
+            later = {
+                guards for end, guards in loads[held] if not any(at < each < end for each in training) and at < end
+            }
+            if later and holds_always(later, uncertain_guards(event.guards)):
                 yield event.statement
 
 
