@@ -194,6 +194,8 @@ MAX_COMPARED_DRAWS = 8
 MAX_OPTIONAL_CALLS = 20
 # Calls above the seeder that are read for the same; beyond, it may run, and the finding stays silent.
 MAX_OPTIONAL_DEPTH = 5
+# Functions with draws that are read to show that what leaves the seeder out leaves them out, too; beyond, the seed is reported.
+MAX_OPTIONAL_DRAWS = 40
 # Of a larger cycle of functions that call one another each is judged by itself, for time; findings may differ, silently.
 MAX_FUNCTIONS_IN_CYCLE = 100
 # Uses through which a number is followed to a seed or a split; one behind them is not reported, silently.
