@@ -112,6 +112,10 @@ class ResolvedBodies:
             yield tuple(plain)
 
 
+# Containers of torch that keep the modules that they get.
+_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+
+
 class _Body:
     """The body of one function, whose events are resolved."""
 
@@ -165,10 +169,16 @@ class _Body:
                 values += flattened_values(
                     item for each in lists for item in self._names.events.added(self._path, each)
                 )
-            names = (name for each in values for name in self._names.names(self._path, each))
+            contains = not _CONTAINERS.isdisjoint(found)
+            names = (name for each in values for name in self._names_passed(each, contains=contains))
             passed = tuple(dict.fromkeys(filter(in_project, names)))
             runs = runs or not COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
         return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
+
+    def _names_passed(self, value: Expression, *, contains: bool) -> Iterable[str]:
+        """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
+        names = self._names.names(self._path, value)
+        return names if names or not contains else self._names.objects(self._path, value).names
 
     def _names_called(self, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""

@@ -144,7 +144,8 @@ class CallTargets:
                 yield from self._deferred.pop(class_of(name)).targets
             elif self._names.functions(name):
                 passed.append(Target(name, inside))
-            elif not followed:
+            elif not followed or all(map(is_instance, found)):
+                # What is passed to ``forward`` of an object is bound to no parameter.
                 where = mode if name in ordering else inside
                 passed += (Target(target, where) for target in self._run_from_outside(name, found, where))
         if followed:
