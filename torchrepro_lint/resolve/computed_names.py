@@ -210,6 +210,15 @@ class ComputedNames(ObjectSources):
                 found = [*self.defined_in(home)]
                 yield from (own and [name for name in found if path_of(name) == home]) or found
 
+    def _named_by_text(self, path: str, function: str, key: Expression) -> Iterator[Value]:
+        """What ``import_module(key)`` or ``eval(key)`` gives for a literal key, or an option's default or choices."""
+        if function != "builtins.eval":
+            yield from self._imported(path, key)
+            return
+        for word in self.literal_texts(path, key):
+            if all(part.isidentifier() for part in word.split(".")):
+                yield from self.follow(module_symbol(path), tuple(word.split(".")))
+
     def _imported(self, path: str, key: Expression) -> Iterator[Value]:
         for word in self.literal_texts(path, key):
             if all(part.isidentifier() for part in word.lstrip(".").split(".")):

@@ -351,8 +351,8 @@ class Names(ComputedNames):
         elif name == "builtins.type" and len(call.args) == 1:
             objects = self.names(path, call.args[0].value)
             yield from [*project_classes(objects)] or ("builtins.type()",)
-        elif name == "importlib.import_module" and call.args:
-            yield from self._imported(path, call.args[0].value)
+        elif name in ("importlib.import_module", "builtins.eval") and call.args:
+            yield from self._named_by_text(path, name, call.args[0].value)
         elif not in_project(name):
             yield from self.receiver(path, call.func) if is_fluent(name) else (instance_value(name),)
         elif is_instance(name):
