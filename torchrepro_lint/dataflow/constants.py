@@ -5,7 +5,7 @@ messages. The value that an expression has by default is a record with the decla
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.catalogue.catalogue import canonical
@@ -26,7 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name, without_parentheses
-from torchrepro_lint.syntax.visitor import all_statements, last_identifier
+from torchrepro_lint.syntax.visitor import all_statements, known_argument, last_identifier, receiver_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -56,6 +56,8 @@ def describe(expression: Expression | None) -> str:
             return f"{describe(func)}({'...' if args else ''})"
         case Subscript(value=value, indices=(index,)):
             return f"{describe(value)}[{describe(index)}]"
+        case Operation(op=":=", operands=(target, _)):
+            return describe(target)
         case Operation(op="not", operands=(operand,)):
             return f"not {describe(operand)}"
         case Operation(op=op, operands=(left, right)) if op in _BINARY:
@@ -140,6 +142,59 @@ def compared(op: str, left: object, right: object) -> bool | None:
         return bool(COMPARISONS[op](left, right))
     except TypeError:
         return None
+
+
+_FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
+_TYPER = frozenset({"typer.Option", "typer.Argument"})
+_NAMESPACES = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
+
+
+def declared_default(names: Names, path: str, value: Expression) -> Expression | None:
+    """The default that an expression declares: what ``field(default=None)`` is given, and what ``field(default_factory=f)`` calls;
+    None if it is not known. Other expressions are their own default.
+    """
+    called = names.names(path, value.func) if isinstance(value, Call) else ()
+    if not isinstance(value, Call) or (_FIELDS.isdisjoint(called) and _TYPER.isdisjoint(called)):
+        return value
+    if not _TYPER.isdisjoint(called):
+        first = known_argument(value, 0, "default")
+        return first if isinstance(first, Constant) and isinstance(first.value, int | str | float | None) else None
+    factory = known_argument(value, None, "default_factory")
+    if factory is not None:
+        return Call(factory.start, factory.end, factory, (), factory.end)
+    return known_argument(value, None, "default")
+
+
+def parsed_classes(names: Names, path: str, parsed: Expression) -> Iterator[tuple[str, Expression]]:
+    """The class whose fields a parser fills, with its file: ``Args`` of ``tyro.cli(Args)``, and of the first object that
+    ``HfArgumentParser(Args).parse_args_into_dataclasses()`` returns.
+    """
+    match parsed:
+        case Call(args=(Arg(value=first), *_)):
+            yield path, first
+        case Subscript(value=Call(func=func), indices=(Constant(value=int(at)),)) if (
+            last_identifier(func) == "parse_args_into_dataclasses" and (parser := receiver_of(func)) is not None
+        ):
+            for file, made in names.values(path, parser):
+                given = known_argument(made, 0, "dataclass_types") if isinstance(made, Call) else None
+                classes = given.items if isinstance(given, Collection) else (given,)
+                if at < len(classes) and (found := classes[at]) is not None:
+                    yield file, found
+
+
+def namespace_argument(names: Names, path: str, made: Expression, word: str) -> Expression | None:
+    """What a namespace has under a word since it was made: None of ``Namespace(seed=None)``."""
+    if not isinstance(made, Call) or _NAMESPACES.isdisjoint(names.names(path, made.func)):
+        return None
+    return known_argument(made, None, word)
+
+
+def entry_of_vars(display: Expression, key: str) -> Expression | None:
+    """The attribute that an entry of ``vars(args)`` is."""
+    match display:
+        case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=namespace),)):
+            return Attribute(display.start, display.end, namespace, key, display.end)
+    return None
 
 
 def configured_default(names: Names, paths: Iterable[str], path: str, read: Expression) -> DefaultValue | None:

@@ -19,7 +19,11 @@ from torchrepro_lint.dataflow.constants import (
     agreed,
     comparison,
     configured_default,
+    declared_default,
     describe,
+    entry_of_vars,
+    namespace_argument,
+    parsed_classes,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
@@ -47,7 +51,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.scopes import branching_around, function_around
 from torchrepro_lint.syntax.use_def import contains
-from torchrepro_lint.syntax.visitor import known_argument, statements, takes_receiver
+from torchrepro_lint.syntax.visitor import statements, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -55,8 +59,6 @@ if TYPE_CHECKING:
 
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "//", "^", "&", "|", "**", "<<", ">>"})
 _CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "builtins.str", "builtins.round"})
-_FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
-_TYPER = frozenset({"typer.Option", "typer.Argument"})
 # One object, since an environment is equal only to itself.
 _NO_ARGUMENTS = Environment()
 
@@ -210,6 +212,8 @@ class DefaultValues:
         found: list[DefaultValue | None] = []
         for file, display in self._project.resolver.values(closure.path, held):
             updated = self._is_updated(closure.path, held)
+            if not updated and (option := entry_of_vars(display, key)) is not None:
+                return self._of_option(file, option, text)
             if not isinstance(display, Collection) or display.kind != "dict" or updated:
                 return None if updated and isinstance(held, Ref) else self._of_configuration(closure)
             pairs = zip(display.items[::2], display.items[1::2], strict=True)
@@ -227,18 +231,11 @@ class DefaultValues:
 
     def _declared(self, closure: Closure, text: str) -> DefaultValue | None:
         """The value of a default that stands in a declaration."""
-        value = closure.value
-        if isinstance(value, Call) and not _FIELDS.isdisjoint(self._project.names(closure.path, value.func)):
-            given = known_argument(value, None, "default")
-            return None if given is None else self._declared(closure._replace(value=given), text)
-        if isinstance(value, Call) and not _TYPER.isdisjoint(self._project.names(closure.path, value.func)):
-            first = known_argument(value, 0, "default")
-            is_literal = isinstance(first, Constant) and isinstance(first.value, int | str | float | None)
-            return self._declared(closure._replace(value=first), text) if first is not None and is_literal else None
-        known = self.of(closure)
-        if known is None or known.declared is not None:
+        given = declared_default(self._project.resolver, closure.path, closure.value)
+        known = None if given is None else self.of(closure._replace(value=given))
+        if known is None or given is None or known.declared is not None:
             return known
-        return known._replace(declared=Declaration(closure.path, value.start, value.end, text, known.value))
+        return known._replace(declared=Declaration(closure.path, given.start, given.end, text, known.value))
 
     # --- variables ---------------------------------------------------------------------------------------------------
 
@@ -344,23 +341,26 @@ class DefaultValues:
         module = not inside and not is_field and isinstance(closure.value, Constant)
         return self._declared(closure, describe(ref)) if is_field or module else self.of(closure)
 
-    def _of_option(self, path: str, ref: Ref) -> DefaultValue | None:
+    def _of_option(self, path: str, read: Expression, text: str = "") -> DefaultValue | None:
         """The default of the one option that ``args.seed`` reads."""
-        options = self._project.resolver.options.of(path, ref)
+        options = [each for each in self._project.resolver.options.of(path, read) if each.path in self._paths]
         if len(options) != 1 or (default := options[0].default) is None:
             return None
         path, call = options[0].path, options[0].call
-        return DefaultValue(default.value, Declaration(path, call.start, call.end, describe(ref), default.value))
+        known = self.of(Closure(path, default, _NO_ARGUMENTS))
+        declared = known and Declaration(path, call.start, call.end, text or describe(read), known.value)
+        return known and known._replace(declared=declared)
 
     def _of_field(self, closure: Closure, ref: Ref) -> DefaultValue | None:
-        """The default of a field of the class that a parser fills, ``args = tyro.cli(Args)``."""
+        """The default of a field of the class that a parser fills, ``args = tyro.cli(Args)``; or what a namespace is made with."""
         for each in self._sources.of(closure._replace(value=ref._replace(path=ref.path[:-1]))):
-            if isinstance(each.value, Call) and each.value.args:
-                for name in self._project.names(each.path, each.value.args[0].value):
-                    if self._project.resolver.classes(name):
-                        found = self._project.resolver.assigned(f"{name}.{ref.path[-1]}")
-                        stored = [Closure(path_of(name), value) for how, value in found if how == "="]
-                        return self._declared(stored[0], describe(ref)) if len(stored) == 1 else None
+            if (given := namespace_argument(self._project.resolver, each.path, each.value, ref.path[-1])) is not None:
+                return self._declared(each._replace(value=given), describe(ref))
+            for file, parsed in parsed_classes(self._project.resolver, each.path, each.value):
+                for name in filter(self._project.resolver.classes, self._project.names(file, parsed)):
+                    found = self._project.resolver.assigned(f"{name}.{ref.path[-1]}")
+                    stored = [Closure(path_of(name), value) for how, value in found if how == "="]
+                    return self._declared(stored[0], describe(ref)) if len(stored) == 1 else None
         return None
 
     def _of_configuration(self, closure: Closure) -> DefaultValue | None:
