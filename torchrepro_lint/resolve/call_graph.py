@@ -19,11 +19,13 @@ from torchrepro_lint.resolve.higher_order import (
     CallTargetTable,
     HigherOrderCalls,
     encode_target,
+    held_words,
 )
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.source.patterns import sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
     Arg,
+    Assign,
     Call,
     Constant,
     DefinitionStatement,
@@ -40,7 +42,9 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import Symbol, in_project, path_of, simple_name, super_call
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
+    bodies,
     expressions,
+    last_identifier,
     launched_call,
     operands_of,
     parameter_argument,
@@ -220,7 +224,8 @@ class CallGraph(NumberedCalls):
 
         They are solved as equations, since resolving a call may lead back to the same question: see ``TablingSolver``.
         """
-        found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
+        words = self._words(name, function)
+        found = {number for word in (*words, *self._aliases(words[-1])) for number in self._numbers(word, name)}
         if function.owner:
             found.update(self._supers(name, f"{path_of(name)}{function.owner}"))
         return map(self._call, self._in_order(found))
@@ -257,6 +262,21 @@ class CallGraph(NumberedCalls):
                     yield encode_target(target, number)
                     if self._names.classes(target):
                         yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
+
+    @query(cutoff=True)
+    def _aliases(self, word: str) -> tuple[str, ...]:
+        """The other words of variables and attributes that hold what a word names: ``make`` of ``self.make = build if fast else load``."""
+        held = (self._aliases_in(path).get(word, ()) for path in self._address_taken.paths(word))
+        return tuple(sorted({alias for each in held for alias in each} - {word}))
+
+    @query()
+    def _aliases_in(self, path: str) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for each in chain.from_iterable(map(statements, bodies(self._names.modules.files[path]))):
+            if isinstance(each, Assign) and each.op == "=" and each.value is not None:
+                for word in held_words(each.value):
+                    found.setdefault(word, set()).update(map(last_identifier, each.targets))
+        return found
 
     def _words(self, name: Symbol, function: Function) -> list[str]:
         word = simple_name(name)

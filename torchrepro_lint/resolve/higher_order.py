@@ -163,6 +163,14 @@ def _chooses(value: Expression) -> bool:
     return isinstance(value, Ref)
 
 
+def held_words(value: Expression) -> tuple[str, ...]:
+    """The last words of a reference, or of the references that a conditional expression chooses from."""
+    match value:
+        case Operation(op="if", operands=(_, one, other)):
+            return held_words(one) + held_words(other)
+    return (last_identifier(value),) if isinstance(value, Ref) else ()
+
+
 def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
     """Add the references in an expression that are not called or compared."""
     kind = type(expression)
