@@ -175,6 +175,51 @@ class Trainer:
     assert followed(HEAD + NET + made + MAIN)
 
 
+NAMED = [
+    ('self.add_module("one", BLOCK)', "self.one(x)"),
+    ('setattr(self, "one", BLOCK)', "self.one(x)"),
+    ('self.__setattr__("one", BLOCK)', "self.one(x)"),
+    ('for i in range(3):\n            setattr(self, f"block{i}", BLOCK)', 'getattr(self, f"block{x.dim() - 3}")(x)'),
+    ('for i in range(3):\n            setattr(self, "block" + str(i) + "_1", BLOCK)', "self.block0_1(x)"),
+    ('for i in range(3):\n            self.add_module("block%d" % i, BLOCK)', 'getattr(self, "block%d" % x.dim())(x)'),
+    ('for i in range(3):\n            self.add_module("a_{}".format(i), BLOCK)', 'getattr(self, "a_{}".format(0))(x)'),
+    ("self.block1, self.block2 = BLOCK, BLOCK", "getattr(self, f'block{x.dim() - 3}')(x)"),
+    ("block = BLOCK\n        setattr(self, f'a{x}', nn.Sequential(block, nn.ReLU()))", "getattr(self, f'a{x}')(x)"),
+    ("name = f'block{1}'\n        setattr(self, name, BLOCK)", "self.block1(x)"),
+]
+
+
+@pytest.mark.parametrize(("store", "call"), NAMED)
+def test_a_layer_that_is_set_under_a_composed_name(store: str, call: str) -> None:
+    made = f"""
+
+class Stack(nn.Module):
+    def __init__(self, x=3):
+        super().__init__()
+        {store.replace("BLOCK", "Net()")}
+
+    def forward(self, x):
+        return {call}
+"""
+    assert followed(HEAD + NET + made + trainer("self.model = model") + MAIN.replace("Net()", "Stack()"))
+
+
+@pytest.mark.parametrize("store", ["setattr(self, x, Net())", "setattr(x, 'head0', Net())", "self.tail0 = Net()"])
+def test_a_layer_whose_name_may_be_any_other(store: str) -> None:
+    text = HEAD + NET.replace("MODE", "bilinear") + trainer("self.model = model") + MAIN.replace("Net()", "Stack()")
+    text += f"""
+
+class Stack(nn.Module):
+    def __init__(self, x=None):
+        super().__init__()
+        {store}
+
+    def forward(self, x):
+        return getattr(self, f"head{{x.dim()}}")(x)
+"""
+    assert "runs is not known" in found(text).message
+
+
 GAPS = [
     ("from other import wrap; self.model = wrap(model)", "self.model(x)"),
     ("import lib; self.model = lib.wrap(model)", "self.model(x)"),

@@ -15,7 +15,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.object_sources import ObjectSources
-from torchrepro_lint.resolve.symbols import NAMES
+from torchrepro_lint.resolve.symbols import NAMES, gapped_text
 from torchrepro_lint.source.files import join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -28,11 +28,22 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import Value, is_module, module_symbol, path_of, simple_name, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    Value,
+    class_of,
+    is_instance,
+    is_module,
+    module_symbol,
+    path_of,
+    simple_name,
+    split_name,
+)
 from torchrepro_lint.syntax.visitor import all_expressions, last_identifier
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
+# Functions that give what a text names.
+CHOOSERS = frozenset({"builtins.getattr", "builtins.eval", "importlib.import_module"})
 # The name of an element of a module's namespace under any key.
 ANY_GLOBAL = ("builtins.globals()[]",)
 
@@ -177,6 +188,18 @@ class ComputedNames(ObjectSources):
             for root in value.roots:
                 yield from (made for how, made in self.assigned(path + root) if how == "=" and isinstance(made, Call))
 
+    def _chosen(self, path: str, call: Call, name: str) -> Iterator[Value]:
+        """What ``getattr``, ``import_module`` and ``eval`` give for a text."""
+        first, *others = (arg.value for arg in call.args)
+        if name == "importlib.import_module":
+            yield from self._imported(path, first)
+        elif name == "builtins.eval":
+            for text in self.literal_texts(path, first):
+                if all(part.isidentifier() for part in text.split(".")):
+                    yield from self.follow(module_symbol(path), tuple(text.split(".")))
+        elif others:
+            yield from self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
+
     def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
         if owners := self.names(path, value):
@@ -200,10 +223,15 @@ class ComputedNames(ObjectSources):
         choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any.
         """
         words = self.literal_texts(path, key)
+        composed = () if words else sorted({gapped_text(each) for _, each in self.values(path, key)} - {""})
         for owner in owners:
             home, colon, rest = split_name(owner)
             known = [name for word in words for name in self._attribute(owner, word)]
             yield from known
+            if is_instance(owner) and composed:
+                for word in composed:
+                    for file, value in self.attribute_values(class_of(owner), word):
+                        yield from self.names(file, value)
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
             elif colon and not rest and not known and not isinstance(key, Constant):

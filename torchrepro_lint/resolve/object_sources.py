@@ -264,7 +264,7 @@ class ObjectSources(Values):
         """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
         found = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
         for each in self.ancestry(owner):
-            for how, method, made in self.instance_attributes(each).get(word, ()) if in_project(each) else ():
+            for how, method, made in self.stored_attributes(each, word) if in_project(each) else ():
                 if how == "[]" and isinstance(made, Call):
                     for function in self.functions(method):
                         own = local_symbol(function.name, function.params[0].name)

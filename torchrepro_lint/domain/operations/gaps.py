@@ -230,9 +230,7 @@ class _LossSlice:
         owners = [*project_classes(self._names.names_of(path, holder))]
         for owner in owners:
             for each in self._names.ancestry(owner):
-                for _, _, made in (
-                    self._names.instance_attributes(each).get(value.path[-1], ()) if in_project(each) else ()
-                ):
+                for _, _, made in self._names.stored_attributes(each, value.path[-1]) if in_project(each) else ():
                     self._push(path_of(each), made, loss=loss)
         self._push(path, *self._added(path, value), loss=loss)
         if not owners:
