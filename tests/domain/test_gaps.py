@@ -220,6 +220,155 @@ class Stack(nn.Module):
     assert "runs is not known" in found(text).message
 
 
+STEPS = [
+    # A method that a base class runs on its object.
+    """
+class Base:
+    def fit(self, x):
+        self.step(self.model, x)
+
+    def step(self, net, x):
+        raise NotImplementedError
+
+
+class Trainer(Base):
+    def __init__(self, model, device):
+        self.model = model
+
+    def step(self, net, x):
+        net(x).mean().backward()
+""",
+    # The same, where the base class does not have the method, and its constructor gets the model by a star.
+    """
+class Base:
+    def __init__(self, model, *, device=None):
+        self.model = model
+
+    def fit(self, x):
+        self.step(self.model, x)
+
+
+class Trainer(Base):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+    def step(self, net, x):
+        net(x).mean().backward()
+""",
+    """
+class Base:
+    def __init__(self, *, model, device=None):
+        self.model = model
+
+
+class Middle(Base):
+    def __init__(self, lr, **kwargs):
+        super().__init__(**kwargs)
+
+
+class Trainer(Middle):
+    def __init__(self, model, device):
+        Middle.__init__(self, 0.1, model=model, device=device)
+
+    def fit(self, x):
+        self.model(x).mean().backward()
+""",
+    # A method of an object that is passed, which gets the model.
+    """
+class Loss:
+    def of(self, net, x):
+        return net(x).mean()
+
+
+class Trainer:
+    def __init__(self, model, device):
+        self.inner = Inner(Loss(), model)
+
+    def fit(self, x):
+        self.inner.fit(x)
+
+
+class Inner:
+    def __init__(self, loss, model):
+        self.loss, self.model = loss, model
+
+    def fit(self, x):
+        self.loss.of(self.model, x).backward()
+""",
+    """
+import functools
+
+
+class Loss:
+    def of(self, net, x, other=None):
+        return net(x).mean() if other is None else other(x)
+
+
+class Trainer:
+    def __init__(self, model, device, loss=None):
+        self.model, self.loss = model, loss or Loss()
+
+    def fit(self, x):
+        compute = functools.partial(self.loss.of, self.model, x)
+        compute().backward()
+""",
+    # A function from a table.
+    """
+def first(net, x):
+    return net(x).mean()
+
+
+def second(net, x):
+    return net(x).sum()
+
+
+STEPS = {"first": first, "second": second}
+
+
+class Trainer:
+    def __init__(self, model, device, kind="first"):
+        self.model, self.kind = model, kind
+
+    def fit(self, x):
+        step = STEPS[self.kind]
+        (step(self.model, x) + STEPS.get(self.kind)(self.model, x)).backward()
+""",
+    # A function for which only None is passed.
+    """
+def of(net, x, denoise=None):
+    def processed(y):
+        if denoise is not None:
+            y = denoise(y)
+        return y
+
+    return processed(net(x)).mean()
+
+
+def both(net, x, denoise=None):
+    return of(net, x, denoise=denoise)
+
+
+class Trainer:
+    def __init__(self, model, device):
+        self.model = model
+
+    def fit(self, x):
+        of(self.model, x, None).backward()
+""",
+]
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_a_model_that_methods_and_functions_pass_on(steps: str) -> None:
+    assert followed(HEAD + NET + "\n" + steps + MAIN)
+
+
+def test_a_constructor_that_changes_what_it_hands_on() -> None:
+    text = STEPS[2].replace("        super()", "        kwargs['model'] = missing.model\n        super()", 1)
+    assert text != STEPS[2]
+    assert isinstance(found((HEAD + NET + text + MAIN).replace("MODE", "bilinear")).remedy, NoFix)
+
+
 GAPS = [
     ("from other import wrap; self.model = wrap(model)", "self.model(x)"),
     ("import lib; self.model = lib.wrap(model)", "self.model(x)"),

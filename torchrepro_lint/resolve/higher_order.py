@@ -10,10 +10,23 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
-from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Expression,
+    Function,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    SyntaxTree,
+)
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -70,6 +83,26 @@ class AddressTaken:
     def paths(self, word: str) -> Sequence[str]:
         """The files that name a value by a word without calling it."""
         return self._having(word)
+
+    @query(cutoff=True)
+    def aliases(self, word: str) -> tuple[str, ...]:
+        """The other words of variables and attributes that hold what a word names, or a table of it: ``make`` of ``self.make = build``."""
+        found, waiting = {word}, [word]
+        while waiting and len(found) < limits.MAX_ALIASES:
+            each = waiting.pop()
+            held = {alias for path in self.paths(each) for alias in self._held_in(path).get(each, ())} - found
+            found |= held
+            waiting += sorted(held)
+        return tuple(sorted(found - {word}))
+
+    @query()
+    def _held_in(self, path: str) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for each in chain.from_iterable(map(statements, bodies(self._names.modules.files[path]))):
+            if isinstance(each, Assign) and each.op == "=" and each.value is not None:
+                for word in held_words(each.value):
+                    found.setdefault(word, set()).update(map(last_identifier, each.targets))
+        return found
 
     def _having(self, word: str) -> Sequence[str]:
         self._names.modules.reads.record_word("values", word)
@@ -163,12 +196,20 @@ def _chooses(value: Expression) -> bool:
     return isinstance(value, Ref)
 
 
-def held_words(value: Expression) -> tuple[str, ...]:
-    """The last words of a reference, or of the references that a conditional expression chooses from."""
+def held_words(value: Expression | None) -> tuple[str, ...]:
+    """The last words of a reference, or of those that a conditional expression or a table chooses from."""
     match value:
-        case Operation(op="if", operands=(_, one, other)):
-            return held_words(one) + held_words(other)
-    return (last_identifier(value),) if isinstance(value, Ref) else ()
+        case Ref():
+            return (last_identifier(value),)
+        case Operation(op="if", operands=(_, *chosen)):
+            return tuple(word for each in chosen for word in held_words(each))
+        case Collection(kind=kind, items=items):
+            return tuple(word for each in (items[1::2] if kind == "dict" else items) for word in held_words(each))
+        case Subscript(value=table) | Call(func=Attribute(value=table, name="get")):
+            return held_words(table)
+        case Call(func=Ref(path=(*words, "get")) as func):
+            return held_words(func._replace(path=tuple(words)))
+    return ()
 
 
 def _add_uncalled(expression: Expression, found: list[Ref]) -> None:

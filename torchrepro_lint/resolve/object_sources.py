@@ -112,6 +112,10 @@ class ObjectSources(Values):
         """The objects that an expression of a file may be; for a method ``net.encode`` the functions."""
         return _objects(self._known_objects(path, expression))
 
+    def object_names(self, path: str, expression: Expression) -> tuple[Value, ...]:
+        """The names of the objects that an expression of a file may be; for a method ``net.encode`` of the functions."""
+        return self.objects(path, expression).names
+
     def attribute_objects(self, owner: Symbol, words: tuple[str, ...]) -> Objects:
         """The same for a chain of attributes of an object of a class: ``self.model.forward`` in a method of it."""
         found = self._attribute_objects(owner, words[0])
@@ -238,11 +242,18 @@ class ObjectSources(Values):
             wrapper = module_wrapper(name) if not in_project(name) else None
             given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
             found += [(path, given)] if given is not None else []
-            for returned in self.return_expressions(name) if in_project(name) and not self.is_generator(name) else ():
+            for file, returned in self._returned_by(name) if in_project(name) and not self.is_generator(name) else ():
                 items = returned.items if isinstance(returned, Collection) else ()
                 item = items[index] if index is not None and -len(items) <= index < len(items) else None
-                found += [(path_of(name), item)] if item is not None else []
+                found += [(file, item)] if item is not None else []
         return found
+
+    def _returned_by(self, name: Symbol) -> _Sources:
+        """What a function returns; for a method that a base class leaves to subclasses, what theirs return."""
+        found = [(path_of(name), value) for value in self.return_expressions(name)]
+        owner = self.owner(name) if not found else ""
+        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} if owner else ()
+        return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""
@@ -261,8 +272,12 @@ class ObjectSources(Values):
         return [(path, holder)] if inner and word in _INNER and not found else found
 
     def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
-        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
+        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute; where these leave
+        it to subclasses, what those assign.
+        """
         found = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
+        if not found and not self.methods(owner, word):
+            found += (pair for each in self.subclasses(owner) for pair in self.attribute_values(each, word))
         for each in self.ancestry(owner):
             for how, method, made in self.stored_attributes(each, word) if in_project(each) else ():
                 if how == "[]" and isinstance(made, Call):
@@ -287,7 +302,7 @@ class ObjectSources(Values):
             if given is not None:
                 found.append((path, given))
             elif not self.is_generator(name):
-                returned = [(path_of(name), value) for value in self.return_expressions(name)]
+                returned = self._returned_by(name)
                 if not returned:
                     return []
                 found += returned

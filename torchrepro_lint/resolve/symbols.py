@@ -92,6 +92,10 @@ class ClassHierarchy(Definitions, ABC):
         """``values``, and for a call of a function of the project the expressions that it returns."""
 
     @abstractmethod
+    def object_names(self, path: str, expression: Expression) -> tuple[Value, ...]:
+        """The names of the objects that an expression of a file may be; for a method ``net.encode`` of the functions."""
+
+    @abstractmethod
     def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
         """The strings that an expression may be, from literals and from the literals of options."""
 
@@ -300,25 +304,21 @@ class ClassHierarchy(Definitions, ABC):
         composed name, ``layer*``, is each that fits where the class has none of its own; a word with gaps is all that fit.
         """
         known = self.instance_attributes(owner)
-        if word in known and _GAP not in word:
+        if word in known and GAP not in word:
             return known[word]
-        return [row for each in known if _GAP in each or _GAP in word for row in known[each] if _may_be_one(each, word)]
+        return [row for each in known if GAP in each or GAP in word for row in known[each] if may_be_one(each, word)]
 
     def attribute_values(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """The values of an attribute of a class's objects, assigned in its methods or body, each with its file."""
-        for each in self.ancestry(owner):
-            if in_project(each):
-                path = path_of(each)
-                for how, _, value in self.stored_attributes(each, word):
-                    if how == "=":
-                        yield path, value
-                for how, value in self.assigned(f"{each}.{word}"):
-                    if how == "=":
-                        yield path, value
+        for each in filter(in_project, self.ancestry(owner)):
+            path = path_of(each)
+            rows = self.stored_attributes(each, word)
+            yield from ((path, value) for how, _, value in rows if how == "=")
+            yield from ((path, value) for how, value in self.assigned(f"{each}.{word}") if how == "=")
 
 
 # Stands in the name of an attribute for a part that is computed.
-_GAP = "*"
+GAP = "*"
 _METHODS = frozenset({"add_module", "register_module", "__setattr__"})
 _SETTERS = frozenset({"setattr", *_METHODS})
 
@@ -340,14 +340,14 @@ def gapped_text(value: Expression) -> str:
     """A text with gaps for its computed parts, ``layer*``; empty where all of it is computed."""
     if isinstance(value, Constant):
         return value.value if isinstance(value.value, str) else ""
-    pieces = [part if isinstance(part, str) else gapped_text(part) or _GAP for part in text_parts(value)]
+    pieces = [part if isinstance(part, str) else gapped_text(part) or GAP for part in text_parts(value)]
     text = "".join(pieces)
-    return text if text.strip(_GAP) else ""
+    return text if text.strip(GAP) else ""
 
 
-def _may_be_one(one: str, other: str) -> bool:
+def may_be_one(one: str, other: str) -> bool:
     """Whether two texts with gaps may be the same, by their beginnings and ends."""
-    ends = [(text.partition(_GAP)[0], text.rpartition(_GAP)[2]) for text in (one, other)]
+    ends = [(text.partition(GAP)[0], text.rpartition(GAP)[2]) for text in (one, other)]
     (start, end), (begin, stop) = ends
     return (start.startswith(begin) or begin.startswith(start)) and (end.endswith(stop) or stop.endswith(end))
 
