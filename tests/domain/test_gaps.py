@@ -333,6 +333,26 @@ class Trainer:
         step = STEPS[self.kind]
         (step(self.model, x) + STEPS.get(self.kind)(self.model, x)).backward()
 """,
+    # Arguments in a literal tuple or dictionary.
+    """
+class Inner:
+    def __init__(self, lr, model, device=None):
+        self.model = model
+
+
+def step(net, x, scale=1):
+    return net(x).mean() * scale
+
+
+class Trainer:
+    def __init__(self, model, device):
+        kwargs = {"model": model, "lr": 0.1}
+        self.inner = Inner(**kwargs)
+
+    def fit(self, x):
+        params = (self.inner.model, x)
+        step(*params, 2).backward()
+""",
     # A function for which only None is passed.
     """
 def of(net, x, denoise=None):

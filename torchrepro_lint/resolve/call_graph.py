@@ -25,6 +25,8 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
+    Collection,
+    Constant,
     Expression,
     Function,
     ModuleSummary,
@@ -43,6 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
+    is_starred,
     launched_call,
     parameter_argument,
     passing_argument,
@@ -121,16 +124,28 @@ class CallGraph(NumberedCalls):
             yield path, None if arg is None else arg.value
             return
         got = arg.value if isinstance(arg.value, Ref) and not arg.value.path and depth < limits.MAX_HANDED_ON else None
-        outer = self._names.parameter(path + got.roots[0]) if got is not None else None
-        if got is None or outer is None or outer.param.kind != arg.star or any(self._events.updates(path, got)):
+        if got is None or any(self._events.updates(path, got)):
             return
         behind = at - call.args.index(arg) if arg.star == "*" and at is not None else None
+        outer = self._names.parameter(path + got.roots[0])
+        if outer is None or outer.param.kind != arg.star:
+            yield from self._from_displays(path, got, param.name if arg.star == "**" else behind)
+            return
         inorder = sum(each.kind in ("", "/") for each in outer.function.params)
         for file, each in self.of(path + outer.function.name, outer.function):
             bound = self._names.is_bound(file, each.func, outer.function)
             yield from self._received(
                 file, each, param, None if behind is None else inorder - bound + behind, depth + 1
             )
+
+    def _from_displays(self, path: str, held: Ref, key: str | int | None) -> Iterator[tuple[str, Expression | None]]:
+        """What a variable with literal tuples or dictionaries has under a key, or at a position that is not behind them; nothing where
+        it may have others.
+        """
+        found = [(file, _entries(value)) for file, value in self._names.values(path, held)]
+        for file, entries in found if key is not None and all(each is not None for _, each in found) else ():
+            if entries is not None and (key in entries or isinstance(key, str)):
+                yield file, entries.get(key)
 
     def argument(self, path: str, call: Call, function: Function, position: int) -> Arg | None:
         """The argument that a call of a function passes for the parameter at a position; see ``parameter_argument``."""
@@ -321,6 +336,21 @@ class CallGraph(NumberedCalls):
 def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expression | None]]:
     if arg is None or not arg.star:
         yield path, None if arg is None else arg.value
+
+
+def _entries(value: Expression) -> dict[str | int, Expression] | None:
+    """The entries of a literal tuple, list or dictionary, by position or key; None of another expression, or where one is not literal."""
+    match value:
+        case Collection(kind="dict", items=items):
+            keys = [key.value if isinstance(key, Constant) else None for key in items[::2]]
+            return None if None in keys else dict(zip(keys, items[1::2], strict=True))  # type: ignore[arg-type]
+        case Collection(kind="tuple" | "list", items=items) if not any(
+            each is None or is_starred(each) for each in items
+        ):
+            return dict(enumerate(items))  # type: ignore[arg-type]
+        case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
+            return {arg.keyword: arg.value for arg in args if arg.keyword}
+    return None
 
 
 def _given_function(call: Call, word: str) -> Expression | None:
