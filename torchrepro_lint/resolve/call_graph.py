@@ -139,13 +139,11 @@ class CallGraph(NumberedCalls):
             )
 
     def _from_displays(self, path: str, held: Ref, key: str | int | None) -> Iterator[tuple[str, Expression | None]]:
-        """What a variable with literal tuples or dictionaries has under a key, or at a position that is not behind them; nothing where
-        it may have others.
-        """
-        found = [(file, _entries(value)) for file, value in self._names.values(path, held)]
-        for file, entries in found if key is not None and all(each is not None for _, each in found) else ():
+        """What a variable that only gets literal tuples or dictionaries has under a key, or at a position that is not behind them."""
+        found = [_entries(value) if how == "=" else None for how, value in self._names.assigned(path + held.roots[0])]
+        for entries in found if key is not None and None not in found else ():
             if entries is not None and (key in entries or isinstance(key, str)):
-                yield file, entries.get(key)
+                yield path, entries.get(key)
 
     def argument(self, path: str, call: Call, function: Function, position: int) -> Arg | None:
         """The argument that a call of a function passes for the parameter at a position; see ``parameter_argument``."""
@@ -284,8 +282,14 @@ class CallGraph(NumberedCalls):
             for number in self._in(file, word):
                 match self._at(number).call.func:
                     case Ref(roots=(root,), path=(_,)) as func if self._names.starts_at_receiver(path, func):
-                        if self._names.owner(path + enclosing_function(root)) in bases:
+                        caller = path + enclosing_function(root)
+                        base = self._names.owner(caller)
+                        if base in bases and self._is_inherited(caller, base, owner):
                             yield number
+
+    def _is_inherited(self, method: Symbol, base: Symbol, owner: Symbol) -> bool:
+        """Whether an object of a class may run a method of a base class: it has no other of that name, or that calls ``super()``."""
+        return method in self._names.methods(owner, simple_name(method)) or any(self._supers(method, base))
 
     def _supers(self, name: Symbol, owner: Symbol) -> Iterator[int]:
         """The calls of a method by ``super()``, which are in subclasses of the method's class."""

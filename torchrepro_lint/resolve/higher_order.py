@@ -86,22 +86,29 @@ class AddressTaken:
 
     @query(cutoff=True)
     def aliases(self, word: str) -> tuple[str, ...]:
-        """The other words of variables and attributes that hold what a word names, or a table of it: ``make`` of ``self.make = build``."""
+        """The other words of variables and attributes that hold what a word names, or a table of it: ``make`` of ``self.make = build``;
+        none if it, or one that holds it, is also passed on, so that it may have calls that are not found.
+        """
         found, waiting = {word}, [word]
-        while waiting and len(found) < limits.MAX_ALIASES:
+        while waiting:
             each = waiting.pop()
-            held = {alias for path in self.paths(each) for alias in self._held_in(path).get(each, ())} - found
-            found |= held
-            waiting += sorted(held)
+            held = [self._held_in(path).get(each, ()) for path in self.paths(each)]
+            named = sum(len(self._named_in(path, True).get(each, ())) for path in self.paths(each))
+            if named > sum(map(len, held)) or len(found) > limits.MAX_ALIASES:
+                return ()
+            new = {alias for holders in held for those in holders for alias in those} - found
+            found |= new
+            waiting += sorted(new)
         return tuple(sorted(found - {word}))
 
     @query()
-    def _held_in(self, path: str) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+    def _held_in(self, path: str) -> dict[str, list[tuple[str, ...]]]:
+        """By the word of each reference that a file stores, the words of what holds it."""
+        found: dict[str, list[tuple[str, ...]]] = {}
         for each in chain.from_iterable(map(statements, bodies(self._names.modules.files[path]))):
             if isinstance(each, Assign) and each.op == "=" and each.value is not None:
                 for word in held_words(each.value):
-                    found.setdefault(word, set()).update(map(last_identifier, each.targets))
+                    found.setdefault(word, []).append(tuple(map(last_identifier, each.targets)))
         return found
 
     def _having(self, word: str) -> Sequence[str]:
@@ -213,13 +220,17 @@ def held_words(value: Expression | None) -> tuple[str, ...]:
 
 
 def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
-    """Add the references in an expression that are not called or compared."""
+    """Add the references in an expression that are not called, or a table whose entry is called, or compared."""
     kind = type(expression)
     if kind is Ref:
         found.append(expression)  # type: ignore[arg-type]  # narrowed by exact type, as below
     elif kind is Call:
-        if type(expression.func) is not Ref:  # type: ignore[union-attr]
-            _add_uncalled(expression.func, found)  # type: ignore[union-attr]
+        func = expression.func  # type: ignore[union-attr]
+        if type(func) is Subscript and type(func.value) is Ref:
+            for each in func.indices:
+                _add_uncalled(each, found)
+        elif type(func) is not Ref:
+            _add_uncalled(func, found)
         for arg in expression.args:  # type: ignore[union-attr]
             _add_uncalled(arg.value, found)
     elif kind is not Operation or expression.op not in _COMPARISONS:  # type: ignore[union-attr]
