@@ -6,7 +6,7 @@ It is demand driven: calls are found by the word that they call, and a file is l
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from torchrepro_lint import limits
@@ -18,7 +18,7 @@ from torchrepro_lint.resolve.higher_order import (
     CallTargetTable,
     HigherOrderCalls,
     encode_target,
-    held_words,
+    held_references,
 )
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.nodes import (
@@ -46,6 +46,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
     is_starred,
+    last_identifier,
     launched_call,
     parameter_argument,
     passing_argument,
@@ -257,7 +258,7 @@ class CallGraph(NumberedCalls):
         They are solved as equations, since resolving a call may lead back to the same question: see ``TablingSolver``.
         """
         words = self._words(name, function)
-        aliases = self._address_taken.aliases(words[-1])
+        aliases = [each for word in words if word != "__init__" for each in self._address_taken.aliases(word)]
         found = {number for word in (*words, *aliases) for number in self._numbers(word, name)}
         found.update(self._by_tables(name, aliases))
         if function.owner:
@@ -265,12 +266,13 @@ class CallGraph(NumberedCalls):
             found.update(self._supers(name, owner), self._overridden(words[0], owner))
         return map(self._call, self._in_order(found))
 
-    def _by_tables(self, name: Symbol, tables: tuple[str, ...]) -> Iterator[int]:
+    def _by_tables(self, name: Symbol, tables: Sequence[str]) -> Iterator[int]:
         """The calls of entries of tables that hold a function: ``TABLE[key](x)``, ``TABLE.get(key)(x)``."""
         for file in sorted({self.number(path) for table in tables for path in self._address_taken.paths(table)}):
             for number in self._in(file, ""):
                 func = self._at(number).call.func
-                is_entry = not isinstance(func, Attribute) and not set(tables).isdisjoint(held_words(func))
+                held = () if isinstance(func, Attribute) else map(last_identifier, held_references(func))
+                is_entry = not set(tables).isdisjoint(held)
                 if is_entry and name in self._names.names(self._paths[file], func):
                     yield number
 
