@@ -353,6 +353,30 @@ class Trainer:
         params = (self.inner.model, x)
         step(*params, 2).backward()
 """,
+    # A table that a function returns with something else.
+    """
+def make(model):
+    heads = {"first": model}
+    heads["other"] = model
+    return 0.1, heads
+
+
+def build(model):
+    return make(model)
+
+
+def run(heads, x):
+    (heads["first"](x) + heads["other"](x)).mean().backward()
+
+
+class Trainer:
+    def __init__(self, model, device):
+        self.model = model
+
+    def fit(self, x):
+        lr, heads = build(self.model)
+        run(heads, x)
+""",
     # A function for which only None is passed.
     """
 def of(net, x, denoise=None):

@@ -206,16 +206,23 @@ class ObjectSources(Values):
         return []
 
     def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
-        """The entries of a literal dictionary or list, that under the key where it is a literal, too."""
+        """The entries of a literal dictionary or list, that under the key where it is a literal, too; with what is stored under it."""
         found: _Sources = []
-        behind = self.displays(path, table)
+        word = key.value if isinstance(key, Constant) else None
+        behind = self.values(path, table)
         if isinstance(table, Subscript) and len(table.indices) == 1:
-            rows = self._of_table(path, table.value, table.indices[0])
-            behind = ((file, row) for file, row in rows if isinstance(row, Collection))
-        for file, display in behind:
+            behind = self._of_table(path, table.value, table.indices[0])
+        for file, held in [*behind]:
+            if not isinstance(held, Ref) or held.path:
+                continue
+            # A table that comes with something else: ``net, heads = build()``.
+            for home, item in self._of_elements(file, held):
+                behind = [*behind, *self.values(home, item)]
+                changes = self.events.updates(home, item) if isinstance(item, Ref) else ()
+                found += ((home, each.value) for each in changes if each.value is not None and each.key == word)
+        for file, display in ((file, each) for file, each in behind if isinstance(each, Collection)):
             if display.kind == "dict":
                 pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
-                word = key.value if isinstance(key, Constant) else None
                 picked = [item for each, item in pairs if isinstance(each, Constant) and each.value == word]
                 found += ((file, item) for item in picked or [item for _, item in pairs] if item is not None)
             else:
@@ -235,7 +242,7 @@ class ObjectSources(Values):
             self.functions(name) if in_project(name) else module_wrapper(name) for name in self.names(path, call.func)
         )
 
-    def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
+    def _of_result(self, path: str, call: Call, index: int | None, depth: int = 0) -> _Sources:
         """The expressions behind one element of a call's result."""
         found: _Sources = []
         for name in self.names(path, call.func) if index is not None else ():
@@ -243,6 +250,8 @@ class ObjectSources(Values):
             given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
             found += [(path, given)] if given is not None else []
             for file, returned in self._returned_by(name) if in_project(name) and not self.is_generator(name) else ():
+                if isinstance(returned, Call) and depth < limits.MAX_RETURNED_RESULTS:
+                    found += self._of_result(file, returned, index, depth + 1)
                 items = returned.items if isinstance(returned, Collection) else ()
                 item = items[index] if index is not None and -len(items) <= index < len(items) else None
                 found += [(file, item)] if item is not None else []
