@@ -209,17 +209,16 @@ class ObjectSources(Values):
         """The entries of a literal dictionary or list, that under the key where it is a literal, too; with what is stored under it."""
         found: _Sources = []
         word = key.value if isinstance(key, Constant) else None
-        behind = self.values(path, table)
         if isinstance(table, Subscript) and len(table.indices) == 1:
             behind = self._of_table(path, table.value, table.indices[0])
-        for file, held in [*behind]:
-            if not isinstance(held, Ref) or held.path:
-                continue
-            # A table that comes with something else: ``net, heads = build()``.
-            for home, item in self._of_elements(file, held):
-                behind = [*behind, *self.values(home, item)]
-                changes = self.events.updates(home, item) if isinstance(item, Ref) else ()
-                found += ((home, each.value) for each in changes if each.value is not None and each.key == word)
+        else:
+            behind = [*self.values(path, table)]
+        variables = [(file, held) for file, held in behind if isinstance(held, Ref) and not held.path]
+        # A table that comes with something else: ``net, heads = build()``.
+        for home, item in [each for file, held in variables for each in self._of_elements(file, held)]:
+            behind += self.values(home, item)
+            changes = self.events.updates(home, item) if isinstance(item, Ref) else ()
+            found += ((home, each.value) for each in changes if each.value is not None and each.key == word)
         for file, display in ((file, each) for file, each in behind if isinstance(each, Collection)):
             if display.kind == "dict":
                 pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
