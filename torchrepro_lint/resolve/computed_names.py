@@ -57,7 +57,7 @@ from torchrepro_lint.syntax.visitor import (
 # The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
 # Functions that give what a text names.
-CHOOSERS = frozenset({"builtins.getattr", "builtins.eval", "importlib.import_module"})
+CHOOSERS = frozenset({"builtins.getattr", "builtins.eval", "builtins.__import__", "importlib.import_module"})
 # The name of an element of a module's namespace under any key.
 ANY_GLOBAL = ("builtins.globals()[]",)
 
@@ -214,7 +214,7 @@ class ComputedNames(ObjectSources):
     def _chosen(self, path: str, call: Call, name: str) -> Iterator[Value]:
         """What ``getattr``, ``import_module`` and ``eval`` give for a text."""
         first, *others = (arg.value for arg in call.args)
-        if name == "importlib.import_module":
+        if name == "importlib.import_module" or (name == "builtins.__import__" and not others):
             yield from self._imported(path, first)
         elif name == "builtins.eval":
             texts = [text.split(".") for text in self.literal_texts(path, first)]

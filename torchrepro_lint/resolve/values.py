@@ -313,7 +313,7 @@ class Values(ClassHierarchy):
         found: set[str] = set()
         for file, value in self.values(path, key):
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
-            for option in self.options.of(file, value):
+            for option in self.options.of(file, self._as_attribute(file, value)):
                 literals += option.literals
             found.update(each.value for each in literals if isinstance(each.value, str))
             found.update(self._configured_texts(file, value))
@@ -326,6 +326,16 @@ class Values(ClassHierarchy):
                 ]
                 found.update("".join(each) for each in product(*parts))
         return found
+
+    def _as_attribute(self, path: str, value: Expression) -> Expression:
+        """``args.net`` of ``config["net"]``, where ``config = vars(args)``; any other expression as it is."""
+        match value:
+            case Subscript(value=table, indices=(Constant(value=str(word)),)):
+                for _, made in self.values(path, table):
+                    match made:
+                        case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=held),)):
+                            return Attribute(value.start, value.end, held, word, value.end)
+        return value
 
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         """The texts that an expression has from a configuration."""
