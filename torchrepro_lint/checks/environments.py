@@ -126,7 +126,7 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
         owner, word = split_last(name)
         if word in _METHODS and not in_project(name) and is_instance(owner) and _makes_environment(class_of(owner)):
             return word
-        if word == "reset" and any(
+        if word in _METHODS and any(
             is_environment(context.project, each) for each in _classes(context, trace_event, call)
         ):
             return word

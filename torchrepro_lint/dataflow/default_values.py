@@ -45,7 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_top_level,
     path_of,
-    qualname_of,
+    simple_name,
     split_local,
     split_name,
 )
@@ -258,8 +258,7 @@ class DefaultValues:
         elsewhere = any(function_around(self._project.files[path], each) is not home for each in assigned)
         if elsewhere or (offset is None and home is not None):
             return None
-        text = qualname_of(root) if home is None else ""
-        flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), text)
+        flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), simple_name(root))
         return self._at(flow, body, offset, start)
 
     def _at(

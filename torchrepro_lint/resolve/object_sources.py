@@ -112,6 +112,10 @@ class ObjectSources(Values):
         """The objects that an expression of a file may be; for a method ``net.encode`` the functions."""
         return _objects(self._known_objects(path, expression))
 
+    def object_names(self, path: str, expression: Expression) -> tuple[Value, ...]:
+        """The names of the objects that an expression of a file may be; for a method ``net.encode`` of the functions."""
+        return self.objects(path, expression).names
+
     def attribute_objects(self, owner: Symbol, words: tuple[str, ...]) -> Objects:
         """The same for a chain of attributes of an object of a class: ``self.model.forward`` in a method of it."""
         found = self._attribute_objects(owner, words[0])
@@ -202,16 +206,22 @@ class ObjectSources(Values):
         return []
 
     def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
-        """The entries of a literal dictionary or list, that under the key where it is a literal, too."""
+        """The entries of a literal dictionary or list, that under the key where it is a literal, too; with what is stored under it."""
         found: _Sources = []
-        behind = self.displays(path, table)
+        word = key.value if isinstance(key, Constant) else None
         if isinstance(table, Subscript) and len(table.indices) == 1:
-            rows = self._of_table(path, table.value, table.indices[0])
-            behind = ((file, row) for file, row in rows if isinstance(row, Collection))
-        for file, display in behind:
+            behind = self._of_table(path, table.value, table.indices[0])
+        else:
+            behind = [*self.values(path, table)]
+        variables = [(file, held) for file, held in behind if isinstance(held, Ref) and not held.path]
+        # A table that comes with something else: ``net, heads = build()``.
+        for home, item in [each for file, held in variables for each in self._of_elements(file, held)]:
+            behind += self.values(home, item)
+            changes = self.events.updates(home, item) if isinstance(item, Ref) else ()
+            found += ((home, each.value) for each in changes if each.value is not None and each.key == word)
+        for file, display in ((file, each) for file, each in behind if isinstance(each, Collection)):
             if display.kind == "dict":
                 pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
-                word = key.value if isinstance(key, Constant) else None
                 picked = [item for each, item in pairs if isinstance(each, Constant) and each.value == word]
                 found += ((file, item) for item in picked or [item for _, item in pairs] if item is not None)
             else:
@@ -231,18 +241,27 @@ class ObjectSources(Values):
             self.functions(name) if in_project(name) else module_wrapper(name) for name in self.names(path, call.func)
         )
 
-    def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
+    def _of_result(self, path: str, call: Call, index: int | None, depth: int = 0) -> _Sources:
         """The expressions behind one element of a call's result."""
         found: _Sources = []
         for name in self.names(path, call.func) if index is not None else ():
             wrapper = module_wrapper(name) if not in_project(name) else None
             given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
             found += [(path, given)] if given is not None else []
-            for returned in self.return_expressions(name) if in_project(name) and not self.is_generator(name) else ():
+            for file, returned in self._returned_by(name) if in_project(name) and not self.is_generator(name) else ():
+                if isinstance(returned, Call) and depth < limits.MAX_RETURNED_RESULTS:
+                    found += self._of_result(file, returned, index, depth + 1)
                 items = returned.items if isinstance(returned, Collection) else ()
                 item = items[index] if index is not None and -len(items) <= index < len(items) else None
-                found += [(path_of(name), item)] if item is not None else []
+                found += [(file, item)] if item is not None else []
         return found
+
+    def _returned_by(self, name: Symbol) -> _Sources:
+        """What a function returns; for a method that a base class leaves to subclasses, what theirs return."""
+        found = [(path_of(name), value) for value in self.return_expressions(name)]
+        owner = self.owner(name) if not found else ""
+        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} if owner else ()
+        return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""
@@ -261,10 +280,14 @@ class ObjectSources(Values):
         return [(path, holder)] if inner and word in _INNER and not found else found
 
     def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
-        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
+        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute; where these leave
+        it to subclasses, what those assign.
+        """
         found = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
+        if not found and not self.methods(owner, word):
+            found += (pair for each in self.subclasses(owner) for pair in self.attribute_values(each, word))
         for each in self.ancestry(owner):
-            for how, method, made in self.instance_attributes(each).get(word, ()) if in_project(each) else ():
+            for how, method, made in self.stored_attributes(each, word) if in_project(each) else ():
                 if how == "[]" and isinstance(made, Call):
                     for function in self.functions(method):
                         own = local_symbol(function.name, function.params[0].name)
@@ -287,7 +310,7 @@ class ObjectSources(Values):
             if given is not None:
                 found.append((path, given))
             elif not self.is_generator(name):
-                returned = [(path_of(name), value) for value in self.return_expressions(name)]
+                returned = self._returned_by(name)
                 if not returned:
                     return []
                 found += returned

@@ -197,7 +197,8 @@ class _Body:
         if (not found or found == ANY_GLOBAL) and names.has_namespaces:
             found = names.factories(self._path, called) or found
         if not isinstance(called, Ref):
-            return self._specified_by_callers(called, found), False
+            known = self._specified_by_callers(called, found)
+            return known or names.objects(self._path, called).names, False
         if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
             return parts, False
         if not found:

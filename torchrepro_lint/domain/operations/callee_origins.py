@@ -333,7 +333,7 @@ class CalleeOrigins:
             if not in_project(each):
                 continue
             path = path_of(each)
-            for how, _, made in self._names.instance_attributes(each).get(word, ()):
+            for how, _, made in self._names.stored_attributes(each, word):
                 found.append(_Origin(path, made, depth + (how == "[]")))
             for how, made in self._names.assigned(f"{each}.{word}"):
                 if how in ("=", "[]"):
