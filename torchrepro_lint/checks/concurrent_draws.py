@@ -12,6 +12,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import is_feasible
+from torchrepro_lint.resolve.higher_order import receiver_of
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
@@ -41,7 +42,6 @@ from torchrepro_lint.syntax.visitor import (
     statements,
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
-from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.traces import Context
 
 # Prefilter: a file that starts tasks imports one of these.

@@ -10,6 +10,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, program_at, programs_in
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.higher_order import receiver_of
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, ModuleSummary, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -25,7 +26,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
-from torchrepro_lint.trace.library_models import receiver_of, rows_of
+from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL108"

@@ -13,6 +13,7 @@ from torchrepro_lint.domain.determinism_mode import (
 from torchrepro_lint.domain.flags import is_off
 from torchrepro_lint.domain.programs import Program, programs_in
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, FirstUses, Use, returns_empty
+from torchrepro_lint.resolve.higher_order import receiver_of
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -21,7 +22,6 @@ from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
 from torchrepro_lint.syntax.visitor import last_identifier, without_subscripts
-from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.traces import Context
 
 # Calls by which a model gets weights from elsewhere, or that make it without memory of its own.

@@ -9,6 +9,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
+from torchrepro_lint.resolve.higher_order import receiver_of
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
@@ -38,7 +39,6 @@ from torchrepro_lint.syntax.visitor import (
     statements,
     subexpressions,
 )
-from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.traces import Context
 
 _CLOCKS = lazy_pattern(

@@ -5,6 +5,7 @@
 - ``Names`` of ``names``: the names that an expression may stand for (points-to), and all that is derived from them.
 - ``ComputedNames`` of ``computed_names``: what ``getattr``, ``globals()``, ``import_module`` and registries give under a computed name.
 - ``ObjectSources`` of ``object_sources``: the objects that an expression may be, by what callers pass.
+- ``passed_values`` of ``higher_order``: the values that a call passes, also within containers.
 - ``Values`` of ``values``: the expressions that a value comes from.
 - ``ClassHierarchy`` of ``symbols``: definitions, base classes, subclasses and methods.
 - ``CallGraph`` of ``call_graph``: the calls of a function, and the arguments that they pass for a parameter.

@@ -13,7 +13,20 @@ from itertools import chain
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
-from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
+from torchrepro_lint.syntax import visitor
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Collection,
+    Comprehension,
+    Expression,
+    Function,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    SyntaxTree,
+)
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -319,3 +332,29 @@ class HigherOrderCalls:
 
 def _is_call_of(call: Call, root: str) -> bool:
     return isinstance(call.func, Ref) and not call.func.path and root in call.func.roots
+
+
+def passed_values(call: Call) -> Iterator[Expression]:
+    """The values that a call passes, including the elements of lists, dictionaries and comprehensions."""
+    yield from flattened_values([arg.value for arg in call.args if arg.keyword != "worker_init_fn"])
+
+
+def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
+    """Values, with lists, dictionaries and comprehensions replaced by their elements."""
+    queue = list(given)
+    while queue:
+        value = queue.pop(0)
+        match value:
+            case Collection(items=items):
+                queue += (item for item in items if item is not None)
+            case Comprehension(elements=elements):
+                queue += elements
+            case Call(func=Ref(roots=("builtins.dict" | "collections.OrderedDict",), path=()), args=args):
+                queue += (arg.value for arg in args)
+            case _:
+                yield value
+
+
+def receiver_of(expression: Expression) -> Expression | None:
+    """The receiver: ``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
+    return expression.value if isinstance(expression, Subscript) else visitor.receiver_of(expression)

@@ -9,5 +9,5 @@
 - ``runs_in_worker`` of ``call_targets``: whether a call's arguments run in loader workers.
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.
 - ``call_path``, ``reached_at``, ``entry_statement``, ``place_of`` of ``call_paths``: call paths as they are reported.
-- ``rows_of``, ``passed_values``, ``dead_initialisations`` of ``library_models``: what library calls run, and what loaded weights replace.
+- ``rows_of``, ``dead_initialisations`` of ``library_models``: what library calls run, and what loaded weights replace.
 """

@@ -14,6 +14,7 @@ from torchrepro_lint.catalogue.libraries import loader_kinds, loader_names
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
+from torchrepro_lint.resolve.higher_order import flattened_values, passed_values, receiver_of
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract, is_held, specified
 from torchrepro_lint.resolve.program_index import entered_functions
@@ -36,14 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import known_argument
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
-from torchrepro_lint.trace.library_models import (
-    callback_words,
-    dead_initialisations,
-    flattened_values,
-    passed_values,
-    receiver_of,
-    rows_of,
-)
+from torchrepro_lint.trace.library_models import callback_words, dead_initialisations, rows_of
 
 # Functions that turn a function, a dictionary of functions, or a class into a command line.
 COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})

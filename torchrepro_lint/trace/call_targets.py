@@ -15,6 +15,7 @@ from torchrepro_lint.catalogue.libraries import (
     takes_transforms,
 )
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.higher_order import passed_values, receiver_of
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import MAKING_DECORATORS
@@ -39,11 +40,7 @@ from torchrepro_lint.trace.events import (
     Target,
     TraceMemoTables,
 )
-from torchrepro_lint.trace.library_models import (
-    passed_values,
-    receiver_of,
-    stores_callables,
-)
+from torchrepro_lint.trace.library_models import stores_callables
 
 
 class Frame(Record, frozen=True):

@@ -16,6 +16,7 @@ from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
 from torchrepro_lint.domain.programs import Program, program_at
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.higher_order import flattened_values
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
@@ -47,7 +48,6 @@ from torchrepro_lint.syntax.visitor import last_identifier, operands_of, receive
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
-from torchrepro_lint.trace.library_models import flattened_values
 from torchrepro_lint.trace.traces import Traces
 
 # The functions of an object that a trainer of a framework trains, which return the loss.
