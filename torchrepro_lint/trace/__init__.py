@@ -1,6 +1,6 @@
 """Traces: where programs start, what each does in order across functions, and how it reaches an event.
 
-- ``Entry``, ``EntryPoints``, ``is_test`` of ``entry_points``: where a program starts.
+- ``Entry``, ``EntryPoints`` of ``entry_points``: where a program starts.
 - ``Traces`` and ``Context`` of ``traces``: a project with its traces, of which all queries above are asked; the module under check.
 - ``Trace`` of ``builder``: the events, functions and call edges that an entry point reaches.
 - ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``events``: an event in a trace, and its call path.
