@@ -77,6 +77,8 @@ _OWN_METHODS = FLUENT_METHODS | frozenset(
 _OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
+# What a call gives that makes an empty container.
+_EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
 
@@ -202,21 +204,51 @@ class ObjectSources(Values):
         return []
 
     def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
-        """The entries of a literal dictionary or list, that under the key where it is a literal, too."""
+        """The entries of a dictionary or list under a key, followed through arguments and results: in its displays, and stored.
+
+        What is stored counts where it is seen to be made: a container from elsewhere has entries that are not.
+        """
+        queue: list[tuple[str, Expression, tuple[Expression, ...]]] = [(path, table, (key,))]
+        stored: list[tuple[str, Expression, tuple[Expression, ...]]] = []
         found: _Sources = []
-        behind = self.displays(path, table)
-        if isinstance(table, Subscript) and len(table.indices) == 1:
-            rows = self._of_table(path, table.value, table.indices[0])
-            behind = ((file, row) for file, row in rows if isinstance(row, Collection))
-        for file, display in behind:
-            if display.kind == "dict":
-                pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
-                word = key.value if isinstance(key, Constant) else None
-                picked = [item for each, item in pairs if isinstance(each, Constant) and each.value == word]
-                found += ((file, item) for item in picked or [item for _, item in pairs] if item is not None)
-            else:
-                found += ((file, item) for item in display.items if item is not None)
+        seen: set[tuple[str, object, int]] = set()
+        is_made = False
+        while queue or (stored and is_made):
+            queue, stored = (queue, stored) if queue else (stored, [])
+            file, value, keys = queue.pop()
+            state = (file, (value.roots, value.path) if isinstance(value, Ref) else value, len(keys))
+            if not keys:
+                found.append((file, value))
+            elif state not in seen and len(seen) < limits.MAX_OBJECT_STEPS:
+                seen.add(state)
+                self.modules.reads.record_read(file)
+                entries = [(file, each, keys[1:]) for each in self._entries(file, value, keys[0])]
+                is_made = is_made or isinstance(value, Collection)
+                if isinstance(value, Collection):
+                    queue += reversed(entries)
+                    continue
+                stored += reversed(entries)
+                if isinstance(value, Subscript) and len(value.indices) == 1:
+                    queue.append((file, value.value, (*value.indices, *keys)))
+                elif behind := self._sources(file, value):
+                    queue += reversed([(*each, keys) for each in behind])
+                else:
+                    is_made = is_made or not _EMPTY.isdisjoint(self.names(file, value))
         return found
+
+    def _entries(self, path: str, value: Expression, key: Expression) -> Iterator[Expression]:
+        """What a display, or the statements that store an item in a variable, have under a key: under a literal one only what may be."""
+        entries: list[tuple[object, Expression | None]] = []
+        match value:
+            case Collection(kind="dict", items=items):
+                keyed = zip(items[::2], items[1::2], strict=True)
+                entries = [(name.value if isinstance(name, Constant) else None, item) for name, item in keyed]
+            case Collection(items=items):
+                entries = [(None, item) for item in items]
+            case Ref():
+                entries = [(each.key, each.value) for each in self.events.updates(path, value) if each.kind == "set"]
+        word = key.value if isinstance(key, Constant) else None
+        yield from (item for name, item in entries if item is not None and (word is None or name in (None, word)))
 
     def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
         """``net, optimizer = prepare(net, optimizer)``."""
@@ -234,14 +266,16 @@ class ObjectSources(Values):
     def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
         """The expressions behind one element of a call's result."""
         found: _Sources = []
-        for name in self.names(path, call.func) if index is not None else ():
+        if index is None:
+            return found
+        for name in self.names(path, call.func):
             wrapper = module_wrapper(name) if not in_project(name) else None
-            given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
+            given = element_of_result(wrapper, call, index) if wrapper is not None else None
             found += [(path, given)] if given is not None else []
-            for returned in self.return_expressions(name) if in_project(name) and not self.is_generator(name) else ():
-                items = returned.items if isinstance(returned, Collection) else ()
-                item = items[index] if index is not None and -len(items) <= index < len(items) else None
-                found += [(path_of(name), item)] if item is not None else []
+        for file, returned in self.values_through_calls(path, call):
+            items = returned.items if isinstance(returned, Collection) else ()
+            item = items[index] if -len(items) <= index < len(items) else None
+            found += [(file, item)] if item is not None else []
         return found
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:

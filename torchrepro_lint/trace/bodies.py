@@ -181,7 +181,9 @@ class _Body:
         if (not found or found == ANY_GLOBAL) and names.has_namespaces:
             found = names.factories(self._path, called) or found
         if not isinstance(called, Ref):
-            return self._specified_by_callers(called, found), False
+            # An element of a container that is passed or returned: ``steps["train"](batch)``.
+            passed = names.objects(self._path, called).names if isinstance(called, Subscript) and not found else ()
+            return passed or self._specified_by_callers(called, found), bool(passed)
         if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
             return parts, False
         if not found:
