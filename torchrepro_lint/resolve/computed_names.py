@@ -15,7 +15,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.object_sources import ObjectSources
-from torchrepro_lint.resolve.symbols import NAMES
+from torchrepro_lint.resolve.symbols import NAMES, registered_attributes
 from torchrepro_lint.source.files import join_path, parent_folders
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -28,7 +28,17 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import Value, is_module, module_symbol, path_of, simple_name, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    Value,
+    class_of,
+    in_project,
+    is_instance,
+    is_module,
+    module_symbol,
+    path_of,
+    simple_name,
+    split_name,
+)
 from torchrepro_lint.syntax.visitor import all_expressions, last_identifier
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
@@ -197,7 +207,8 @@ class ComputedNames(ObjectSources):
         self, path: str, owners: tuple[Value, ...], key: Expression, *, own: bool = False
     ) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
-        choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any.
+        choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any, and of an
+        object what its class sets by names.
         """
         words = self.literal_texts(path, key)
         for owner in owners:
@@ -206,9 +217,25 @@ class ComputedNames(ObjectSources):
             yield from known
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
+            elif is_instance(owner) and not known and not isinstance(key, Constant):
+                yield from self._set_by_names(class_of(owner), _first_text(key))
             elif colon and not rest and not known and not isinstance(key, Constant):
                 found = [*self.defined_in(home)]
                 yield from (own and [name for name in found if path_of(name) == home]) or found
+
+    def _set_by_names(self, owner: Value, start: str) -> Iterator[Value]:
+        """What the methods of a class set under computed names, and under any name that begins as the one that is looked up."""
+        for each in filter(in_project, self.ancestry(owner)):
+            path = path_of(each)
+            methods = (path + name for definition in self.classes(each) for _, name in definition.methods)
+            for function in (one for method in methods for one in self.functions(method)):
+                for key, value in registered_attributes(function):
+                    first = _first_text(key)
+                    if start.startswith(first) or first.startswith(start):
+                        yield from self.names(path, value)
+            for word, stored in self.instance_attributes(each).items() if start else ():
+                for how, _, value in stored if word.startswith(start) else ():
+                    yield from self.names(path, value) if how == "=" else ()
 
     def _imported(self, path: str, key: Expression) -> Iterator[Value]:
         for word in self.literal_texts(path, key):

@@ -19,7 +19,7 @@ from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.syntax.definitions import instance_assignments
-from torchrepro_lint.syntax.nodes import Expression, Function, Ref
+from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, ExpressionStatement, Function, Ref
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -29,12 +29,13 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     instance_value,
     is_super,
+    local_symbol,
     path_of,
     simple_name,
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, statements, takes_receiver
 
 # Names lead to values, values to calls, and these to names again.
 NAMES = SetEquations()
@@ -271,6 +272,9 @@ class ClassHierarchy(Definitions, ABC):
                     for function in self.functions(path + method):
                         for word, how, value in instance_assignments(function):
                             known.setdefault(word, []).append((how, path + method, value))
+                        for key, value in registered_attributes(function):
+                            if isinstance(key, Constant) and isinstance(key.value, str):
+                                known.setdefault(key.value, []).append(("=", path + method, value))
         return known
 
     def attribute_values(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
@@ -284,3 +288,25 @@ class ClassHierarchy(Definitions, ABC):
                 for how, value in self.assigned(f"{each}.{word}"):
                     if how == "=":
                         yield path, value
+
+
+def registered_attributes(function: Function) -> Iterator[tuple[Expression, Expression]]:
+    """The names and values of attributes that a method sets by calls: ``setattr(self, name, value)``, ``self.add_module(name, value)``."""
+    own = local_symbol(function.name, function.params[0].name) if function.params else ""
+    for statement in statements(function.body) if own else ():
+        match statement:
+            case (
+                ExpressionStatement(
+                    value=Call(
+                        func=Ref(roots=("builtins.setattr",), path=()),
+                        args=(Arg(value=Ref(roots=roots, path=())), Arg(value=key), Arg(value=value)),
+                    )
+                )
+                | ExpressionStatement(
+                    value=Call(
+                        func=Ref(roots=roots, path=("add_module" | "register_module",)),
+                        args=(Arg(value=key), Arg(value=value)),
+                    )
+                )
+            ) if own in roots:
+                yield key, value
