@@ -47,6 +47,10 @@ _CACHED_INHERITED = 5_000
 _CACHED_BODIES = 1 << 15
 
 
+# Stands among the names of a parameter that is called for values without a name: constants, or what is not known.
+ANY_VALUE = "builtins.object()"
+
+
 class EnteringEvent(Record, frozen=True):
     """An event that may enter functions of the project: its targets, the classes of the project that its receiver may have, and what
     it enters by itself: the callbacks of a library call, or the properties that it reads.
@@ -187,10 +191,7 @@ class _Body:
         if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
             return parts, False
         if not found:
-            passed = names.names_from_callers(self._path, called) or names.objects(self._path, called).names
-            return passed or (
-                (DECORATED,) if is_decorated_function(names, names.call_graph, self._path, called) else ()
-            ), True
+            return self._passed_names(called), True
         if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
@@ -198,6 +199,14 @@ class _Body:
             # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
             found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
         return self._specified_by_callers(called, found), False
+
+    def _passed_names(self, called: Ref) -> tuple[str, ...]:
+        """The names of what calls pass for a parameter that is called, and what stands for values without names."""
+        names = self._names
+        if passed := names.names_from_callers(self._path, called) or names.objects(self._path, called).names:
+            values = names.values(self._path, called)
+            return passed if all(names.names(file, each) for file, each in values) else (*passed, ANY_VALUE)
+        return (DECORATED,) if is_decorated_function(names, names.call_graph, self._path, called) else ()
 
     def _specified_by_callers(self, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""
