@@ -37,6 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     Value,
     class_of,
+    element_value,
     in_project,
     instance_value,
     is_element,
@@ -83,8 +84,9 @@ _EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDi
 _UNKNOWN = "?"
 
 
-_CONTAINERS = tuple(
-    instance_value(f"builtins.{word}") for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
+_ELEMENTS = tuple(
+    element_value(instance_value(f"builtins.{word}"))
+    for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
 )
 
 
@@ -204,9 +206,8 @@ class ObjectSources(Values):
         return []
 
     def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
-        """The entries of a dictionary or list under a key, followed through arguments and results: in its displays, and stored.
-
-        What is stored counts where it is seen to be made: a container from elsewhere has entries that are not.
+        """The entries of a dictionary or list under a key, followed through arguments and results: in its displays, and what is stored
+        where the container is seen to be made (one from elsewhere has other entries, too).
         """
         queue: list[tuple[str, Expression, tuple[Expression, ...]]] = [(path, table, (key,))]
         stored: list[tuple[str, Expression, tuple[Expression, ...]]] = []
@@ -223,17 +224,14 @@ class ObjectSources(Values):
                 seen.add(state)
                 self.modules.reads.record_read(file)
                 entries = [(file, each, keys[1:]) for each in self._entries(file, value, keys[0])]
-                is_made = is_made or isinstance(value, Collection)
-                if isinstance(value, Collection):
-                    queue += reversed(entries)
-                    continue
-                stored += reversed(entries)
+                more = stored if isinstance(value, Ref) else queue
+                more += reversed(entries)
                 if isinstance(value, Subscript) and len(value.indices) == 1:
                     queue.append((file, value.value, (*value.indices, *keys)))
                 elif behind := self._sources(file, value):
                     queue += reversed([(*each, keys) for each in behind])
-                else:
-                    is_made = is_made or not _EMPTY.isdisjoint(self.names(file, value))
+                elif isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value)):
+                    is_made = True
         return found
 
     def _entries(self, path: str, value: Expression, key: Expression) -> Iterator[Expression]:
@@ -247,6 +245,8 @@ class ObjectSources(Values):
                 entries = [(None, item) for item in items]
             case Ref():
                 entries = [(each.key, each.value) for each in self.events.updates(path, value) if each.kind == "set"]
+            case Call(func=Ref(roots=("builtins.dict",), path=()), args=args):
+                entries = [(arg.keyword, arg.value) for arg in args if arg.keyword]
         word = key.value if isinstance(key, Constant) else None
         yield from (item for name, item in entries if item is not None and (word is None or name in (None, word)))
 
@@ -396,5 +396,5 @@ def specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
 
 
 def is_held(name: str) -> bool:
-    """Whether a name is an element of a container of Python's own: ``tuple(models)[0]``."""
-    return is_element(name) and name.startswith(_CONTAINERS)
+    """Whether a name is an element of a container of Python's own, or of such an element: ``tuple(models)[0].encode``."""
+    return name.startswith(_ELEMENTS)

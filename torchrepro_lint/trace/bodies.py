@@ -48,7 +48,7 @@ _CACHED_BODIES = 1 << 15
 
 
 # Stands among the names of a parameter that is called for values without a name: constants, or what is not known.
-ANY_VALUE = "builtins.object()"
+ANY_VALUE = "builtins.int()"
 
 
 class EnteringEvent(Record, frozen=True):
@@ -190,7 +190,7 @@ class _Body:
             return passed or self._specified_by_callers(called, found), bool(passed)
         if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
             return parts, False
-        if not found:
+        if not found or self._is_of_unused_default(called, found):
             return self._passed_names(called), True
         if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
@@ -200,11 +200,26 @@ class _Body:
             found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
         return self._specified_by_callers(called, found), False
 
+    def _is_of_unused_default(self, called: Ref, found: tuple[str, ...]) -> bool:
+        """Whether all names of a parameter are those of its default, and every call passes something else."""
+        names = self._names
+        for root in called.roots if not called.path else ():
+            known = names.parameter(self._path + root)
+            if known is None or known.param.default is None or found != names.names(self._path, known.param.default):
+                return False
+            given = names.passed(self._path + root)
+            if not given or any(value is known.param.default for _, value in given):
+                return False
+        return not called.path
+
     def _passed_names(self, called: Ref) -> tuple[str, ...]:
         """The names of what calls pass for a parameter that is called, and what stands for values without names."""
         names = self._names
-        if passed := names.names_from_callers(self._path, called) or names.objects(self._path, called).names:
-            values = names.values(self._path, called)
+        passed = names.names_from_callers(self._path, called)
+        if not passed or any(map(is_held, passed)):
+            passed = specified(passed, names.objects(self._path, called))
+        if passed:
+            values = names.values(self._path, called) if not called.path else ()
             return passed if all(names.names(file, each) for file, each in values) else (*passed, ANY_VALUE)
         return (DECORATED,) if is_decorated_function(names, names.call_graph, self._path, called) else ()
 

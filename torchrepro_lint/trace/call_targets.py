@@ -141,7 +141,7 @@ class CallTargets:
                 yield from self._deferred.pop(class_of(name)).targets
             elif self._names.functions(name):
                 passed.append(Target(name, inside))
-            elif not followed:
+            elif not followed and found != ("builtins.dict",):  # ``dict(net=net)`` only holds the object
                 where = mode if name in ordering else inside
                 passed += (Target(target, where) for target in self._run_from_outside(name, found, where))
         if followed:
