@@ -191,7 +191,7 @@ class _Body:
         if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
             return parts, False
         if not found or self._is_of_unused_default(called, found):
-            return self._passed_names(called), True
+            return self._passed_names(called) or found, True
         if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
