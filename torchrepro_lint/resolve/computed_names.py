@@ -244,7 +244,8 @@ class ComputedNames(ObjectSources):
         self, path: str, owners: tuple[Value, ...], key: Expression, *, own: bool = False
     ) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
-        choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any.
+        choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any, and of an
+        object what its class sets under composed names.
         """
         words = self.literal_texts(path, key)
         composed = [] if words else self._composed(path, key)
@@ -252,7 +253,7 @@ class ComputedNames(ObjectSources):
             home, colon, rest = split_name(owner)
             known = [name for word in words for name in self._attribute(owner, word)]
             yield from known
-            for word in composed if is_instance(owner) else ():
+            for word in (composed or [""]) if is_instance(owner) and not words else ():
                 for file, value in self.attribute_values(class_of(owner), word):
                     yield from self.names(file, value)
             if not colon and not words:

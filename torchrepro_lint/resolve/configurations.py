@@ -41,7 +41,6 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
 
-# The most files whose stores are kept.
 _CACHED_FILES = 100
 # The keys under which a configuration names a class or a function.
 CLASS_KEYS = ("_target_", "class_path", "type", "target", "class")

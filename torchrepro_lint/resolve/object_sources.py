@@ -37,6 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     Value,
     class_of,
+    element_value,
     in_project,
     instance_value,
     is_element,
@@ -77,12 +78,15 @@ _OWN_METHODS = FLUENT_METHODS | frozenset(
 _OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
+# What a call gives that makes an empty container.
+_EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
 
 
-_CONTAINERS = tuple(
-    instance_value(f"builtins.{word}") for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
+_ELEMENTS = tuple(
+    element_value(instance_value(f"builtins.{word}"))
+    for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
 )
 
 
@@ -206,26 +210,32 @@ class ObjectSources(Values):
         return []
 
     def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
-        """The entries of a literal dictionary or list, that under the key where it is a literal, too; with what is stored under it."""
+        """The entries of a dictionary or list under a key, followed through arguments and results: in its displays, and what is stored
+        where the container is seen to be made (one from elsewhere has other entries, too).
+        """
+        queue: list[tuple[str, Expression, tuple[Expression, ...]]] = [(path, table, (key,))]
+        stored: list[tuple[str, Expression, tuple[Expression, ...]]] = []
         found: _Sources = []
-        word = key.value if isinstance(key, Constant) else None
-        if isinstance(table, Subscript) and len(table.indices) == 1:
-            behind = self._of_table(path, table.value, table.indices[0])
-        else:
-            behind = [*self.values(path, table)]
-        variables = [(file, held) for file, held in behind if isinstance(held, Ref) and not held.path]
-        # A table that comes with something else: ``net, heads = build()``.
-        for home, item in [each for file, held in variables for each in self._of_elements(file, held)]:
-            behind += self.values(home, item)
-            changes = self.events.updates(home, item) if isinstance(item, Ref) else ()
-            found += ((home, each.value) for each in changes if each.value is not None and each.key == word)
-        for file, display in ((file, each) for file, each in behind if isinstance(each, Collection)):
-            if display.kind == "dict":
-                pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
-                picked = [item for each, item in pairs if isinstance(each, Constant) and each.value == word]
-                found += ((file, item) for item in picked or [item for _, item in pairs] if item is not None)
-            else:
-                found += ((file, item) for item in display.items if item is not None)
+        seen: set[tuple[str, object, int]] = set()
+        is_made = False
+        while queue or (stored and is_made):
+            queue, stored = (queue, stored) if queue else (stored, [])
+            file, value, keys = queue.pop()
+            state = (file, (value.roots, value.path) if isinstance(value, Ref) else value, len(keys))
+            if not keys:
+                found.append((file, value))
+            elif state not in seen and len(seen) < limits.MAX_OBJECT_STEPS:
+                seen.add(state)
+                self.modules.reads.record_read(file)
+                entries = [(file, each, keys[1:]) for each in self.events.entries(file, value, keys[0])]
+                more = stored if isinstance(value, Ref) else queue
+                more += reversed(entries)
+                if isinstance(value, Subscript) and len(value.indices) == 1:
+                    queue.append((file, value.value, (*value.indices, *keys)))
+                elif behind := self._sources(file, value):
+                    queue += reversed([(*each, keys) for each in behind])
+                elif isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value)):
+                    is_made = True
         return found
 
     def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
@@ -241,19 +251,19 @@ class ObjectSources(Values):
             self.functions(name) if in_project(name) else module_wrapper(name) for name in self.names(path, call.func)
         )
 
-    def _of_result(self, path: str, call: Call, index: int | None, depth: int = 0) -> _Sources:
+    def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
         """The expressions behind one element of a call's result."""
         found: _Sources = []
-        for name in self.names(path, call.func) if index is not None else ():
+        if index is None:
+            return found
+        for name in self.names(path, call.func):
             wrapper = module_wrapper(name) if not in_project(name) else None
-            given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
+            given = element_of_result(wrapper, call, index) if wrapper is not None else None
             found += [(path, given)] if given is not None else []
-            for file, returned in self._returned_by(name) if in_project(name) and not self.is_generator(name) else ():
-                if isinstance(returned, Call) and depth < limits.MAX_RETURNED_RESULTS:
-                    found += self._of_result(file, returned, index, depth + 1)
-                items = returned.items if isinstance(returned, Collection) else ()
-                item = items[index] if index is not None and -len(items) <= index < len(items) else None
-                found += [(file, item)] if item is not None else []
+        for file, returned in self.values_through_calls(path, call):
+            items = returned.items if isinstance(returned, Collection) else ()
+            item = items[index] if -len(items) <= index < len(items) else None
+            found += [(file, item)] if item is not None else []
         return found
 
     def _returned_by(self, name: Symbol) -> _Sources:
@@ -385,5 +395,5 @@ def specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
 
 
 def is_held(name: str) -> bool:
-    """Whether a name is an element of a container of Python's own: ``tuple(models)[0]``."""
-    return is_element(name) and name.startswith(_CONTAINERS)
+    """Whether a name is an element of a container of Python's own, or of such an element: ``tuple(models)[0].encode``."""
+    return name.startswith(_ELEMENTS)

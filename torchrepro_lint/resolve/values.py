@@ -43,7 +43,8 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
+from torchrepro_lint.syntax.summary import is_test
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
 
 # Methods that split a dotted name, and how often a text is followed through one.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
@@ -311,7 +312,11 @@ class Values(ClassHierarchy):
     def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
         self.modules.reads.record_read(path)  # the key is a node of this file
         found: set[str] = set()
+        files = self.modules.files
         for file, value in self.values(path, key):
+            # What only a test passes says nothing of what programs do.
+            if file != path and is_test(file, files[file].summary) and not is_test(path, files[path].summary):
+                continue
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
             for option in self.options.of(file, self._as_attribute(file, value)):
                 literals += option.literals
@@ -320,10 +325,9 @@ class Values(ClassHierarchy):
             found.update(self._split_texts(file, value, depth))
             composed = text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
             if 0 < len(composed) < limits.MAX_TEXT_PARTS:
-                parts = [
-                    [part] if isinstance(part, str) else sorted(self._find_texts(file, part, depth + 1))
-                    for part in composed
-                ]
+                parts = (
+                    {each} if isinstance(each, str) else self._find_texts(file, each, depth + 1) for each in composed
+                )
                 found.update("".join(each) for each in product(*parts))
         return found
 
@@ -371,16 +375,12 @@ class Values(ClassHierarchy):
                 yield from self._pieces(file, made, first, depth)
 
     def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
-        match call:
-            case Call(func=Ref(path=(*words, _)) as func, args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
-                split: Expression = func._replace(path=tuple(words))
-            case Call(func=Attribute(value=split), args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
-                pass
-            case _:
-                return
-        for text in sorted(self._find_texts(path, split, depth + 1)):
-            before, _, after = text.rpartition(mark)
-            yield before if first else after
+        split = receiver_of(call.func)
+        match call.args:
+            case (Arg(value=Constant(value="." | ":" as mark)), *_) if split is not None:
+                for text in sorted(self._find_texts(path, split, depth + 1)):
+                    before, _, after = text.rpartition(mark)
+                    yield before if first else after
 
     @cached_property
     def options(self) -> Options:

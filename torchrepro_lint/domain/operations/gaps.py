@@ -43,11 +43,11 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     simple_name,
 )
+from torchrepro_lint.syntax.use_def import flattened_values
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, operands_of, receiver_of, statements
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
-from torchrepro_lint.trace.library_models import flattened_values
 from torchrepro_lint.trace.traces import Traces
 
 # The functions of an object that a trainer of a framework trains, which return the loss.
