@@ -93,6 +93,12 @@ LINES = (
     Line("nn.EmbeddingBag(3, 3, mode='max')", "402 1.7-", mps="402 2.15"),
     Line("nn.Embedding(3, 3)", "403 2.11-", mps="402 2.15"),
     Line("F.scaled_dot_product_attention(x, x, x)", "403 2.0-"),
+    Line("nn.TransformerEncoderLayer(4, 2)", "403 2.0-"),
+    Line("nn.TransformerDecoderLayer(4, 2)", "403 2.0-"),
+    Line("nn.Transformer(4, 2)", "403 2.0-"),
+    Line("nn.MultiheadAttention(4, 2)"),
+    Line("nn.MultiheadAttention(4, 2)(x, x, x)"),
+    Line("nn.MultiheadAttention(4, 2)(x, x, x, need_weights=False)", "403 2.0-"),
     Line(
         "(F.scaled_dot_product_attention(x, x, x))",
         "404 2.1-",

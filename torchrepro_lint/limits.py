@@ -40,6 +40,10 @@ MAX_TEXT_SPLITS = 3
 MAX_TEXT_PARTS = 6
 # Composed texts within composed texts, which multiply again. Beyond, the text is unknown, silently.
 MAX_TEXT_DEPTH = 2
+# Words of variables that hold a function, or a table of functions. Calls by further ones are not found, silently.
+MAX_ALIASES = 30
+# Functions that hand their ``*args`` and ``**kwargs`` on to one another. What further ones get is unknown, silently.
+MAX_HANDED_ON = 4
 # Expressions through which an object is followed; what is left is unknown: a call of it is a gap that TRL003 reports.
 MAX_OBJECT_STEPS = 60
 # What may be of more classes may be anything (a library's transform that is handed any other): a gap that TRL003 reports.
@@ -194,6 +198,8 @@ MAX_COMPARED_DRAWS = 8
 MAX_OPTIONAL_CALLS = 20
 # Calls above the seeder that are read for the same; beyond, it may run, and the finding stays silent.
 MAX_OPTIONAL_DEPTH = 5
+# Functions with draws that are read to show that what leaves the seeder out leaves them out, too; beyond, the seed is reported.
+MAX_OPTIONAL_DRAWS = 40
 # Of a larger cycle of functions that call one another each is judged by itself, for time; findings may differ, silently.
 MAX_FUNCTIONS_IN_CYCLE = 100
 # Uses through which a number is followed to a seed or a split; one behind them is not reported, silently.

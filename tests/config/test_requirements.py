@@ -89,3 +89,30 @@ def test_a_requirement_among_overlong_ones_is_heard(tmp_path: Path, line: str) -
     text = f"torch=={'9' * 5000}.0\ntorch>=1 # {'x' * 5000}\n{line}\n"
     (tmp_path / "requirements.txt").write_text(text, encoding="utf-8")
     assert heard(tmp_path) == "2.0"
+
+
+SETUP_SCRIPTS = [
+    (
+        "setup.py",
+        """setup(name="x", entry_points={"console_scripts": [
+        "train = pack.train:main", 'pack-eval=pack.eval:run',
+        # "old = pack.old:main",
+    ]}, cmdclass={"verify": Verify})""",
+    ),
+    (
+        "setup.cfg",
+        "[options.entry_points]\nconsole_scripts =\n    train = pack.train:main\n    pack-eval = pack.eval:run [gpu]\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), SETUP_SCRIPTS)
+def test_the_console_scripts_of_setuptools_are_read(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert console_scripts(tmp_path) == ("pack.eval:run", "pack.train:main")
+
+
+def test_a_setup_without_console_scripts_has_none(tmp_path: Path) -> None:
+    text = 'setup(name="x", url="https://x.org:80", extras_require={"a": ["b = c.d:e"]})'
+    (tmp_path / "setup.py").write_text(text, encoding="utf-8")
+    assert console_scripts(tmp_path) == ()

@@ -92,4 +92,5 @@ def test_a_default_decides_only_by_the_tests_that_the_read_is_not_under() -> Non
     assert values.of(closure) == DefaultValue(2, values.of(closure).declared)  # type: ignore[union-attr]
     assert values.of(closure).declared.text == "args.on"  # type: ignore[union-attr]
     values, closure, _ = used(f"{text}def g(x):\n    if args.on:\n        x = 2\n        use(x)\n")
-    assert values.of(closure) == DefaultValue(2)
+    assert values.of(closure) == DefaultValue(2, values.of(closure).declared)  # type: ignore[union-attr]
+    assert values.of(closure).declared.text == "x"  # type: ignore[union-attr]  # its own literal

@@ -175,6 +175,244 @@ class Trainer:
     assert followed(HEAD + NET + made + MAIN)
 
 
+NAMED = [
+    ('self.add_module("one", BLOCK)', "self.one(x)"),
+    ('setattr(self, "one", BLOCK)', "self.one(x)"),
+    ('self.__setattr__("one", BLOCK)', "self.one(x)"),
+    ('for i in range(3):\n            setattr(self, f"block{i}", BLOCK)', 'getattr(self, f"block{x.dim() - 3}")(x)'),
+    ('for i in range(3):\n            setattr(self, "block" + str(i) + "_1", BLOCK)', "self.block0_1(x)"),
+    ('for i in range(3):\n            self.add_module("block%d" % i, BLOCK)', 'getattr(self, "block%d" % x.dim())(x)'),
+    ('for i in range(3):\n            self.add_module("a_{}".format(i), BLOCK)', 'getattr(self, "a_{}".format(0))(x)'),
+    ("self.block1, self.block2 = BLOCK, BLOCK", "getattr(self, f'block{x.dim() - 3}')(x)"),
+    ("block = BLOCK\n        setattr(self, f'a{x}', nn.Sequential(block, nn.ReLU()))", "getattr(self, f'a{x}')(x)"),
+    ("name = f'block{1}'\n        setattr(self, name, BLOCK)", "self.block1(x)"),
+]
+
+
+@pytest.mark.parametrize(("store", "call"), NAMED)
+def test_a_layer_that_is_set_under_a_composed_name(store: str, call: str) -> None:
+    made = f"""
+
+class Stack(nn.Module):
+    def __init__(self, x=3):
+        super().__init__()
+        {store.replace("BLOCK", "Net()")}
+
+    def forward(self, x):
+        return {call}
+"""
+    assert followed(HEAD + NET + made + trainer("self.model = model") + MAIN.replace("Net()", "Stack()"))
+
+
+@pytest.mark.parametrize("store", ["setattr(self, x, Net())", "setattr(x, 'head0', Net())", "self.tail0 = Net()"])
+def test_a_layer_whose_name_may_be_any_other(store: str) -> None:
+    text = HEAD + NET.replace("MODE", "bilinear") + trainer("self.model = model") + MAIN.replace("Net()", "Stack()")
+    text += f"""
+
+class Stack(nn.Module):
+    def __init__(self, x=None):
+        super().__init__()
+        {store}
+
+    def forward(self, x):
+        return getattr(self, f"head{{x.dim()}}")(x)
+"""
+    assert "runs is not known" in found(text).message
+
+
+STEPS = [
+    # A method that a base class runs on its object.
+    """
+class Base:
+    def fit(self, x):
+        self.step(self.model, x)
+
+    def step(self, net, x):
+        raise NotImplementedError
+
+
+class Trainer(Base):
+    def __init__(self, model, device):
+        self.model = model
+
+    def step(self, net, x):
+        net(x).mean().backward()
+""",
+    # The same, where the base class does not have the method, and its constructor gets the model by a star.
+    """
+class Base:
+    def __init__(self, model, *, device=None):
+        self.model = model
+
+    def fit(self, x):
+        self.step(self.model, x)
+
+
+class Trainer(Base):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+    def step(self, net, x):
+        net(x).mean().backward()
+""",
+    """
+class Base:
+    def __init__(self, *, model, device=None):
+        self.model = model
+
+
+class Middle(Base):
+    def __init__(self, lr, **kwargs):
+        super().__init__(**kwargs)
+
+
+class Trainer(Middle):
+    def __init__(self, model, device):
+        Middle.__init__(self, 0.1, model=model, device=device)
+
+    def fit(self, x):
+        self.model(x).mean().backward()
+""",
+    # A method of an object that is passed, which gets the model.
+    """
+class Loss:
+    def of(self, net, x):
+        return net(x).mean()
+
+
+class Trainer:
+    def __init__(self, model, device):
+        self.inner = Inner(Loss(), model)
+
+    def fit(self, x):
+        self.inner.fit(x)
+
+
+class Inner:
+    def __init__(self, loss, model):
+        self.loss, self.model = loss, model
+
+    def fit(self, x):
+        self.loss.of(self.model, x).backward()
+""",
+    """
+import functools
+
+
+class Loss:
+    def of(self, net, x, other=None):
+        return net(x).mean() if other is None else other(x)
+
+
+class Trainer:
+    def __init__(self, model, device, loss=None):
+        self.model, self.loss = model, loss or Loss()
+
+    def fit(self, x):
+        compute = functools.partial(self.loss.of, self.model, x)
+        compute().backward()
+""",
+    # A function from a table.
+    """
+def first(net, x):
+    return net(x).mean()
+
+
+def second(net, x):
+    return net(x).sum()
+
+
+STEPS = {"first": first, "second": second}
+
+
+class Trainer:
+    def __init__(self, model, device, kind="first"):
+        self.model, self.kind = model, kind
+
+    def fit(self, x):
+        step = STEPS[self.kind]
+        (step(self.model, x) + STEPS.get(self.kind)(self.model, x)).backward()
+""",
+    # Arguments in a literal tuple or dictionary.
+    """
+class Inner:
+    def __init__(self, lr, model, device=None):
+        self.model = model
+
+
+def step(net, x, scale=1):
+    return net(x).mean() * scale
+
+
+class Trainer:
+    def __init__(self, model, device):
+        kwargs = {"model": model, "lr": 0.1}
+        self.inner = Inner(**kwargs)
+
+    def fit(self, x):
+        params = (self.inner.model, x)
+        step(*params, 2).backward()
+""",
+    # A table that a function returns with something else.
+    """
+def make(model):
+    heads = {"first": model}
+    heads["other"] = model
+    return 0.1, heads
+
+
+def build(model):
+    return make(model)
+
+
+def run(heads, x):
+    (heads["first"](x) + heads["other"](x)).mean().backward()
+
+
+class Trainer:
+    def __init__(self, model, device):
+        self.model = model
+
+    def fit(self, x):
+        lr, heads = build(self.model)
+        run(heads, x)
+""",
+    # A function for which only None is passed.
+    """
+def of(net, x, denoise=None):
+    def processed(y):
+        if denoise is not None:
+            y = denoise(y)
+        return y
+
+    return processed(net(x)).mean()
+
+
+def both(net, x, denoise=None):
+    return of(net, x, denoise=denoise)
+
+
+class Trainer:
+    def __init__(self, model, device):
+        self.model = model
+
+    def fit(self, x):
+        of(self.model, x, None).backward()
+""",
+]
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_a_model_that_methods_and_functions_pass_on(steps: str) -> None:
+    assert followed(HEAD + NET + "\n" + steps + MAIN)
+
+
+def test_a_constructor_that_changes_what_it_hands_on() -> None:
+    text = STEPS[2].replace("        super()", "        kwargs['model'] = missing.model\n        super()", 1)
+    assert text != STEPS[2]
+    assert isinstance(found((HEAD + NET + text + MAIN).replace("MODE", "bilinear")).remedy, NoFix)
+
+
 GAPS = [
     ("from other import wrap; self.model = wrap(model)", "self.model(x)"),
     ("import lib; self.model = lib.wrap(model)", "self.model(x)"),

@@ -104,6 +104,7 @@ _SUBJECTS: Mapping[tuple[str, str], str] = {
     ("input.divisible", "False"): "output size does not divide the input size",
     ("input.index", "tensors"): "indexed by tensors",
     ("input.layout", "sparse"): "sparse input",
+    ("input.need_weights", "False"): "need_weights=False",
     ("input.quantized", "True"): "quantised input",
     ("input.quantized", "False"): "input not quantised",
     ("input.some_cases", "True"): "some cases (torch does not say which)",

@@ -31,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance, is_self, qualifier_of
 from torchrepro_lint.syntax.scopes import control_flow_position
+from torchrepro_lint.syntax.use_def import receiver_of
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
     bound_argument,
@@ -41,7 +42,6 @@ from torchrepro_lint.syntax.visitor import (
     statements,
 )
 from torchrepro_lint.trace.call_paths import call_path, place_of
-from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.traces import Context
 
 # Prefilter: a file that starts tasks imports one of these.

@@ -24,8 +24,8 @@ from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Ref, span
 from torchrepro_lint.syntax.qualified_names import in_project, simple_name, split_method, without_calls
+from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.syntax.visitor import is_none
-from torchrepro_lint.trace.entry_points import is_test
 from torchrepro_lint.trace.traces import Context, Traces
 
 # Methods of objects that take a seed.
@@ -148,7 +148,7 @@ def _system_draws(context: Context) -> Iterator[Finding]:
     project = context.project
     for site in project.calls(context.path):
         name = next((each for each in site.names if each in SYSTEM_DRAWS), "")
-        if name and context.path in project.torch_modules and not is_test(context.path, context.tree):
+        if name and context.path in project.torch_modules and not is_test(context.path, context.tree.summary):
             use = data_use(project, context.path, site.call)
             if use:
                 message = (

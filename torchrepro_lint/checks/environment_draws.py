@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.syntax.use_def import flattened_values, receiver_of
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     known_argument,
     last_identifier,
 )
-from torchrepro_lint.trace.library_models import flattened_values, receiver_of, rows_of
+from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Traces
 
 _BASES = lazy_pattern(

@@ -22,10 +22,11 @@ from torchrepro_lint.syntax.qualified_names import (
     split_last,
     split_method,
 )
+from torchrepro_lint.syntax.use_def import receiver_of
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
-from torchrepro_lint.trace.library_models import receiver_of, rows_of
+from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL108"
@@ -126,7 +127,7 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
         owner, word = split_last(name)
         if word in _METHODS and not in_project(name) and is_instance(owner) and _makes_environment(class_of(owner)):
             return word
-        if word == "reset" and any(
+        if word in _METHODS and any(
             is_environment(context.project, each) for each in _classes(context, trace_event, call)
         ):
             return word

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.checks.unseeded import first_own_draw
-from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.dataflow.constants import ENTROPY, describe
 from torchrepro_lint.domain.programs import Program, programs_in
 from torchrepro_lint.domain.rng.seeders import OptionalSeed
 from torchrepro_lint.source.text import Message, Reference, Span
@@ -18,7 +18,8 @@ from torchrepro_lint.trace.traces import Context
 
 def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point and family, at the declaration of the default."""
-    if not _may_declare(context.project.files[context.path]):
+    configured = bool(context.project.resolver.modules.configurations)
+    if not configured and not _may_declare(context.project.files[context.path]):
         return
     for program in programs_in(context.project, context.path):
         for optional in program.effects.optional:
@@ -44,7 +45,9 @@ def _is_literal(value: Expression) -> bool:
 
 
 # Functions whose results are fields or options.
-_DECLARING = frozenset({"field", "Field", "ib", "attrib", "Option", "Argument"})
+_DECLARING = frozenset({"field", "Field", "ib", "attrib", "Option", "Argument", "Namespace", "SimpleNamespace"})
+# So are those that a default is computed by: ``seed: int = int(time.time())``.
+_DECLARING |= {"int", "time", "randint"}
 
 
 def _is_drawn(context: Context, program: Program, family: Family) -> bool:
@@ -55,7 +58,13 @@ def _is_drawn(context: Context, program: Program, family: Family) -> bool:
 
 def _message(context: Context, optional: OptionalSeed, family: Family) -> Message:
     declared, test = optional.declared, optional.test
-    default = f"{declared.text} is {declared.default!r} by default"
+    is_new = declared.default is ENTROPY
+    default = (
+        f"the default of {declared.text} is new in each run"
+        if is_new
+        else f"{declared.text} is {declared.default!r} by default"
+    )
+    default += f" in {declared.source}" if declared.source else ""
     if test is not None:
         line = context.project.position(test.path, test.test.start).line
         where = Reference(test.path, line)

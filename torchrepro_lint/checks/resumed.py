@@ -13,8 +13,9 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.use_def import receiver_of
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, without_subscripts
-from torchrepro_lint.trace.library_models import receiver_of, rows_of
+from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Context
 
 _LOADS = "load_state_dict"

@@ -13,7 +13,7 @@ from torchrepro_lint.domain.rng.forward_uses import becomes_seed
 from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.control_flow import uncertain_guards
+from torchrepro_lint.syntax.control_flow import is_main_test, uncertain_guards
 from torchrepro_lint.syntax.nodes import Call, Expression, Operation
 from torchrepro_lint.syntax.visitor import expressions_within, subexpressions
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
@@ -66,7 +66,8 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
 def _makes_seed(context: Context, draw: TraceEvent) -> bool:
     """Whether a draw only makes the seed where none is given, or where one is asked for: ``args.seed or randint(0, 99)``."""
     call = draw.event.value
-    if not isinstance(call, Call) or not (uncertain_guards(draw.event.guards) or _is_alternative(draw, call)):
+    tested = any(not is_main_test(guard.value) for guard in uncertain_guards(draw.event.guards))
+    if not isinstance(call, Call) or not (tested or _is_alternative(draw, call)):
         return False
     return becomes_seed(context.project, draw.path, call)
 

@@ -23,8 +23,8 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, is_super, path_of
+from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.syntax.visitor import expressions_within, statements
-from torchrepro_lint.trace.entry_points import is_test
 from torchrepro_lint.trace.traces import Context
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
@@ -36,7 +36,7 @@ _MODULE_METHODS = frozenset(
 
 def check(context: Context) -> Iterator[Finding]:
     """The calls whose result is read before it is filled, and the parameters and buffers that are left empty."""
-    if EMPTY_WORDS.isdisjoint(context.tree.summary.calls) or is_test(context.path, context.tree):
+    if EMPTY_WORDS.isdisjoint(context.tree.summary.calls) or is_test(context.path, context.tree.summary):
         return
     if context.path in context.project.torch_modules:
         reported: set[Span] = set()

@@ -20,8 +20,8 @@ from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
+from torchrepro_lint.syntax.use_def import receiver_of
 from torchrepro_lint.syntax.visitor import last_identifier, without_subscripts
-from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.traces import Context
 
 # Calls by which a model gets weights from elsewhere, or that make it without memory of its own.

@@ -29,6 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, project_classes
+from torchrepro_lint.syntax.use_def import receiver_of
 from torchrepro_lint.syntax.visitor import (
     blocks,
     bodies,
@@ -38,7 +39,6 @@ from torchrepro_lint.syntax.visitor import (
     statements,
     subexpressions,
 )
-from torchrepro_lint.trace.library_models import receiver_of
 from torchrepro_lint.trace.traces import Context
 
 _CLOCKS = lazy_pattern(

@@ -1,6 +1,6 @@
-"""Configuration files of a project: the names of classes and functions in its YAML, JSON and TOML files.
+"""Configuration files of a project: the names of classes and functions in its YAML, JSON and TOML files, and the seeds.
 
-A file is read only where it may name a class. Of JSON and TOML everything is read; of YAML what people write in configurations:
+A file is read only where it may name a class or has a seed. Of JSON and TOML everything is read; of YAML what people write in configurations:
 block mappings and lists by their indentation, and mappings in braces on one line. Anchors, tags and texts of several lines are not.
 """
 
@@ -16,12 +16,15 @@ from torchrepro_lint.config.discovery import ProjectTree
 from torchrepro_lint.source.files import Configuration, load_toml, read_configuration
 from torchrepro_lint.source.patterns import lazy_pattern
 
+# What stands for no value, as YAML and JSON write it.
+NOTHING = "null"
 # So many files are read, and so many texts of each are kept.
 _MAX_FILES = 500
 _MAX_TEXTS = 1000
 # A text that may name a class: the others are not kept.
 _NAME = lazy_pattern(r"[A-Za-z_]\w*(?:\.\w+)*")
 _NAMES_A_CLASS = lazy_pattern(rb"\b(?:_target_|class_path|target|type|class|defaults)[\"']?\s*[:=]")
+_HAS_SEED = lazy_pattern(rb"(?i)seed\w*[\"']?\s*[:=]")
 # ``- key: value``, ``- value``; a key may be quoted.
 _LINE = lazy_pattern(
     r"(?P<indent> *(?:- +)*)(?:(?P<quote>[\"']?)(?P<key>[\w./@-]+(?: /?[\w/@-]+)?)(?P=quote):(?: +|$))?(?P<value>.*)"
@@ -31,10 +34,18 @@ _COMMENT = lazy_pattern(r"(?:^|\s)#.*")
 
 
 def read_configurations(tree: ProjectTree) -> tuple[Configuration, ...]:
-    """The configuration files of a project that name something, sorted by path."""
-    found = ((path, _data(tree.place(path))) for path in tree.configurations[:_MAX_FILES])
-    read = (Configuration(path, _texts(path, data)) for path, data in found if _NAMES_A_CLASS.search(data))
+    """The configuration files of a project that name something or have a seed, sorted by path."""
+    read: list[Configuration] = []
+    for path in tree.configurations[:_MAX_FILES]:
+        data = _data(tree.place(path))
+        if (names := _NAMES_A_CLASS.search(data) is not None) or _HAS_SEED.search(data):
+            kept = (each for each in _texts(path, data) if _has_seed(each[0]) or (names and _NAME.fullmatch(each[1])))
+            read.append(Configuration(path, tuple(islice(kept, _MAX_TEXTS))))
     return tuple(each for each in read if each.texts)
+
+
+def _has_seed(keys: tuple[str, ...]) -> bool:
+    return any("seed" in key.lower() for key in keys)
 
 
 def _data(place: str) -> bytes:
@@ -45,21 +56,21 @@ def _data(place: str) -> bytes:
         return b""
 
 
-def _texts(path: str, data: bytes) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """The texts of a file that may be names, each under its keys."""
+def _texts(path: str, data: bytes) -> list[tuple[tuple[str, ...], str]]:
+    """The scalars of a file as texts, each under its keys; nothing is null."""
     try:
         if path.endswith((".yaml", ".yml")):
-            found = _of_yaml(data.decode("utf-8-sig"))
-        else:
-            found = _of_value(json.loads(data) if path.endswith(".json") else load_toml(data), ())
-        return tuple(islice((each for each in found if _NAME.fullmatch(each[1])), _MAX_TEXTS))
+            return [*_of_yaml(data.decode("utf-8-sig"))]
+        return [*_of_value(json.loads(data) if path.endswith(".json") else load_toml(data), ())]
     except (ValueError, RecursionError):
-        return ()
+        return []
 
 
 def _of_value(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     if isinstance(value, str):
         yield keys, value
+    elif isinstance(value, int | None):
+        yield keys, json.dumps(value)
     elif isinstance(value, dict):
         for key, each in value.items():
             yield from _of_value(each, (*keys, str(key)))
@@ -88,8 +99,8 @@ def _of_yaml(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
         value = found["value"].strip()
         if value.startswith("{"):
             yield from (((*keys, each[2]), each[4]) for each in _INLINE.finditer(value))
-        elif value:
-            yield keys, value.strip("\"'")
+        elif value or _has_seed(keys[-1:]):
+            yield keys, value.strip("\"'") or NOTHING
 
 
 def _keys(above: list[tuple[int, str]], at: int) -> tuple[str, ...]:

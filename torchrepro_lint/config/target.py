@@ -29,6 +29,8 @@ LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _CONDA = lazy_pattern(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
 _NAME = lazy_pattern(r"\s*([A-Za-z0-9][\w.-]*)")
 _TORCH = "torch"
+# ``train = package.module:main`` in the list of console scripts of setup.cfg or setup.py.
+_SCRIPT = lazy_pattern(r"""(?:^|["'])\s*[\w.-]+\s*=\s*([A-Za-z_][\w.]*:[A-Za-z_][\w.]*)\s*(?:$|["'\[])""", re.MULTILINE)
 # Longer texts are ignored: Python limits the digits of a number.
 _MAX_LENGTH = 600
 
@@ -68,11 +70,16 @@ def declared_requirements(root: Path, library: str = _TORCH) -> Iterator[Version
 
 
 def console_scripts(root: Path) -> tuple[str, ...]:
-    """The console scripts in pyproject.toml: ``package.module:function``."""
+    """The console scripts in pyproject.toml, setup.cfg and setup.py: ``package.module:function``."""
     data = _toml(root / "pyproject.toml")
     tables = [_table(_table(data, "project"), key) for key in ("scripts", "gui-scripts")]
     tables.append(_table(_table(_table(data, "tool"), "poetry"), "scripts"))
-    return tuple(sorted({target for table in tables for target in table.values() if isinstance(target, str)}))
+    found = {target for table in tables for target in table.values() if isinstance(target, str)}
+    for name in ("setup.cfg", "setup.py"):
+        lines = (line for line in _lines(root / name) if not line.lstrip().startswith("#"))
+        _, _, declared = "\n".join(lines).partition("console_scripts")
+        found.update(match[1] for match in _SCRIPT.finditer(declared))
+    return tuple(sorted(found))
 
 
 def project_name(root: Path) -> str:

@@ -43,8 +43,9 @@ def keywords_not_forwarded(project: ProgramIndex, site: CallSite) -> frozenset[s
     return frozenset(each.name for each in functions[0].params if each is not rest)
 
 
-def with_forwarded_arguments(project: ProgramIndex, site: CallSite) -> list[Call]:
-    """The call once for each call of its function, with the arguments that this call forwards through stars.
+def with_forwarded_arguments(project: ProgramIndex, site: CallSite, depth: int = 0) -> list[Call]:
+    """The call once for each call of its function, with the arguments that this call forwards through stars, which may be those of its
+    own callers.
 
     A constructor may store them as attributes of ``self``. Arguments that are no literals become unknown. Empty if a star
     may hold something else.
@@ -55,7 +56,10 @@ def with_forwarded_arguments(project: ProgramIndex, site: CallSite) -> list[Call
     if not owners or owners[0] is None or any(each is not owners[0] for each in owners):
         return []
     called = path + constructed_class(owners[0].name)  # a constructor is called by its class
-    calls = [each.call for _, each in project.sites_of(called)]
+    sites = [each for _, each in project.sites_of(called)]
+    deeper = depth < limits.MAX_HANDED_ON and len(sites) <= limits.MAX_ALTERNATIVE_CALLS
+    forwarded = [with_forwarded_arguments(project, each, depth + 1) if deeper else [] for each in sites]
+    calls = [call for each, found in zip(sites, forwarded, strict=True) for call in found or [each.call]]
     if (
         not calls
         or len(calls) > limits.MAX_ALTERNATIVE_CALLS

@@ -76,7 +76,9 @@ def _entries(sources: ValueSources, passed: Closure, depth: int) -> BoundArgumen
 
 def _of_sources(sources: ValueSources, passed: Closure, depth: int) -> BoundArguments:
     """The entries of what a call or a subscript stands for; unknown if it has no value source."""
-    found = [each for each in sources.of(passed) if each.value is not passed.value]
+    # An element of a result is followed one step: the variable that is returned may have been updated.
+    behind = sources.step_back if isinstance(getattr(passed.value, "value", None), Call) else sources.of
+    found = [each for each in behind(passed) if each.value is not passed.value]
     ways = [dictionary_entries(sources, each, depth + 1) for each in found] or [UNKNOWN_ARGUMENTS]
     return _join_all(ways)
 

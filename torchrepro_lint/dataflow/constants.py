@@ -5,13 +5,16 @@ messages. The value that an expression has by default is a record with the decla
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
+from torchrepro_lint.resolve.configurations import read_part
 from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Assign,
     Attribute,
     Call,
     Collection,
@@ -23,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name, without_parentheses
+from torchrepro_lint.syntax.visitor import all_statements, known_argument, last_identifier, receiver_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -46,10 +50,14 @@ def describe(expression: Expression | None) -> str:
             return ".".join((_word(roots[0]), *path)) if roots else "..."
         case Attribute(value=value, name=name):
             return f"{describe(value)}.{name}"
+        case Call(func=func, args=(Arg(value=Constant() as key),)) if last_identifier(func) == "get":
+            return f"{describe(func)}({describe(key)})"
         case Call(func=func, args=args):
             return f"{describe(func)}({'...' if args else ''})"
         case Subscript(value=value, indices=(index,)):
             return f"{describe(value)}[{describe(index)}]"
+        case Operation(op=":=", operands=(target, _)):
+            return describe(target)
         case Operation(op="not", operands=(operand,)):
             return f"not {describe(operand)}"
         case Operation(op=op, operands=(left, right)) if op in _BINARY:
@@ -108,13 +116,17 @@ ENTROPY = _Entropy()
 
 
 class Declaration(Record, frozen=True):
-    """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default."""
+    """The declaration of a default: its file and span, how the program reads the value, ``args.seed``, and the default.
+
+    For a default that ``source``, a configuration file, has, the span is that of what reads it.
+    """
 
     path: str
     start: int
     end: int
     text: str
     default: object
+    source: str = ""
 
 
 class DefaultValue(Record, frozen=True):
@@ -130,6 +142,101 @@ def compared(op: str, left: object, right: object) -> bool | None:
         return bool(COMPARISONS[op](left, right))
     except TypeError:
         return None
+
+
+_FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
+_TYPER = frozenset({"typer.Option", "typer.Argument"})
+_NAMESPACES = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
+
+
+def declared_default(names: Names, path: str, value: Expression) -> Expression | None:
+    """The default that an expression declares: what ``field(default=None)`` is given, and what ``field(default_factory=f)`` calls;
+    None if it is not known. Other expressions are their own default.
+    """
+    called = names.names(path, value.func) if isinstance(value, Call) else ()
+    if not isinstance(value, Call) or (_FIELDS.isdisjoint(called) and _TYPER.isdisjoint(called)):
+        return value
+    if not _TYPER.isdisjoint(called):
+        first = known_argument(value, 0, "default")
+        return first if isinstance(first, Constant) and isinstance(first.value, int | str | float | None) else None
+    factory = known_argument(value, None, "default_factory")
+    if factory is not None:
+        return Call(factory.start, factory.end, factory, (), factory.end)
+    return known_argument(value, None, "default")
+
+
+def parsed_classes(names: Names, path: str, parsed: Expression) -> Iterator[tuple[str, Expression]]:
+    """The class whose fields a parser fills, with its file: ``Args`` of ``tyro.cli(Args)``, and of the first object that
+    ``HfArgumentParser(Args).parse_args_into_dataclasses()`` returns.
+    """
+    match parsed:
+        case Call(args=(Arg(value=first), *_)):
+            yield path, first
+        case Subscript(value=Call(func=func), indices=(Constant(value=int(at)),)) if (
+            last_identifier(func) == "parse_args_into_dataclasses" and (parser := receiver_of(func)) is not None
+        ):
+            for file, made in names.values(path, parser):
+                given = known_argument(made, 0, "dataclass_types") if isinstance(made, Call) else None
+                classes = given.items if isinstance(given, Collection) else (given,)
+                if at < len(classes) and (found := classes[at]) is not None:
+                    yield file, found
+
+
+def namespace_argument(names: Names, path: str, made: Expression, word: str) -> Expression | None:
+    """What a namespace has under a word since it was made: None of ``Namespace(seed=None)``."""
+    if not isinstance(made, Call) or _NAMESPACES.isdisjoint(names.names(path, made.func)):
+        return None
+    return known_argument(made, None, word)
+
+
+def entry_of_vars(display: Expression, key: str) -> Expression | None:
+    """The attribute that an entry of ``vars(args)`` is."""
+    match display:
+        case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=namespace),)):
+            return Attribute(display.start, display.end, namespace, key, display.end)
+    return None
+
+
+def configured_default(names: Names, paths: Iterable[str], path: str, read: Expression) -> DefaultValue | None:
+    """What the configuration files of a program have where an expression reads one: a whole number, a truth value or nothing.
+
+    None if it is something else, or may be overridden: by an option of that name, or by a store in one of the program's ``paths``.
+    """
+    found: list[DefaultValue | None] = []
+    for source, text in names.configurations.scalars(path, read):
+        if text not in _WRITTEN and not text.lstrip("-").isdecimal():
+            return None
+        value = _WRITTEN[text] if text in _WRITTEN else int(text)
+        declared = Declaration(path, read.start, read.end, describe(read), value, source)
+        found.append(DefaultValue(value, declared))
+    part = read_part(read) if found else None
+    word = part[1] if part is not None else read.path[-1] if isinstance(read, Ref) else ""
+    return None if any(_overrides(names, each, word) for each in paths) else agreed(found)
+
+
+def _overrides(names: Names, path: str, key: str) -> bool:
+    """Whether a file declares an option of this name, or stores under this key of a configuration."""
+    tree = names.modules.files[path]
+    stores = (target for each in all_statements(tree) if isinstance(each, Assign) for target in each.targets)
+    return key in tree.summary.options or any(
+        isinstance(each, Subscript)
+        and read_part(each) == (each.value, key)
+        and any(names.configurations.scalars(path, each))
+        for each in stores
+    )
+
+
+# Values as YAML and JSON write them.
+_WRITTEN = {
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "~": None,
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+}
 
 
 class Ruling(Record, frozen=True):

@@ -1,6 +1,6 @@
 """Constant propagation under defaults: the value of an expression in a run that is started without any option.
 
-The defaults of options, of parameters that no call passes, of dataclass fields and of literal configurations are followed
+The defaults of options, of parameters that no call passes, of dataclass fields and of configurations are followed
 through assignments, tests and calls. Each value remembers the declaration of the default that it came from.
 """
 
@@ -18,7 +18,12 @@ from torchrepro_lint.dataflow.constants import (
     Ruling,
     agreed,
     comparison,
+    configured_default,
+    declared_default,
     describe,
+    entry_of_vars,
+    namespace_argument,
+    parsed_classes,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
@@ -40,13 +45,13 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_top_level,
     path_of,
-    qualname_of,
+    simple_name,
     split_local,
     split_name,
 )
 from torchrepro_lint.syntax.scopes import branching_around, function_around
 from torchrepro_lint.syntax.use_def import contains
-from torchrepro_lint.syntax.visitor import known_argument, statements, takes_receiver
+from torchrepro_lint.syntax.visitor import statements, takes_receiver
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -54,8 +59,6 @@ if TYPE_CHECKING:
 
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "//", "^", "&", "|", "**", "<<", ">>"})
 _CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "builtins.str", "builtins.round"})
-_FIELDS = frozenset({"dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field"})
-_TYPER = frozenset({"typer.Option", "typer.Argument"})
 # One object, since an environment is equal only to itself.
 _NO_ARGUMENTS = Environment()
 
@@ -208,8 +211,11 @@ class DefaultValues:
         text = f'{describe(held)}["{key}"]'
         found: list[DefaultValue | None] = []
         for file, display in self._project.resolver.values(closure.path, held):
-            if not isinstance(display, Collection) or display.kind != "dict" or self._is_updated(closure.path, held):
-                return None
+            updated = self._is_updated(closure.path, held)
+            if not updated and (option := entry_of_vars(display, key)) is not None:
+                return self._of_option(file, option, text)
+            if not isinstance(display, Collection) or display.kind != "dict" or updated:
+                return None if updated and isinstance(held, Ref) else self._of_configuration(closure)
             pairs = zip(display.items[::2], display.items[1::2], strict=True)
             given = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
             if given and given[-1] is not None:
@@ -225,31 +231,21 @@ class DefaultValues:
 
     def _declared(self, closure: Closure, text: str) -> DefaultValue | None:
         """The value of a default that stands in a declaration."""
-        value = closure.value
-        if isinstance(value, Call) and not _FIELDS.isdisjoint(self._project.names(closure.path, value.func)):
-            given = known_argument(value, None, "default")
-            return None if given is None else self._declared(closure._replace(value=given), text)
-        if isinstance(value, Call) and not _TYPER.isdisjoint(self._project.names(closure.path, value.func)):
-            first = known_argument(value, 0, "default")
-            is_literal = isinstance(first, Constant) and isinstance(first.value, int | str | float | None)
-            return self._declared(closure._replace(value=first), text) if first is not None and is_literal else None
-        known = self.of(closure)
-        if known is None or known.declared is not None:
+        given = declared_default(self._project.resolver, closure.path, closure.value)
+        known = None if given is None else self.of(closure._replace(value=given))
+        if known is None or given is None or known.declared is not None:
             return known
-        return known._replace(declared=Declaration(closure.path, value.start, value.end, text, known.value))
+        return known._replace(declared=Declaration(closure.path, given.start, given.end, text, known.value))
 
     # --- variables ---------------------------------------------------------------------------------------------------
 
     def _of_variable(self, closure: Closure, ref: Ref) -> DefaultValue | None:
         if len(ref.roots) != 1:
             return None
-        found: list[DefaultValue | None] = []
-        for name in self._project.resolver.modules.resolve(closure.path, ref.roots[0]):
-            path, colon, rest = split_name(name)
-            if not colon or not rest:
-                return None
-            found.append(self._of_name(closure, path, f":{rest}", ref))
-        return agreed(found)
+        names = [split_name(each) for each in self._project.resolver.modules.resolve(closure.path, ref.roots[0])]
+        if not all(colon and rest for _, colon, rest in names):
+            return None
+        return agreed([self._of_name(closure, path, f":{rest}", ref) for path, _, rest in names])
 
     def _of_name(self, closure: Closure, path: str, root: str, ref: Ref) -> DefaultValue | None:
         start = self._of_parameter(closure, path, root, ref)
@@ -259,12 +255,10 @@ class DefaultValues:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
         offset = ref.start if inside and function_around(self._project.files[path], ref) is home else None
-        if offset is None and home is not None:
+        elsewhere = any(function_around(self._project.files[path], each) is not home for each in assigned)
+        if elsewhere or (offset is None and home is not None):
             return None
-        if any(function_around(self._project.files[path], each) is not home for each in assigned):
-            return None
-        text = qualname_of(root) if home is None else ""
-        flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), text)
+        flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), simple_name(root))
         return self._at(flow, body, offset, start)
 
     def _at(
@@ -324,7 +318,7 @@ class DefaultValues:
         if own:
             values = [each.value for each in own if isinstance(each.value, Closure)]
             return agreed([self._of_stored(each, ref) for each in values]) if len(values) == len(own) else None
-        start = self._of_option(closure.path, ref) or self._of_field(closure, ref)
+        start = self._of_option(closure.path, ref) or self._of_field(closure, ref) or self._of_configuration(closure)
         if start is None:
             return None
         for path in self._paths:
@@ -346,33 +340,36 @@ class DefaultValues:
         module = not inside and not is_field and isinstance(closure.value, Constant)
         return self._declared(closure, describe(ref)) if is_field or module else self.of(closure)
 
-    def _of_option(self, path: str, ref: Ref) -> DefaultValue | None:
+    def _of_option(self, path: str, read: Expression, text: str = "") -> DefaultValue | None:
         """The default of the one option that ``args.seed`` reads."""
-        options = self._project.resolver.options.of(path, ref)
-        if len(options) != 1 or options[0].default is None:
+        options = [each for each in self._project.resolver.options.of(path, read) if each.path in self._paths]
+        if len(options) != 1 or (default := options[0].default) is None:
             return None
-        option = options[0]
-        assert option.default is not None
-        value = option.default.value
-        return DefaultValue(value, Declaration(option.path, option.call.start, option.call.end, describe(ref), value))
+        path, call = options[0].path, options[0].call
+        known = self.of(Closure(path, default, _NO_ARGUMENTS))
+        declared = known and Declaration(path, call.start, call.end, text or describe(read), known.value)
+        return known and known._replace(declared=declared)
 
     def _of_field(self, closure: Closure, ref: Ref) -> DefaultValue | None:
-        """The default of a field of the class that a parser fills, ``args = tyro.cli(Args)``."""
+        """The default of a field of the class that a parser fills, ``args = tyro.cli(Args)``; or what a namespace is made with."""
         for each in self._sources.of(closure._replace(value=ref._replace(path=ref.path[:-1]))):
-            if isinstance(each.value, Call) and each.value.args:
-                for name in self._project.names(each.path, each.value.args[0].value):
-                    if self._project.resolver.classes(name):
-                        path = path_of(name)
-                        stored = [
-                            v for how, v in self._project.resolver.assigned(f"{name}.{ref.path[-1]}") if how == "="
-                        ]
-                        return self._declared(Closure(path, stored[0]), describe(ref)) if len(stored) == 1 else None
+            if (given := namespace_argument(self._project.resolver, each.path, each.value, ref.path[-1])) is not None:
+                return self._declared(each._replace(value=given), describe(ref))
+            for file, parsed in parsed_classes(self._project.resolver, each.path, each.value):
+                for name in filter(self._project.resolver.classes, self._project.names(file, parsed)):
+                    found = self._project.resolver.assigned(f"{name}.{ref.path[-1]}")
+                    stored = [Closure(path_of(name), value) for how, value in found if how == "="]
+                    return self._declared(stored[0], describe(ref)) if len(stored) == 1 else None
         return None
+
+    def _of_configuration(self, closure: Closure) -> DefaultValue | None:
+        """What a configuration file has under a key under which the program does not store anything."""
+        return configured_default(self._project.resolver, self._paths, closure.path, closure.value)
 
     def _bodies_with(self, path: str, places: list[Expression]) -> Iterator[tuple[Statement, ...]]:
         """The bodies of a file that hold any of these expressions themselves, not in a function inside."""
         facts = self._project.files[path]
-        owners = {function_around(self._project.files[path], each) for each in places}
+        owners = {function_around(facts, each) for each in places}
         yield from (facts.body,) if None in owners else ()
         yield from (each.body for each in facts.functions if each in owners)
 

@@ -83,6 +83,10 @@ class ValueSources(Protocol):
         """The value sources of an expression; the expression itself if it has no other."""
         ...
 
+    def step_back(self, closure: Closure) -> Iterator[Closure]:
+        """The sources of an expression one step back."""
+        ...
+
     def assignments(self, path: str) -> Assignments:
         """The definitions of the variables of a file."""
         ...

@@ -62,7 +62,7 @@ def attribute_values(sources: ValueSources, owner: str, word: str, environment: 
         name = f"{each}.{word}"
         if not colon:
             continue
-        for how, method, value in resolver.instance_attributes(each).get(word, ()):
+        for how, method, value in resolver.stored_attributes(each, word):
             if how in ("=", "[]") and all(
                 sources.is_feasible(path, function, value.start, environment) for function in resolver.functions(method)
             ):

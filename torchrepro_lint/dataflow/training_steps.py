@@ -15,6 +15,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import canonical, consumers, seeder_of
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.query.database import query
+from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, Ref
 from torchrepro_lint.syntax.qualified_names import (
@@ -63,6 +64,36 @@ def _has_backward(names: tuple[str, ...]) -> bool:
     return any(_BACKWARD.fullmatch(name) for name in names if not in_project(name))
 
 
+def trains(names: Names, path: str, call: Call) -> bool:
+    """Whether a call runs a backward pass, itself or in the functions of the project that it runs."""
+    called = names.names(path, call.func)
+    return is_backward(call, called) or any(_backward_passes(names, each) for each in called if in_project(each))
+
+
+# Functions call one another.
+_CALLS = SetEquations()
+
+
+@query(cutoff=True, cycle=_CALLS)
+def _backward_passes(names: Names, name: str) -> Iterator[str]:
+    """``backward`` where a function, or the constructor of a class, runs a backward pass."""
+    for each in _functions(names, name):
+        names.modules.reads.record_read(path_of(each))
+        for call in (call for function in names.functions(each) for call in _calls(function)):
+            called = names.names(path_of(each), call.func)
+            if is_backward(call, called):
+                yield BACKWARD
+            for inner in filter(in_project, called):
+                yield from _backward_passes(names, inner)
+
+
+def _functions(names: Names, name: str) -> tuple[str, ...]:
+    """The functions that a call of a name of the project runs; instances of modules only compute."""
+    if names.classes(name):
+        return tuple(each for each in names.methods(name, "__init__") if names.functions(each))
+    return (name,) if names.functions(name) else ()
+
+
 # Gradients that are returned and change no model.
 _ONLY_GRADIENTS = lazy_pattern(r"torch\.(autograd|func)\.\w+")
 # Methods that train where nothing is known of their object.
@@ -102,14 +133,8 @@ class CallEffects:
     def _one(self, path: str, call: Call, is_outside: Callable[[Ref], bool]) -> tuple[frozenset[str], list[str]]:
         """What a call does by its name, and the functions of the project that it runs."""
         names = self._names.names(path, call.func)
-        called = [each for name in names if in_project(name) for each in self._functions(name)]
+        called = [each for name in names if in_project(name) for each in _functions(self._names, name)]
         return frozenset() if called else frozenset(_own_effects(call, names, is_outside)), called
-
-    def _functions(self, name: str) -> tuple[str, ...]:
-        """The functions that a call of a name of the project runs; instances of modules only compute."""
-        if self._names.classes(name):
-            return tuple(each for each in self._names.methods(name, "__init__") if self._names.functions(each))
-        return (name,) if self._names.functions(name) else ()
 
     @query()
     def _reached(self, name: str, depth: int) -> frozenset[str]:

@@ -167,7 +167,7 @@ class ValueSourceAnalysis:
         while queue:
             each = queue.pop()
             self._steps -= 1
-            behind = list(self._sources_of(each)) if self._steps > 0 else []
+            behind = list(self.step_back(each)) if self._steps > 0 else []
             if not behind:
                 found.append(each)
             for one in reversed(behind):
@@ -176,8 +176,8 @@ class ValueSourceAnalysis:
                     queue.append(one)
         return distinct(found)
 
-    def _sources_of(self, closure: Closure) -> Iterator[Closure]:
-        """The sources one step back."""
+    def step_back(self, closure: Closure) -> Iterator[Closure]:
+        """The sources of an expression one step back."""
         match closure.value:
             case Ref():
                 yield from self._of_reference(closure)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeAlias
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
-from torchrepro_lint.catalogue.conditions import LiteralValue
+from torchrepro_lint.catalogue.conditions import LiteralValue, Truth, argument_reader, evaluate
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.flags import FlagSetting, environment_settings, flag_settings
 from torchrepro_lint.query.database import Database, query
@@ -36,7 +36,7 @@ from torchrepro_lint.syntax.qualified_names import class_of, in_project, simple_
 from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.events import TraceEvent, prefix_and_rest
-from torchrepro_lint.trace.library_models import accelerates, rows_named, trains_or_measures
+from torchrepro_lint.trace.library_models import rows_named, rows_of, trains_or_measures
 from torchrepro_lint.trace.traces import Traces
 
 DRAW, SEED, FLAG, VARIABLE_EFFECT, ACCELERATOR, BACKWARD = "draw", "seed", "flag", "variable", "accelerator", "backward"
@@ -298,4 +298,13 @@ def _may_be_accelerator(names: Names, path: str, device: Expression) -> bool:
     return any(
         _is_device_option(value) or any(_names_device(each) for each in subexpressions(value))
         for _, value in names.values_through_calls(path, device)
+    )
+
+
+def accelerates(names: Iterable[str], call: Call) -> bool:
+    """Whether a call may put work on an accelerator by itself."""
+    return any(
+        row.accelerates is not None
+        and evaluate(row.accelerates, row.signature, argument_reader(row.signature, call)) is not Truth.FAILS
+        for row in rows_of(names)
     )

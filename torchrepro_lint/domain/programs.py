@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.dataflow.training_steps import is_backward
-from torchrepro_lint.domain.flag_effects import StateEffect, effects_on_state, names_accelerator
+from torchrepro_lint.domain.flag_effects import StateEffect, accelerates, effects_on_state, names_accelerator
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.domain.rng.feasibility import is_feasible, is_tested
@@ -24,7 +24,6 @@ from torchrepro_lint.syntax.qualified_names import is_module, path_of, top_packa
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent, calls_in, prefix_and_rest
-from torchrepro_lint.trace.library_models import accelerates
 from torchrepro_lint.trace.traces import Traces
 
 

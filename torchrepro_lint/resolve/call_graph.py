@@ -1,16 +1,15 @@
 """The call graph: which calls run a function of the project, and the arguments that they pass for a parameter.
 
 It is demand driven: calls are found by the word that they call, and a file is looked into when one of its words is asked for.
-Methods that are called by a computed name, ``getattr(self, f"get_{word}_names")()``, are matched by pattern.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, count
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.definitions import EventCache
@@ -19,33 +18,39 @@ from torchrepro_lint.resolve.higher_order import (
     CallTargetTable,
     HigherOrderCalls,
     encode_target,
+    held_references,
 )
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
-from torchrepro_lint.source.patterns import sequence_with_gaps, split_at_gaps
 from torchrepro_lint.syntax.nodes import (
     Arg,
+    Attribute,
     Call,
+    Collection,
     Constant,
-    DefinitionStatement,
     Expression,
     Function,
     ModuleSummary,
-    Operation,
     Param,
     Record,
     Ref,
-    Statement,
-    SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import Symbol, in_project, path_of, simple_name, super_call
+from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
+    enclosing_function,
+    in_project,
+    path_of,
+    simple_name,
+    super_call,
+)
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
-    expressions,
+    is_starred,
+    last_identifier,
     launched_call,
-    operands_of,
     parameter_argument,
+    passing_argument,
     receiving_parameters,
-    statements,
     takes_receiver,
 )
 
@@ -105,9 +110,41 @@ class CallGraph(NumberedCalls):
                     yield from _unless_starred(path, arg)
 
     def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
-        """The same for the calls that name the function."""
+        """The same for the calls that name the function, also of one that hands its ``*args`` and ``**kwargs`` on to it."""
+        param = function.params[position]
         for path, call in self.of(name, function):
-            yield from _unless_starred(path, self.argument(path, call, function, position))
+            at = position - self._names.is_bound(path, call.func, function)
+            yield from self._received(path, call, param, None if param.kind == "kw" else at, 0)
+
+    def _received(
+        self, path: str, call: Call, param: Param, at: int | None, depth: int
+    ) -> Iterator[tuple[str, Expression | None]]:
+        """What a call passes for a parameter, by name or at a position; where its star hands on what its function got, what that got."""
+        arg = passing_argument(call, at, *(() if param.kind == "/" else (param.name,)))
+        if arg is None or not arg.star:
+            yield path, None if arg is None else arg.value
+            return
+        got = arg.value if isinstance(arg.value, Ref) and not arg.value.path and depth < limits.MAX_HANDED_ON else None
+        if got is None or any(self._events.updates(path, got)):
+            return
+        behind = at - call.args.index(arg) if arg.star == "*" and at is not None else None
+        outer = self._names.parameter(path + got.roots[0])
+        if outer is None or outer.param.kind != arg.star:
+            yield from self._from_displays(path, got, param.name if arg.star == "**" else behind)
+            return
+        inorder = sum(each.kind in ("", "/") for each in outer.function.params)
+        for file, each in self.of(path + outer.function.name, outer.function):
+            bound = self._names.is_bound(file, each.func, outer.function)
+            yield from self._received(
+                file, each, param, None if behind is None else inorder - bound + behind, depth + 1
+            )
+
+    def _from_displays(self, path: str, held: Ref, key: str | int | None) -> Iterator[tuple[str, Expression | None]]:
+        """What a variable that only gets literal tuples or dictionaries has under a key, or at a position that is not behind them."""
+        found = [_entries(value) if how == "=" else None for how, value in self._names.assigned(path + held.roots[0])]
+        for entries in found if key is not None and None not in found else ():
+            if entries is not None and (key in entries or isinstance(key, str)):
+                yield path, entries.get(key)
 
     def argument(self, path: str, call: Call, function: Function, position: int) -> Arg | None:
         """The argument that a call of a function passes for the parameter at a position; see ``parameter_argument``."""
@@ -164,7 +201,7 @@ class CallGraph(NumberedCalls):
         """The functions that the calls by a word in one file get, to start them or to bind their arguments."""
         for number in self._in(file, word):
             given = _given_function(self._at(number).call, word)
-            for target in self._names.names(self._paths[file], given) if given is not None else ():
+            for target in self._targets(self._paths[file], given) if given is not None else ():
                 if in_project(target):
                     yield encode_target(target, number)
 
@@ -220,10 +257,41 @@ class CallGraph(NumberedCalls):
 
         They are solved as equations, since resolving a call may lead back to the same question: see ``TablingSolver``.
         """
-        found = {number for word in self._words(name, function) for number in self._numbers(word, name)}
+        words = self._words(name, function)
+        aliases = [each for word in words if word != "__init__" for each in self._address_taken.aliases(word)]
+        found = {number for word in (*words, *aliases) for number in self._numbers(word, name)}
+        found.update(self._by_tables(name, aliases))
         if function.owner:
-            found.update(self._supers(name, f"{path_of(name)}{function.owner}"))
+            owner = f"{path_of(name)}{function.owner}"
+            found.update(self._supers(name, owner), self._overridden(words[0], owner))
         return map(self._call, self._in_order(found))
+
+    def _by_tables(self, name: Symbol, tables: Sequence[str]) -> Iterator[int]:
+        """The calls of entries of tables that hold a function: ``TABLE[key](x)``, ``TABLE.get(key)(x)``."""
+        for file in sorted({self.number(path) for table in tables for path in self._address_taken.paths(table)}):
+            for number in self._in(file, ""):
+                func = self._at(number).call.func
+                held = () if isinstance(func, Attribute) else map(last_identifier, held_references(func))
+                is_entry = not set(tables).isdisjoint(held)
+                if is_entry and name in self._names.names(self._paths[file], func):
+                    yield number
+
+    def _overridden(self, word: str, owner: Symbol) -> Iterator[int]:
+        """The calls by which methods of base classes run a method of their object, ``self.step(batch)``, that a class overrides."""
+        bases = set(filter(in_project, self._names.above(owner) if word != "__init__" else ()))
+        for file in {self.number(path_of(each)) for each in bases}:
+            path = self._paths[file]
+            for number in self._in(file, word):
+                match self._at(number).call.func:
+                    case Ref(roots=(root,), path=(_,)) as func if self._names.starts_at_receiver(path, func):
+                        caller = path + enclosing_function(root)
+                        base = self._names.owner(caller)
+                        if base in bases and self._is_inherited(caller, base, owner):
+                            yield number
+
+    def _is_inherited(self, method: Symbol, base: Symbol, owner: Symbol) -> bool:
+        """Whether an object of a class may run a method of a base class: it has no other of that name, or that calls ``super()``."""
+        return method in self._names.methods(owner, simple_name(method)) or any(self._supers(method, base))
 
     def _supers(self, name: Symbol, owner: Symbol) -> Iterator[int]:
         """The calls of a method by ``super()``, which are in subclasses of the method's class."""
@@ -252,11 +320,16 @@ class CallGraph(NumberedCalls):
         """``path:function 12`` for each function that call number 12 runs."""
         for number in numbers:
             path, call = self._call(number)
-            for target in self._names.names(path, call.func):
+            for target in self._targets(path, call.func):
                 if in_project(target):
                     yield encode_target(target, number)
                     if self._names.classes(target):
                         yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
+
+    def _targets(self, path: str, func: Expression) -> tuple[Value, ...]:
+        """The names of a callee; of a method of an object that has no name, by what callers pass: ``self.diffusion.losses``."""
+        found = self._names.names(path, func)
+        return found if found or not isinstance(func, Ref) or not func.path else self._names.object_names(path, func)
 
     def _words(self, name: Symbol, function: Function) -> list[str]:
         word = simple_name(name)
@@ -269,6 +342,21 @@ class CallGraph(NumberedCalls):
 def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expression | None]]:
     if arg is None or not arg.star:
         yield path, None if arg is None else arg.value
+
+
+def _entries(value: Expression) -> dict[str | int, Expression] | None:
+    """The entries of a literal tuple, list or dictionary, by position or key; None of another expression, or where one is not literal."""
+    match value:
+        case Collection(kind="dict", items=items):
+            keys = [key.value if isinstance(key, Constant) else None for key in items[::2]]
+            return None if None in keys else dict(zip(keys, items[1::2], strict=True))  # type: ignore[arg-type]
+        case Collection(kind="tuple" | "list", items=items) if not any(
+            each is None or is_starred(each) for each in items
+        ):
+            return dict(enumerate(items))  # type: ignore[arg-type]
+        case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
+            return {arg.keyword: arg.value for arg in args if arg.keyword}
+    return None
 
 
 def _given_function(call: Call, word: str) -> Expression | None:
@@ -286,82 +374,3 @@ def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
         if not runs[at].startswith(start):
             break
         yield int(runs[at][len(start) :])
-
-
-# A pattern with fewer literal letters matches too many names.
-_LEAST_LETTERS = 4
-
-
-class DynamicCalls:
-    """Calls of methods by computed name, through ``getattr``."""
-
-    def __init__(self, files: Mapping[str, SyntaxTree], call_graph: CallGraph) -> None:
-        self._files, self._call_graph = files, call_graph
-        self.database = call_graph.database
-
-    def calls(self, word: str) -> list[tuple[str, Call]]:
-        """The calls whose computed name may be this one, each with its file."""
-        return [(path, call) for pattern, path, call in self._patterns() if pattern.fullmatch(word)]
-
-    @query()
-    def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
-        found = []
-        # A callee without a name (the empty word) is the result of another call.
-        for path in sorted(self._call_graph.paths(["getattr"]) & self._call_graph.paths([""])):
-            for call in _called_results(self._files[path]):
-                pattern = _name_pattern(call.func)
-                if pattern is not None:
-                    found.append((pattern, path, call))
-        return found
-
-
-def _called_results(facts: SyntaxTree) -> Iterator[Call]:
-    """The calls of call results, in the bodies that call ``getattr``."""
-    results = set(facts.bodies_calling(""))
-    for number in facts.bodies_calling("getattr"):
-        if number is None:
-            bodies = (facts.body, *(each.body for each in facts.functions))
-        elif number in results:
-            bodies = (facts.functions[number - 1].body if number else facts.body,)
-        else:
-            continue
-        for body in bodies:
-            yield from _in_order(_evaluated(body))
-
-
-def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
-    """The expressions of a body, those of nested class bodies included."""
-    for statement in statements(body):
-        yield from expressions(statement)
-        if isinstance(statement, DefinitionStatement):
-            yield from _evaluated(statement.body)
-
-
-def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
-    """The calls of calls in expressions, outer ones first."""
-    for expression in some:
-        left = [expression]
-        while left:
-            each = left.pop()
-            if type(each) is Call and type(each.func) is Call:
-                yield each
-            left += reversed(operands_of(each))
-
-
-def _name_pattern(call: Expression) -> re.Pattern[str] | None:
-    match call:
-        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
-            texts = _texts(name.value)
-            if sum(map(len, texts)) >= _LEAST_LETTERS:
-                pieces = ["".join(map(re.escape, piece)) for piece in split_at_gaps(texts, "")]
-                return re.compile(sequence_with_gaps(pieces, r"\w*", count()))
-    return None
-
-
-def _texts(name: Expression) -> list[str]:
-    """The literal parts of a computed string, empty for unknown ones; no parts if it is not computed."""
-    if isinstance(name, Operation) and name.op in ("f", "+"):
-        return [
-            each.value if isinstance(each, Constant) and isinstance(each.value, str) else "" for each in name.operands
-        ]
-    return []

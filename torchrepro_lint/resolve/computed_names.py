@@ -1,38 +1,63 @@
 """Computed names: what lookups by a name that is computed at run time may give.
 
 ``getattr(module, key)``, ``globals()[key]``, ``sys.modules[key]``, ``import_module(key)``, and calls that build what a configuration
-or a registry names. Also the files that a program may load with such imports.
+or a registry names. Also the files that a program may load with such imports, and which calls may run a method whose name they compute.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import count
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.object_sources import ObjectSources
-from torchrepro_lint.resolve.symbols import NAMES
+from torchrepro_lint.resolve.symbols import GAP, NAMES, gapped_text, may_be_one
 from torchrepro_lint.source.files import join_path, parent_folders
+from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
     Constant,
+    DefinitionStatement,
     Expression,
     ModuleSummary,
     Operation,
     Ref,
+    Statement,
     Subscript,
+    SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import Value, is_module, module_symbol, path_of, simple_name, split_name
-from torchrepro_lint.syntax.visitor import all_expressions, last_identifier
+from torchrepro_lint.syntax.qualified_names import (
+    Value,
+    class_of,
+    instance_value,
+    is_instance,
+    is_module,
+    module_symbol,
+    path_of,
+    simple_name,
+    split_name,
+)
+from torchrepro_lint.syntax.visitor import (
+    all_expressions,
+    expressions,
+    last_identifier,
+    operands_of,
+    statements,
+)
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
+# Functions that give what a text names.
+CHOOSERS = frozenset({"builtins.getattr", "builtins.eval", "builtins.__import__", "importlib.import_module"})
 # The name of an element of a module's namespace under any key.
 ANY_GLOBAL = ("builtins.globals()[]",)
 
@@ -163,11 +188,20 @@ class ComputedNames(ObjectSources):
         looks_up = self.has_namespaces and not isinstance(called, Attribute)
         for file, each in self.values_through_calls(path, called) if looks_up else ():
             match each:
-                case Subscript(value=table, indices=(_,)) | Call(func=Attribute(value=table, name="get"), args=(_, *_)):
+                case (
+                    Subscript(value=table, indices=(key,))
+                    | Call(func=Attribute(value=table, name="get"), args=(Arg(value=key), *_))
+                ):
                     if any(map(_is_globals, self.held_calls(file, table))):
                         called_here = set(self.modules.files[file].summary.calls)
-                        found.update(each for each in self.defined_in(file) if simple_name(each) not in called_here)
+                        fitting = _fitting(self.defined_in(file), self._composed(file, key))
+                        found.update(each for each in fitting if simple_name(each) not in called_here)
         return tuple(sorted(found))
+
+    def _composed(self, path: str, key: Expression) -> list[str]:
+        """The texts with gaps that a key may be, if each of its values is known in part: ``dla*``."""
+        texts = [gapped_text(value) for _, value in self.values(path, key)]
+        return texts if all(texts) else []
 
     def held_calls(self, path: str, value: Expression) -> Iterator[Call]:
         """A call, or those that are assigned to a variable of the file."""
@@ -176,6 +210,19 @@ class ComputedNames(ObjectSources):
         elif isinstance(value, Ref) and not value.path:
             for root in value.roots:
                 yield from (made for how, made in self.assigned(path + root) if how == "=" and isinstance(made, Call))
+
+    def _chosen(self, path: str, call: Call, name: str) -> Iterator[Value]:
+        """What ``getattr``, ``import_module`` and ``eval`` give for a text."""
+        first, *others = (arg.value for arg in call.args)
+        if name == "importlib.import_module" or (name == "builtins.__import__" and not others):
+            yield from self._imported(path, first)
+        elif name == "builtins.eval":
+            texts = [text.split(".") for text in self.literal_texts(path, first)]
+            dotted = [words for words in texts if all(map(str.isidentifier, words))]
+            found = [each for words in dotted for each in self.follow(module_symbol(path), tuple(words))]
+            yield from found or (instance_value(name),)
+        elif others:
+            yield from self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
 
     def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
@@ -197,17 +244,22 @@ class ComputedNames(ObjectSources):
         self, path: str, owners: tuple[Value, ...], key: Expression, *, own: bool = False
     ) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
-        choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any.
+        choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any, and of an
+        object what its class sets under composed names.
         """
         words = self.literal_texts(path, key)
+        composed = [] if words else self._composed(path, key)
         for owner in owners:
             home, colon, rest = split_name(owner)
             known = [name for word in words for name in self._attribute(owner, word)]
             yield from known
+            for word in (composed or [""]) if is_instance(owner) and not words else ():
+                for file, value in self.attribute_values(class_of(owner), word):
+                    yield from self.names(file, value)
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
             elif colon and not rest and not known and not isinstance(key, Constant):
-                found = [*self.defined_in(home)]
+                found = [*_fitting(self.defined_in(home), composed)]
                 yield from (own and [name for name in found if path_of(name) == home]) or found
 
     def _imported(self, path: str, key: Expression) -> Iterator[Value]:
@@ -243,6 +295,11 @@ class ComputedNames(ObjectSources):
                     )
 
 
+def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
+    """The names whose last words may be one of some texts with gaps; all names, where there is no text."""
+    return (each for each in names if not texts or any(may_be_one(simple_name(each), text) for text in texts))
+
+
 def _is_globals(value: Expression) -> bool:
     return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
 
@@ -252,3 +309,72 @@ def _first_text(value: Expression) -> str:
     while isinstance(value, Operation) and value.op in ("+", "f", "%") and value.operands:
         value = value.operands[0]
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
+
+
+# A pattern with fewer literal letters matches too many names.
+_LEAST_LETTERS = 4
+
+
+class DynamicCalls:
+    """Calls of methods by computed name, through ``getattr``."""
+
+    def __init__(self, files: Mapping[str, SyntaxTree], call_graph: CallGraph) -> None:
+        self._files, self._call_graph = files, call_graph
+        self.database = call_graph.database
+
+    def calls(self, word: str) -> list[tuple[str, Call]]:
+        """The calls whose computed name may be this one, each with its file."""
+        return [(path, call) for pattern, path, call in self._patterns() if pattern.fullmatch(word)]
+
+    @query()
+    def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
+        found = []
+        # A callee without a name (the empty word) is the result of another call.
+        for path in sorted(self._call_graph.paths(["getattr"]) & self._call_graph.paths([""])):
+            for call in _called_results(self._files[path]):
+                pattern = _name_pattern(call.func)
+                if pattern is not None:
+                    found.append((pattern, path, call))
+        return found
+
+
+def _called_results(facts: SyntaxTree) -> Iterator[Call]:
+    """The calls of call results, in the bodies that call ``getattr``."""
+    results = set(facts.bodies_calling(""))
+    for number in facts.bodies_calling("getattr"):
+        if number is None:
+            bodies = (facts.body, *(each.body for each in facts.functions))
+        elif number in results:
+            bodies = (facts.functions[number - 1].body if number else facts.body,)
+        else:
+            continue
+        for body in bodies:
+            yield from _in_order(_evaluated(body))
+
+
+def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
+    """The expressions of a body, those of nested class bodies included."""
+    for statement in statements(body):
+        yield from expressions(statement)
+        if isinstance(statement, DefinitionStatement):
+            yield from _evaluated(statement.body)
+
+
+def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
+    """The calls of calls in expressions, outer ones first."""
+    for expression in some:
+        left = [expression]
+        while left:
+            each = left.pop()
+            if type(each) is Call and type(each.func) is Call:
+                yield each
+            left += reversed(operands_of(each))
+
+
+def _name_pattern(call: Expression) -> re.Pattern[str] | None:
+    match call:
+        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
+            text = gapped_text(name.value)
+            if len(text) - text.count(GAP) >= _LEAST_LETTERS and GAP in text:
+                return re.compile(wildcard_expression(text, r"\w*", count()))
+    return None

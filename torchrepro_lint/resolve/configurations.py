@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchrepro_lint import limits
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.search_path import path_values
 from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
+from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -39,18 +41,14 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
 
+_CACHED_FILES = 100
 # The keys under which a configuration names a class or a function.
 CLASS_KEYS = ("_target_", "class_path", "type", "target", "class")
 # Functions that make the objects that a configuration names.
 MAKERS = frozenset(
     {"hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_class", "hydra.utils.get_method"}
     | {"hydra.utils.get_object", "pydoc.locate", "monai.bundle.ConfigParser().get_parsed_content"}
-    | {
-        "mmengine.registry.build_from_cfg",
-        "mmengine.build_from_cfg",
-        "mmcv.utils.build_from_cfg",
-        "mmcv.build_from_cfg",
-    }
+    | {f"{package}.build_from_cfg" for package in ("mmengine", "mmengine.registry", "mmcv", "mmcv.utils")}
 )
 # Those of them that give the class itself.
 FINDERS = frozenset({"hydra.utils.get_class", "hydra.utils.get_method", "hydra.utils.get_object", "pydoc.locate"})
@@ -64,20 +62,9 @@ _PACKAGES = frozenset(
 )
 # Functions that return the configuration that they get, or one that has what is in each of them.
 _SAME = frozenset(
-    {
-        "create",
-        "to_container",
-        "merge",
-        "copy",
-        "deepcopy",
-        "dict",
-        "EasyDict",
-        "Munch",
-        "munchify",
-        "Box",
-        "ConfigDict",
-    }
+    {"create", "to_container", "merge", "copy", "deepcopy", "dict", "EasyDict", "Munch", "munchify", "Box"}
     | {"Config", "edict", "AttrDict", "structured", "DotMap", "unsafe_merge", "resolve", "masked_copy", "Bunch"}
+    | {"ConfigDict"}
 )
 _READERS = frozenset({"open", "read_text", "read_bytes", "read"})
 # Methods of a dictionary that give the value of a key.
@@ -99,6 +86,7 @@ class Configurations:
 
     def __init__(self, names: ClassHierarchy) -> None:
         self._names = names
+        self.database = names.database
 
     def texts(self, path: str, expression: Expression) -> Iterator[str]:
         """The texts that a part of a configuration may be: ``config["model"]["type"]``."""
@@ -107,6 +95,12 @@ class Configurations:
                 yield from (text for keys, text in self._in_file(found.path, found.keys) if not keys)
             elif isinstance(found.value, Constant) and isinstance(found.value.value, str):
                 yield found.value.value
+
+    def scalars(self, path: str, expression: Expression) -> Iterator[tuple[str, str]]:
+        """The files that have a part of a configuration, each with its text there; an empty one for what is no scalar."""
+        for found in self._parts(path, expression) if self._files else ():
+            if found.value is None and (below := [*self._in_file(found.path, found.keys)]):
+                yield found.path, below[0][1] if len(below) == 1 and not below[0][0] else ""
 
     def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[Value]:
         """The names of the classes and functions that a configuration leads to; with ``nested`` those within it, too."""
@@ -205,6 +199,8 @@ class Configurations:
             yield from ((path, each, keys) for each in same)
         elif isinstance(value, Ref | Call):
             yield from self._values(path, value, keys)
+        if isinstance(value, Call):
+            yield from self._set_below(path, value, keys)
 
     def _values(self, path: str, value: Ref | Call, keys: _Keys) -> Iterator[tuple[str, Expression, _Keys]]:
         """The values of a variable or attribute, or what a call returns; else an attribute is a key of what has it."""
@@ -214,6 +210,21 @@ class Configurations:
             yield path, value._replace(path=value.path[:-1]), (value.path[-1], *keys)
         elif not found and isinstance(value, Ref):
             yield from ((path, each, keys) for each in self._unpacked(path, value))
+
+    def _set_below(self, path: str, made: Call, keys: _Keys) -> Iterator[tuple[str, Expression, _Keys]]:
+        """What is stored below keys of a configuration that a variable has: ``config.model.name = "net"``."""
+        for (root, words), stored in self._stores(path).items() if keys else ():
+            if words == keys[: len(words)] and any(value is made for _, value in self._names.assigned(path + root)):
+                yield from ((path, value, keys[len(words) :]) for value in stored)
+
+    @query(lru=_CACHED_FILES)
+    def _stores(self, path: str) -> dict[tuple[str, _Keys], list[Expression]]:
+        """The stores to attributes of a file's variables, by variable and attributes."""
+        found: dict[tuple[str, _Keys], list[Expression]] = {}
+        for target, value in attribute_stores(self._names.modules.files[path]):
+            for root in target.roots:
+                found.setdefault((root, target.path), []).append(value)
+        return found
 
     def _unpacked(self, path: str, value: Ref) -> Iterator[Expression]:
         """What a ``with`` statement enters for a variable, and the list of which it is an element."""
@@ -362,7 +373,7 @@ def read_part(value: Expression) -> tuple[Expression, str] | None:
 def _same_parts(value: Expression) -> list[Expression] | None:
     """The configurations that an expression copies, merges or chooses from."""
     match value:
-        case Call(func=Ref(path=(*words, "copy")) as func, args=()):
+        case Call(func=Ref(path=(*words, "copy" | "clone")) as func, args=()):
             return [func._replace(path=tuple(words))]
         case Call(func=func, args=args) if args and last_identifier(func) in _SAME:
             return [arg.value for arg in args if arg.keyword is None]

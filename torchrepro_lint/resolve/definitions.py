@@ -15,7 +15,10 @@ from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
 from torchrepro_lint.syntax.definitions import ContainerUpdate, MutationSites, mutation_sites
 from torchrepro_lint.syntax.nodes import (
     AssignedValues,
+    Call,
     Class,
+    Collection,
+    Constant,
     DefinitionStatement,
     Expression,
     Function,
@@ -296,6 +299,22 @@ class EventCache:
         for change in self.updates(path, ref):
             if change.kind in ("add", "join") and change.value is not None:
                 yield change.value
+
+    def entries(self, path: str, value: Expression, key: Expression) -> Iterator[Expression]:
+        """What a display, or the statements that store an item in a variable, have under a key: under a literal one only what may be."""
+        found: list[tuple[object, Expression | None]] = []
+        match value:
+            case Collection(kind="dict", items=items):
+                keyed = zip(items[::2], items[1::2], strict=True)
+                found = [(name.value if isinstance(name, Constant) else None, item) for name, item in keyed]
+            case Collection(items=items):
+                found = [(None, item) for item in items]
+            case Ref():
+                found = [(each.key, each.value) for each in self.updates(path, value) if each.kind == "set"]
+            case Call(func=Ref(roots=("builtins.dict",), path=()), args=args):
+                found = [(arg.keyword, arg.value) for arg in args if arg.keyword]
+        word = key.value if isinstance(key, Constant) else None
+        yield from (item for name, item in found if item is not None and (word is None or name in (None, word)))
 
     def stored(self, path: str, ref: Ref) -> Iterator[Expression]:
         """The entries that a file stores in a dictionary, or an element of a list, in a variable or an attribute."""

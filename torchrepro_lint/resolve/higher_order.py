@@ -10,10 +10,23 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
+from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
-from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Function, Operation, Ref, Statement, SyntaxTree
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Expression,
+    Function,
+    Operation,
+    Ref,
+    Statement,
+    Subscript,
+    SyntaxTree,
+)
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -23,11 +36,14 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_lambda,
     is_nested,
+    is_super,
     path_of,
     simple_name,
 )
 from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, takes_receiver
 
+# Functions that compare the class that they get, and call nothing.
+_NAMING = frozenset({"builtins.isinstance", "builtins.issubclass"})
 _COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 
 
@@ -70,6 +86,36 @@ class AddressTaken:
     def paths(self, word: str) -> Sequence[str]:
         """The files that name a value by a word without calling it."""
         return self._having(word)
+
+    @query(cutoff=True)
+    def aliases(self, word: str) -> tuple[str, ...]:
+        """The other words of variables and attributes that hold what a word names, or a table of it: ``make`` of ``self.make = build``;
+        none if it, or one that holds it, is also passed on, so that it may have calls that are not found.
+        """
+        waiting: list[tuple[str, str, Root]] = [(word, "", "")]
+        found = {*waiting}
+        while waiting:
+            each, home, root = waiting.pop()
+            for path in (home,) if home else self.paths(each):
+                held = [one for one in self._held_in(path).get(each, ()) if not root or root in one[0].roots]
+                named = (ref for ref in self._named_in(path, True).get(each, ()) if not root or root in ref.roots)
+                stored = {ref for ref, _ in held}
+                if any(ref not in stored for ref in named) or len(found) > limits.MAX_ALIASES:
+                    return ()
+                new = {_holder(path, target) for _, targets in held for target in targets} - found
+                found |= new
+                waiting += sorted(new)
+        return tuple(sorted({each for each, _, _ in found} - {word}))
+
+    @query()
+    def _held_in(self, path: str) -> dict[str, list[tuple[Ref, tuple[Expression, ...]]]]:
+        """By its last word, each reference that a file stores, with what holds it."""
+        found: dict[str, list[tuple[Ref, tuple[Expression, ...]]]] = {}
+        for each in chain.from_iterable(map(statements, bodies(self._names.modules.files[path]))):
+            if isinstance(each, Assign) and each.op == "=" and each.value is not None:
+                for ref in held_references(each.value):
+                    found.setdefault(last_identifier(ref), []).append((ref, each.targets))
+        return found
 
     def _having(self, word: str) -> Sequence[str]:
         self._names.modules.reads.record_word("values", word)
@@ -163,14 +209,44 @@ def _chooses(value: Expression) -> bool:
     return isinstance(value, Ref)
 
 
+def _holder(path: str, target: Expression) -> tuple[str, str, Root]:
+    """What holds a value, by its last word; for a variable of a function with its file and name, since it is known there alone."""
+    match target:
+        case Ref(roots=(root,), path=()) if is_nested(root):
+            return simple_name(root), path, root
+    return last_identifier(target), "", ""
+
+
+def held_references(value: Expression | None) -> tuple[Ref, ...]:
+    """A reference, or those that a conditional expression or a table chooses from."""
+    match value:
+        case Call(func=Ref(path=(*words, "get")) as func):
+            return (func._replace(path=tuple(words)),)
+        case Ref():
+            return (value,)
+        case Operation(op="if", operands=(_, *chosen)):
+            return tuple(ref for each in chosen for ref in held_references(each))
+        case Collection(kind=kind, items=items):
+            return tuple(ref for each in (items[1::2] if kind == "dict" else items) for ref in held_references(each))
+        case Subscript(value=table) | Call(func=Attribute(value=table, name="get")):
+            return held_references(table)
+    return ()
+
+
 def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
-    """Add the references in an expression that are not called or compared."""
+    """Add the references in an expression that are not called, or a table whose entry is called, or compared."""
     kind = type(expression)
     if kind is Ref:
         found.append(expression)  # type: ignore[arg-type]  # narrowed by exact type, as below
     elif kind is Call:
-        if type(expression.func) is not Ref:  # type: ignore[union-attr]
-            _add_uncalled(expression.func, found)  # type: ignore[union-attr]
+        func = expression.func  # type: ignore[union-attr]
+        if type(func) is Subscript and type(func.value) is Ref:
+            for each in func.indices:
+                _add_uncalled(each, found)
+        elif type(func) is not Ref:
+            _add_uncalled(func, found)
+        elif func.roots and (_NAMING.issuperset(func.roots) or is_super(func.roots[0])):
+            return
         for arg in expression.args:  # type: ignore[union-attr]
             _add_uncalled(arg.value, found)
     elif kind is not Operation or expression.op not in _COMPARISONS:  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import is_fluent
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallSiteIndex
-from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, ComputedNames, reads_namespaces
+from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, CHOOSERS, ComputedNames, reads_namespaces
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKERS
 from torchrepro_lint.resolve.definitions import is_local_change
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
@@ -299,7 +299,7 @@ class Names(ComputedNames):
             if not in_project(each):
                 continue
             path = path_of(each)
-            for how, _, value in self.instance_attributes(each).get(word, ()):
+            for how, _, value in self.stored_attributes(each, word):
                 assigned = True
                 found.update(self.names(path, value) if how == "=" else ())
             if self.assigned(f"{each}.{word}"):
@@ -345,14 +345,11 @@ class Names(ComputedNames):
             yield instance_value(name)
         elif self.functions(name):
             yield from (instance_value(name),) if self.is_generator(name) else self._returned_to(path, call, name)
-        elif name == "builtins.getattr" and len(call.args) > 1:
-            holder, key = (arg.value for arg in call.args[:2])
-            yield from self._looked_up(path, self._holders(path, holder), key, own=self._is_chosen(path, holder))
+        elif name in CHOOSERS and call.args:
+            yield from self._chosen(path, call, name)
         elif name == "builtins.type" and len(call.args) == 1:
             objects = self.names(path, call.args[0].value)
             yield from [*project_classes(objects)] or ("builtins.type()",)
-        elif name == "importlib.import_module" and call.args:
-            yield from self._imported(path, call.args[0].value)
         elif not in_project(name):
             yield from self.receiver(path, call.func) if is_fluent(name) else (instance_value(name),)
         elif is_instance(name):

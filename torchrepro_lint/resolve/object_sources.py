@@ -37,6 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     Value,
     class_of,
+    element_value,
     in_project,
     instance_value,
     is_element,
@@ -77,12 +78,15 @@ _OWN_METHODS = FLUENT_METHODS | frozenset(
 _OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
+# What a call gives that makes an empty container.
+_EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
 
 
-_CONTAINERS = tuple(
-    instance_value(f"builtins.{word}") for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
+_ELEMENTS = tuple(
+    element_value(instance_value(f"builtins.{word}"))
+    for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
 )
 
 
@@ -111,6 +115,10 @@ class ObjectSources(Values):
     def objects(self, path: str, expression: Expression) -> Objects:
         """The objects that an expression of a file may be; for a method ``net.encode`` the functions."""
         return _objects(self._known_objects(path, expression))
+
+    def object_names(self, path: str, expression: Expression) -> tuple[Value, ...]:
+        """The names of the objects that an expression of a file may be; for a method ``net.encode`` of the functions."""
+        return self.objects(path, expression).names
 
     def attribute_objects(self, owner: Symbol, words: tuple[str, ...]) -> Objects:
         """The same for a chain of attributes of an object of a class: ``self.model.forward`` in a method of it."""
@@ -202,20 +210,32 @@ class ObjectSources(Values):
         return []
 
     def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
-        """The entries of a literal dictionary or list, that under the key where it is a literal, too."""
+        """The entries of a dictionary or list under a key, followed through arguments and results: in its displays, and what is stored
+        where the container is seen to be made (one from elsewhere has other entries, too).
+        """
+        queue: list[tuple[str, Expression, tuple[Expression, ...]]] = [(path, table, (key,))]
+        stored: list[tuple[str, Expression, tuple[Expression, ...]]] = []
         found: _Sources = []
-        behind = self.displays(path, table)
-        if isinstance(table, Subscript) and len(table.indices) == 1:
-            rows = self._of_table(path, table.value, table.indices[0])
-            behind = ((file, row) for file, row in rows if isinstance(row, Collection))
-        for file, display in behind:
-            if display.kind == "dict":
-                pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
-                word = key.value if isinstance(key, Constant) else None
-                picked = [item for each, item in pairs if isinstance(each, Constant) and each.value == word]
-                found += ((file, item) for item in picked or [item for _, item in pairs] if item is not None)
-            else:
-                found += ((file, item) for item in display.items if item is not None)
+        seen: set[tuple[str, object, int]] = set()
+        is_made = False
+        while queue or (stored and is_made):
+            queue, stored = (queue, stored) if queue else (stored, [])
+            file, value, keys = queue.pop()
+            state = (file, (value.roots, value.path) if isinstance(value, Ref) else value, len(keys))
+            if not keys:
+                found.append((file, value))
+            elif state not in seen and len(seen) < limits.MAX_OBJECT_STEPS:
+                seen.add(state)
+                self.modules.reads.record_read(file)
+                entries = [(file, each, keys[1:]) for each in self.events.entries(file, value, keys[0])]
+                more = stored if isinstance(value, Ref) else queue
+                more += reversed(entries)
+                if isinstance(value, Subscript) and len(value.indices) == 1:
+                    queue.append((file, value.value, (*value.indices, *keys)))
+                elif behind := self._sources(file, value):
+                    queue += reversed([(*each, keys) for each in behind])
+                elif isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value)):
+                    is_made = True
         return found
 
     def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
@@ -234,15 +254,24 @@ class ObjectSources(Values):
     def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
         """The expressions behind one element of a call's result."""
         found: _Sources = []
-        for name in self.names(path, call.func) if index is not None else ():
+        if index is None:
+            return found
+        for name in self.names(path, call.func):
             wrapper = module_wrapper(name) if not in_project(name) else None
-            given = element_of_result(wrapper, call, index) if wrapper is not None and index is not None else None
+            given = element_of_result(wrapper, call, index) if wrapper is not None else None
             found += [(path, given)] if given is not None else []
-            for returned in self.return_expressions(name) if in_project(name) and not self.is_generator(name) else ():
-                items = returned.items if isinstance(returned, Collection) else ()
-                item = items[index] if index is not None and -len(items) <= index < len(items) else None
-                found += [(path_of(name), item)] if item is not None else []
+        for file, returned in self.values_through_calls(path, call):
+            items = returned.items if isinstance(returned, Collection) else ()
+            item = items[index] if -len(items) <= index < len(items) else None
+            found += [(file, item)] if item is not None else []
         return found
+
+    def _returned_by(self, name: Symbol) -> _Sources:
+        """What a function returns; for a method that a base class leaves to subclasses, what theirs return."""
+        found = [(path_of(name), value) for value in self.return_expressions(name)]
+        owner = self.owner(name) if not found else ""
+        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} if owner else ()
+        return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""
@@ -261,10 +290,14 @@ class ObjectSources(Values):
         return [(path, holder)] if inner and word in _INNER and not found else found
 
     def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
-        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute."""
+        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute; where these leave
+        it to subclasses, what those assign.
+        """
         found = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
+        if not found and not self.methods(owner, word):
+            found += (pair for each in self.subclasses(owner) for pair in self.attribute_values(each, word))
         for each in self.ancestry(owner):
-            for how, method, made in self.instance_attributes(each).get(word, ()) if in_project(each) else ():
+            for how, method, made in self.stored_attributes(each, word) if in_project(each) else ():
                 if how == "[]" and isinstance(made, Call):
                     for function in self.functions(method):
                         own = local_symbol(function.name, function.params[0].name)
@@ -287,7 +320,7 @@ class ObjectSources(Values):
             if given is not None:
                 found.append((path, given))
             elif not self.is_generator(name):
-                returned = [(path_of(name), value) for value in self.return_expressions(name)]
+                returned = self._returned_by(name)
                 if not returned:
                     return []
                 found += returned
@@ -362,5 +395,5 @@ def specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
 
 
 def is_held(name: str) -> bool:
-    """Whether a name is an element of a container of Python's own: ``tuple(models)[0]``."""
-    return is_element(name) and name.startswith(_CONTAINERS)
+    """Whether a name is an element of a container of Python's own, or of such an element: ``tuple(models)[0].encode``."""
+    return name.startswith(_ELEMENTS)

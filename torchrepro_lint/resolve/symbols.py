@@ -18,8 +18,19 @@ from torchrepro_lint.query.memo_tables import LruTable, MemoTable
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import instance_assignments
-from torchrepro_lint.syntax.nodes import Expression, Function, Ref
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Function,
+    Operation,
+    Ref,
+)
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -29,12 +40,13 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     instance_value,
     is_super,
+    local_symbol,
     path_of,
     simple_name,
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, takes_receiver
+from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, statements, takes_receiver
 
 # Names lead to values, values to calls, and these to names again.
 NAMES = SetEquations()
@@ -78,6 +90,10 @@ class ClassHierarchy(Definitions, ABC):
     @abstractmethod
     def values_through_calls(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
         """``values``, and for a call of a function of the project the expressions that it returns."""
+
+    @abstractmethod
+    def object_names(self, path: str, expression: Expression) -> tuple[Value, ...]:
+        """The names of the objects that an expression of a file may be; for a method ``net.encode`` of the functions."""
 
     @abstractmethod
     def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
@@ -269,18 +285,93 @@ class ClassHierarchy(Definitions, ABC):
             for definition in self.classes(owner):
                 for _, method in definition.methods:
                     for function in self.functions(path + method):
-                        for word, how, value in instance_assignments(function):
+                        for word, how, value in (*instance_assignments(function), *self._set_by_text(path, function)):
                             known.setdefault(word, []).append((how, path + method, value))
         return known
 
+    def _set_by_text(self, path: str, function: Function) -> Iterator[tuple[str, str, Expression]]:
+        """The attributes of its first parameter that a method sets by a text, ``setattr(self, f"layer{i}", value)``, with gaps for what
+        is computed; none where all of the text is.
+        """
+        for key, value in () if _SETTERS.isdisjoint(self.modules.summary(path).calls) else _text_stores(function):
+            texts = [key]
+            for root in key.roots if isinstance(key, Ref) and not key.path else ():
+                texts += (each for how, each in self.assigned(path + root) if how == "=")
+            yield from ((word, "=", value) for word in filter(None, map(gapped_text, texts)))
+
+    def stored_attributes(self, owner: Symbol, word: str) -> Sequence[tuple[str, str, Expression]]:
+        """What the methods of a class assign to an attribute of ``self``: (how, method, value). An attribute that is set under a
+        composed name, ``layer*``, is each that fits where the class has none of its own; a word with gaps is all that fit.
+        """
+        known = self.instance_attributes(owner)
+        if word in known and GAP not in word:
+            return known[word]
+        return [row for each in known if GAP in each or GAP in word for row in known[each] if may_be_one(each, word)]
+
     def attribute_values(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """The values of an attribute of a class's objects, assigned in its methods or body, each with its file."""
-        for each in self.ancestry(owner):
-            if in_project(each):
-                path = path_of(each)
-                for how, _, value in self.instance_attributes(each).get(word, ()):
-                    if how == "=":
-                        yield path, value
-                for how, value in self.assigned(f"{each}.{word}"):
-                    if how == "=":
-                        yield path, value
+        for each in filter(in_project, self.ancestry(owner)):
+            path = path_of(each)
+            rows = self.stored_attributes(each, word)
+            yield from ((path, value) for how, _, value in rows if how == "=")
+            yield from ((path, value) for how, value in self.assigned(f"{each}.{word}") if how == "=")
+
+
+# Stands in the name of an attribute for a part that is computed.
+GAP = "*"
+_METHODS = frozenset({"add_module", "register_module", "__setattr__"})
+_SETTERS = frozenset({"setattr", *_METHODS})
+
+
+def _text_stores(function: Function) -> Iterator[tuple[Expression, Expression]]:
+    """The stores to attributes of a method's first parameter that a text names: the text, and the value."""
+    own = local_symbol(function.name, function.params[0].name) if function.params else ""
+    for statement in statements(function.body) if own else ():
+        match statement:
+            case ExpressionStatement(value=Call(func=Ref(roots=("builtins.setattr",)), args=(holder, key, given))):
+                if isinstance(holder.value, Ref) and own in holder.value.roots and not holder.value.path:
+                    yield key.value, given.value
+            case ExpressionStatement(value=Call(func=Ref(roots=roots, path=(word,)), args=(key, given))):
+                if own in roots and word in _METHODS:
+                    yield key.value, given.value
+
+
+def gapped_text(value: Expression) -> str:
+    """A text with gaps for its computed parts, ``layer*``; empty where all of it is computed."""
+    if isinstance(value, Constant):
+        return value.value if isinstance(value.value, str) else ""
+    pieces = [part if isinstance(part, str) else gapped_text(part) or GAP for part in text_parts(value)]
+    text = "".join(pieces)
+    return text if text.strip(GAP) else ""
+
+
+def may_be_one(one: str, other: str) -> bool:
+    """Whether two texts with gaps may be the same, by their beginnings and ends."""
+    ends = [(text.partition(GAP)[0], text.rpartition(GAP)[2]) for text in (one, other)]
+    (start, end), (begin, stop) = ends
+    return (start.startswith(begin) or begin.startswith(start)) and (end.endswith(stop) or stop.endswith(end))
+
+
+def text_parts(value: Expression) -> Sequence[Expression | str]:
+    """The parts of a composed text, ``f"a{b}"``, ``a + b``, ``"a%s" % b``, ``"a{}".format(b)``; none of another expression."""
+    match value:
+        case Operation(op="f" | "+", operands=operands):
+            return operands
+        case Operation(op="%", operands=(Constant(value=str(text)), given)):
+            items = given.items if isinstance(given, Collection) and given.kind == "tuple" else (given,)
+            return _filled(_CONVERSION.split(text), [item for item in items if item is not None])
+        case Call(func=Attribute(value=Constant(value=str(text)), name="format"), args=args):
+            return _filled(_FIELD.split(text), [arg.value for arg in args if not (arg.keyword or arg.star)])
+    return ()
+
+
+# Where the value of the next argument goes, in ``%`` and in ``format``.
+_CONVERSION = lazy_pattern(r"%[-+ 0#]?\d*[sdi]")
+_FIELD = lazy_pattern(r"\{(?::\w*)?\}")
+
+
+def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str]:
+    """The pieces of a text with an item after each but the last; none where the text has other gaps."""
+    if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
+        return []
+    return [part for pair in zip(pieces, items, strict=False) for part in pair] + pieces[-1:]

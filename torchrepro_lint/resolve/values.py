@@ -5,7 +5,7 @@ arguments and returns: the middle layer of ``Names``, without an environment.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import product
 
@@ -16,7 +16,7 @@ from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
-from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
+from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
 from torchrepro_lint.syntax.cli_options import Options
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
@@ -27,7 +27,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Function,
-    Operation,
     Param,
     Ref,
     Subscript,
@@ -44,7 +43,8 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, takes_receiver
+from torchrepro_lint.syntax.summary import is_test
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
 
 # Methods that split a dotted name, and how often a text is followed through one.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
@@ -312,21 +312,34 @@ class Values(ClassHierarchy):
     def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
         self.modules.reads.record_read(path)  # the key is a node of this file
         found: set[str] = set()
+        files = self.modules.files
         for file, value in self.values(path, key):
+            # What only a test passes says nothing of what programs do.
+            if file != path and is_test(file, files[file].summary) and not is_test(path, files[path].summary):
+                continue
             literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
-            for option in self.options.of(file, value):
+            for option in self.options.of(file, self._as_attribute(file, value)):
                 literals += option.literals
             found.update(each.value for each in literals if isinstance(each.value, str))
             found.update(self._configured_texts(file, value))
             found.update(self._split_texts(file, value, depth))
-            composed = _text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
+            composed = text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
             if 0 < len(composed) < limits.MAX_TEXT_PARTS:
-                parts = [
-                    [part] if isinstance(part, str) else sorted(self._find_texts(file, part, depth + 1))
-                    for part in composed
-                ]
+                parts = (
+                    {each} if isinstance(each, str) else self._find_texts(file, each, depth + 1) for each in composed
+                )
                 found.update("".join(each) for each in product(*parts))
         return found
+
+    def _as_attribute(self, path: str, value: Expression) -> Expression:
+        """``args.net`` of ``config["net"]``, where ``config = vars(args)``; any other expression as it is."""
+        match value:
+            case Subscript(value=table, indices=(Constant(value=str(word)),)):
+                for _, made in self.values(path, table):
+                    match made:
+                        case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=held),)):
+                            return Attribute(value.start, value.end, held, word, value.end)
+        return value
 
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
         """The texts that an expression has from a configuration."""
@@ -362,39 +375,15 @@ class Values(ClassHierarchy):
                 yield from self._pieces(file, made, first, depth)
 
     def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
-        match call:
-            case Call(func=Ref(path=(*words, _)) as func, args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
-                split: Expression = func._replace(path=tuple(words))
-            case Call(func=Attribute(value=split), args=(Arg(value=Constant(value="." | ":" as mark)), *_)):
-                pass
-            case _:
-                return
-        for text in sorted(self._find_texts(path, split, depth + 1)):
-            before, _, after = text.rpartition(mark)
-            yield before if first else after
+        split = receiver_of(call.func)
+        match call.args:
+            case (Arg(value=Constant(value="." | ":" as mark)), *_) if split is not None:
+                for text in sorted(self._find_texts(path, split, depth + 1)):
+                    before, _, after = text.rpartition(mark)
+                    yield before if first else after
 
     @cached_property
     def options(self) -> Options:
         """The command-line options that the project declares."""
         with self.modules.reads.untracked():
             return Options(self.modules.files)
-
-
-def _text_parts(value: Expression) -> Sequence[Expression | str]:
-    """The parts of a composed text, ``f"a{b}"``, ``a + b``, ``"a%s" % b``, ``"a{}".format(b)``; none of another expression."""
-    match value:
-        case Operation(op="f" | "+", operands=operands):
-            return operands
-        case Operation(op="%", operands=(Constant(value=str(text)), given)):
-            items = given.items if isinstance(given, Collection) and given.kind == "tuple" else (given,)
-            return _filled(text.split("%s"), [item for item in items if item is not None])
-        case Call(func=Attribute(value=Constant(value=str(text)), name="format"), args=args):
-            return _filled(text.split("{}"), [arg.value for arg in args if not (arg.keyword or arg.star)])
-    return ()
-
-
-def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str]:
-    """The pieces of a text with an item after each but the last; none where the text has other gaps."""
-    if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
-        return []
-    return [part for pair in zip(pieces, items, strict=False) for part in pair] + pieces[-1:]

@@ -56,7 +56,9 @@ def digest(data: bytes, notebook: bool = False) -> str:
 
 
 class Configuration(NamedTuple):
-    """A configuration file of a program, by its path from the root: the texts in it that may be names, each under its keys."""
+    """A configuration file of a program, by its path from the root: the texts in it that may be names, and those
+    that may be seeds, each under its keys.
+    """
 
     path: str
     texts: tuple[tuple[tuple[str, ...], str], ...]

@@ -17,7 +17,7 @@
 - ``control_flow_position``, ``functions_around``, ``branching_around`` of ``scopes``: positions
 - ``leaves``, ``constant_truth``, ``StaticContext`` of ``control_flow``: jumps, constant tests
 - ``events``, ``Event``, ``Guard``, ``event_key`` of ``control_flow``: events in evaluation order
-- ``summarise``, ``identifiers_of`` of ``summary``: what linking asks of every file
+- ``summarise``, ``identifiers_of``, ``is_test`` of ``summary``: what linking asks of every file
 - ``Options``, ``Option``, ``option_of`` of ``cli_options``: the command-line options that files declare
 - ``encode_tree``, ``decode_tree`` of ``file_encoding``: a tree as text whose parts are decoded on demand
 - ``pickled``, ``unpickled``, ``summary_json``, ``summary_from`` of ``serialization``: trees between processes, summaries as JSON

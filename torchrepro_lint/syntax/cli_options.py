@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import is_local, simple_name
-from torchrepro_lint.syntax.visitor import body_expressions, known_argument
+from torchrepro_lint.syntax.visitor import body_expressions, known_argument, last_identifier
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _NONE = Constant(0, 0, None)
@@ -15,9 +15,9 @@ _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, 
 
 class Option(Record, frozen=True):
     """A command-line option: where it is declared (``function`` is empty at the top level), its flag as typed, the identifier by
-    which the program reads it, its literal default and choices.
+    which the program reads it, its default and literal choices.
 
-    ``default`` is None where it is not a literal or the option is required; an option without one has the literal ``None``.
+    ``default`` is None where the option is required; an option without one has the literal ``None``.
     """
 
     path: str
@@ -25,13 +25,13 @@ class Option(Record, frozen=True):
     call: Call
     flag: str
     word: str
-    default: Constant | None
+    default: Expression | None
     choices: tuple[Constant, ...]
 
     @property
     def literals(self) -> tuple[Constant, ...]:
         """The known values of the option: its choices, and its default."""
-        default = (self.default,) if self.default is not None and self.default.value is not None else ()
+        default = (self.default,) if isinstance(self.default, Constant) and self.default.value is not None else ()
         return self.choices + tuple(each for each in default if each.value not in [one.value for one in self.choices])
 
 
@@ -84,13 +84,12 @@ def _is_absl(call: Call) -> bool:
     return isinstance(call.func, Ref) and bool(call.func.path) and call.func.path[-1].startswith("DEFINE_")
 
 
-def _default(given: Mapping[str, Expression]) -> Constant | None:
+def _default(given: Mapping[str, Expression]) -> Expression | None:
     required = given.get("required")
     if isinstance(required, Constant) and required.value is not False:
         return None  # the parser ignores a default
     if "default" in given:
-        default = given["default"]
-        return default if isinstance(default, Constant) else None
+        return given["default"]
     action = given.get("action")
     if isinstance(action, Constant) and action.value in _SWITCHES:
         return _SWITCHES[str(action.value)]
@@ -163,7 +162,9 @@ class Options:
 
 def _declared(path: str, facts: SyntaxTree) -> Iterator[Option]:
     bodies = [("", facts.body), *((each.name, each.body) for each in facts.functions)]
-    for function, body in bodies:
-        for each in body_expressions(body):
-            if isinstance(each, Call) and (option := option_of(path, function, each)):
-                yield option
+    calls = [(name, each) for name, body in bodies for each in body_expressions(body) if isinstance(each, Call)]
+    reset = [arg for _, call in calls if last_identifier(call.func) == "set_defaults" for arg in call.args]
+    for function, call in calls:
+        if option := option_of(path, function, call):
+            given = [arg.value for arg in reset if arg.keyword == option.word or arg.star]
+            yield option._replace(default=given[0] if len(given) == 1 else None) if given else option

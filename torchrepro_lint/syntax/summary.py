@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any, TypeAlias
 
+from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.syntax.cli_options import declared_word
 from torchrepro_lint.syntax.control_flow import StaticContext, events, is_main_test
 from torchrepro_lint.syntax.nodes import (
@@ -332,3 +333,18 @@ def imports_torch(summary: ModuleSummary) -> bool:
 def is_command(summary: ModuleSummary) -> bool:
     """Whether a file is a script that takes arguments, or says itself that it may be one."""
     return summary.has_main_guard or (summary.calls_at_top_level and "argparse" in summary.imports)
+
+
+def is_test(path: str, summary: ModuleSummary) -> bool:
+    """Whether a file holds tests: ``conftest.py``, a file in ``tests``, ``test_*.py``; with a guard these are scripts.
+
+    Nothing runs a notebook as a test because of its name.
+    """
+    *folders, name = path.split("/")
+    if is_notebook(path):
+        return "tests" in folders
+    if name == "conftest.py":
+        return True
+    if "tests" in folders or name.startswith("test_") or name.endswith("_test.py"):
+        return not summary.has_main_guard or "tests" in folders
+    return False

@@ -1,6 +1,7 @@
 """The use-def index: the uses of each name, the kills that end a variable's old value, and the position of each expression.
 
-That is the operand's parent, the statement, and the blocks around it, which are read from the nesting of blocks.
+That is the operand's parent, the statement, and the blocks around it, which are read from the nesting of blocks. Also here: the values
+that a call passes, and its receiver.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
+from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -362,3 +364,29 @@ def _kills_of(statement: Statement) -> Iterator[tuple[Ref, int]]:
 def contains(body: tuple[Statement, ...], offset: int) -> bool:
     """Whether an offset is in a block."""
     return bool(body) and body[0].start <= offset < body[-1].end
+
+
+def passed_values(call: Call) -> Iterator[Expression]:
+    """The values that a call passes, including the elements of lists, dictionaries and comprehensions."""
+    yield from flattened_values([arg.value for arg in call.args if arg.keyword != "worker_init_fn"])
+
+
+def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
+    """Values, with lists, dictionaries and comprehensions replaced by their elements."""
+    queue = list(given)
+    while queue:
+        value = queue.pop(0)
+        match value:
+            case Collection(items=items):
+                queue += (item for item in items if item is not None)
+            case Comprehension(elements=elements):
+                queue += elements
+            case Call(func=Ref(roots=("builtins.dict" | "collections.OrderedDict",), path=()), args=args):
+                queue += (arg.value for arg in args)
+            case _:
+                yield value
+
+
+def receiver_of(expression: Expression) -> Expression | None:
+    """The receiver: ``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
+    return expression.value if isinstance(expression, Subscript) else visitor.receiver_of(expression)

@@ -1,6 +1,6 @@
 """Traces: where programs start, what each does in order across functions, and how it reaches an event.
 
-- ``Entry``, ``EntryPoints``, ``is_test`` of ``entry_points``: where a program starts.
+- ``Entry``, ``EntryPoints`` of ``entry_points``: where a program starts.
 - ``Traces`` and ``Context`` of ``traces``: a project with its traces, of which all queries above are asked; the module under check.
 - ``Trace`` of ``builder``: the events, functions and call edges that an entry point reaches.
 - ``TraceEvent``, ``CallFrame``, ``CallEdge``, ``guards`` of ``events``: an event in a trace, and its call path.
@@ -9,5 +9,5 @@
 - ``runs_in_worker`` of ``call_targets``: whether a call's arguments run in loader workers.
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.
 - ``call_path``, ``reached_at``, ``entry_statement``, ``place_of`` of ``call_paths``: call paths as they are reported.
-- ``rows_of``, ``passed_values``, ``dead_initialisations`` of ``library_models``: what library calls run, and what loaded weights replace.
+- ``rows_of``, ``dead_initialisations`` of ``library_models``: what library calls run, and what loaded weights replace.
 """

@@ -34,16 +34,10 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     split_call,
 )
+from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_of
 from torchrepro_lint.syntax.visitor import known_argument
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
-from torchrepro_lint.trace.library_models import (
-    callback_words,
-    dead_initialisations,
-    flattened_values,
-    passed_values,
-    receiver_of,
-    rows_of,
-)
+from torchrepro_lint.trace.library_models import callback_words, dead_initialisations, rows_of
 
 # Functions that turn a function, a dictionary of functions, or a class into a command line.
 COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
@@ -51,6 +45,10 @@ COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 _CACHED_INHERITED = 5_000
 # The most bodies that are kept, so that those of large programs are there for the next one.
 _CACHED_BODIES = 1 << 15
+
+
+# Stands among the names of a parameter that is called for values without a name: constants, or what is not known.
+ANY_VALUE = "builtins.int()"
 
 
 class EnteringEvent(Record, frozen=True):
@@ -112,6 +110,10 @@ class ResolvedBodies:
             yield tuple(plain)
 
 
+# Containers of torch that keep the modules that they get.
+_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+
+
 class _Body:
     """The body of one function, whose events are resolved."""
 
@@ -165,10 +167,16 @@ class _Body:
                 values += flattened_values(
                     item for each in lists for item in self._names.events.added(self._path, each)
                 )
-            names = (name for each in values for name in self._names.names(self._path, each))
+            contains = not _CONTAINERS.isdisjoint(found)
+            names = (name for each in values for name in self._names_passed(each, contains=contains))
             passed = tuple(dict.fromkeys(filter(in_project, names)))
             runs = runs or not COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
         return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
+
+    def _names_passed(self, value: Expression, *, contains: bool) -> Iterable[str]:
+        """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
+        names = self._names.names(self._path, value)
+        return names if names or not contains else self._names.objects(self._path, value).names
 
     def _names_called(self, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""
@@ -187,14 +195,14 @@ class _Body:
         if (not found or found == ANY_GLOBAL) and names.has_namespaces:
             found = names.factories(self._path, called) or found
         if not isinstance(called, Ref):
-            return self._specified_by_callers(called, found), False
+            # An element of a container that is passed or returned: ``steps["train"](batch)``.
+            passed = names.objects(self._path, called).names if isinstance(called, Subscript) and not found else ()
+            known = passed or self._specified_by_callers(called, found) or names.objects(self._path, called).names
+            return known, bool(passed)
         if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
             return parts, False
-        if not found:
-            passed = names.names_from_callers(self._path, called) or names.objects(self._path, called).names
-            return passed or (
-                (DECORATED,) if is_decorated_function(names, names.call_graph, self._path, called) else ()
-            ), True
+        if not found or self._is_of_unused_default(called, found):
+            return self._passed_names(called) or found, True
         if any(passes_call(name) and names.subclasses(split_call(name)[0]) for name in found):
             # ``model: nn.Module`` says which class it inherits from; what is passed says which class it is.
             found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
@@ -202,6 +210,29 @@ class _Body:
             # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
             found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
         return self._specified_by_callers(called, found), False
+
+    def _is_of_unused_default(self, called: Ref, found: tuple[str, ...]) -> bool:
+        """Whether all names of a parameter are those of its default, and every call passes something else."""
+        names = self._names
+        for root in called.roots if not called.path else ():
+            known = names.parameter(self._path + root)
+            if known is None or known.param.default is None or found != names.names(self._path, known.param.default):
+                return False
+            given = names.passed(self._path + root)
+            if not given or any(value is known.param.default for _, value in given):
+                return False
+        return not called.path
+
+    def _passed_names(self, called: Ref) -> tuple[str, ...]:
+        """The names of what calls pass for a parameter that is called, and what stands for values without names."""
+        names = self._names
+        passed = names.names_from_callers(self._path, called)
+        if not passed or any(map(is_held, passed)):
+            passed = specified(passed, names.objects(self._path, called))
+        if passed:
+            values = names.values(self._path, called) if not called.path else ()
+            return passed if all(names.names(file, each) for file, each in values) else (*passed, ANY_VALUE)
+        return (DECORATED,) if is_decorated_function(names, names.call_graph, self._path, called) else ()
 
     def _specified_by_callers(self, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""

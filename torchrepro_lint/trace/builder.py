@@ -13,9 +13,10 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Record
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, module_symbol, path_of
+from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.trace.bodies import EnteringEvent
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
-from torchrepro_lint.trace.entry_points import Entry, is_test
+from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import (
     CallEdge,
     CallFrame,
@@ -291,7 +292,7 @@ class Trace(CallTargets):
         if any(self._is_entered(Target(module_symbol(path), mode)) for mode in ("", "worker", "loaded")):
             return False
         facts = self._names.modules.files[path]
-        other = facts.summary.has_main_guard or is_test(path, facts)
+        other = facts.summary.has_main_guard or is_test(path, facts.summary)
         # What a fragment does depends on the file that it begins in, and on the targets entered: not on the program.
         return other or path not in self._names.may_load(
             path_of(self._recording[-1].target.function if self._recording else self.starts[0])

@@ -30,20 +30,11 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
+from torchrepro_lint.syntax.use_def import passed_values, receiver_of
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
 from torchrepro_lint.trace.bodies import COMMAND_LINES, ResolvedBodies, Step, makes_loader
-from torchrepro_lint.trace.events import (
-    CallFrame,
-    DeferralKey,
-    DeferredCall,
-    Target,
-    TraceMemoTables,
-)
-from torchrepro_lint.trace.library_models import (
-    passed_values,
-    receiver_of,
-    stores_callables,
-)
+from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, Target, TraceMemoTables
+from torchrepro_lint.trace.library_models import stores_callables
 
 
 class Frame(Record, frozen=True):
@@ -144,7 +135,8 @@ class CallTargets:
                 yield from self._deferred.pop(class_of(name)).targets
             elif self._names.functions(name):
                 passed.append(Target(name, inside))
-            elif not followed:
+            elif (not followed or all(map(is_instance, found))) and found != ("builtins.dict",):
+                # What is passed to ``forward`` of an object is bound to no parameter; ``dict(net=net)`` only holds the object.
                 where = mode if name in ordering else inside
                 passed += (Target(target, where) for target in self._run_from_outside(name, found, where))
         if followed:

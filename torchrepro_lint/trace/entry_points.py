@@ -10,9 +10,9 @@ from typing import NamedTuple
 from torchrepro_lint.config.discovery import glob_matcher
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.syntax.nodes import Call, Expression, Function, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import last_word, path_of, simple_name, top_package
+from torchrepro_lint.syntax.summary import is_test
 
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
@@ -65,7 +65,7 @@ class EntryPoints:
         names, facts = self._names, self._names.modules.files[path]
         if path in self._started or _is_script(path, facts, lambda: self._is_imported(path)):
             yield Entry(path, None)
-        if _may_expose(names, path) and not is_test(path, facts):
+        if _may_expose(names, path) and not is_test(path, facts.summary):
             for each in facts.functions:
                 if _is_command(names, path, each):
                     yield Entry(path, path + each.name, _before(names, path, each))
@@ -88,7 +88,7 @@ class EntryPoints:
         return any(
             importer != path
             and modules.loaded(importer, module) == path
-            and not is_test(importer, modules.files[importer])
+            and not is_test(importer, modules.files[importer].summary)
             for importer, module in (*imports.get(stem, ()), *imports.get("", ()))
         )
 
@@ -103,23 +103,8 @@ class EntryPoints:
         return found
 
 
-def is_test(path: str, facts: SyntaxTree) -> bool:
-    """Whether a file holds tests: ``conftest.py``, a file in ``tests``, ``test_*.py``; with a guard these are scripts.
-
-    Nothing runs a notebook as a test because of its name.
-    """
-    *folders, name = path.split("/")
-    if is_notebook(path):
-        return "tests" in folders
-    if name == "conftest.py":
-        return True
-    if "tests" in folders or name.startswith("test_") or name.endswith("_test.py"):
-        return not facts.summary.has_main_guard or "tests" in folders
-    return False
-
-
 def _is_script(path: str, facts: SyntaxTree, imported: Callable[[], bool]) -> bool:
-    if is_test(path, facts):
+    if is_test(path, facts.summary):
         return False
     if facts.summary.has_main_guard:
         return True

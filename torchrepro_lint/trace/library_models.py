@@ -7,31 +7,32 @@ before it is used: the random numbers that it draws have no effect.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import count
 
 from torchrepro_lint.catalogue.catalogue import frameworks
-from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.rows import FrameworkModel
+from torchrepro_lint.dataflow.training_steps import trains
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Attribute,
     Call,
     Collection,
-    Comprehension,
     Constant,
     Expression,
     ExpressionStatement,
     Loop,
+    Operation,
     Ref,
+    SimpleStatement,
     Statement,
-    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     constructed_class,
@@ -45,6 +46,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
+from torchrepro_lint.syntax.use_def import receiver_of
 from torchrepro_lint.syntax.visitor import bound_argument, is_none, is_same_reference, known_argument, last_identifier
 
 
@@ -90,62 +92,18 @@ def trains_or_measures(names: Iterable[str]) -> bool:
     return any(row.matters for row in rows_of(names))
 
 
-def accelerates(names: Iterable[str], call: Call) -> bool:
-    """Whether a call may put work on an accelerator by itself."""
-    return any(
-        row.accelerates is not None
-        and evaluate(row.accelerates, row.signature, argument_reader(row.signature, call)) is not Truth.FAILS
-        for row in rows_of(names)
-    )
-
-
-def passed_values(call: Call) -> Iterator[Expression]:
-    """The values that a call passes, including the elements of lists, dictionaries and comprehensions."""
-    yield from flattened_values([arg.value for arg in call.args if arg.keyword != "worker_init_fn"])
-
-
-def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
-    """Values, with lists, dictionaries and comprehensions replaced by their elements."""
-    queue = list(given)
-    while queue:
-        value = queue.pop(0)
-        match value:
-            case Collection(items=items):
-                queue += (item for item in items if item is not None)
-            case Comprehension(elements=elements):
-                queue += elements
-            case Call(func=Ref(roots=("builtins.dict" | "collections.OrderedDict",), path=()), args=args):
-                queue += (arg.value for arg in args)
-            case _:
-                yield value
-
-
-def receiver_of(expression: Expression) -> Expression | None:
-    """The receiver: ``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
-    return expression.value if isinstance(expression, Subscript) else visitor.receiver_of(expression)
-
-
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.
 _EVALUATING = ("test", "validate", "predict")
 # Names of functions that may load the weights of a model, and of classes.
-_LOADING = lazy_pattern(r"(?i:.*(load|restore|resume).*)|[A-Z]\w*")
+_LOADING = lazy_pattern(r"(?i:.*(load|restore|resume|copy|fill|populate|convert).*)|[A-Z]\w*")
 # Names of functions of libraries that load the weights of a model that they get: ``accelerate.load_checkpoint_in_model``.
 _LOADING_MODELS = lazy_pattern(r".*\.(load|restore)_(model|checkpoint|weights|state|pretrained)\w*")
 # Names of functions and methods that make or initialise the parts of a model.
 _INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
 # Layers of torch that draw their weight, and the first ones their bias.
 _LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpose)?[123]d)|Embedding(?:Bag)?)")
-# Attributes by which the numbers of a layer are used, and what says nothing of a parameter's numbers, or replaces them.
-_NUMBERS = (
-    (),
-    ("weight",),
-    ("bias",),
-    ("forward",),
-    ("parameters",),
-    ("named_parameters",),
-    ("state_dict",),
-    ("apply",),
-)
+# Attributes by which the numbers of a layer or parameter are used, and what says nothing of a parameter's numbers, or replaces them.
+_NUMBERS = lazy_pattern(r"|weight|bias|data|detach|clone|forward|(named_)?parameters|state_dict|apply")
 _MEASURES = frozenset({"shape", "size", "numel", "dim", "ndim", "device", "dtype", "requires_grad", "copy_"})
 # A variable, or an attribute of one: ``self.net``.
 _ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
@@ -155,22 +113,26 @@ _Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
 def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
-    loads: _Loads = {}
-    last: dict[_ModelPlace, int] = {}
+    loads: dict[_ModelPlace, list[tuple[int, tuple[Guard, ...]]]] = {}
     used: set[_ModelPlace] = set()
+    path = path_of(name)
     own = set(_own_weights(found))
     for at, event in enumerate(found):
         match event.value:
-            case Call(func=Ref(roots=roots, path=path)) if event.kind == "call":
-                used.add((roots, path))  # a model that is run before its weights are loaded
+            case Call(func=Ref(roots=roots, path=words)) if event.kind == "call":
+                used.add((roots, words))  # a model that is run before its weights are loaded
         if event.kind == "call" and isinstance(event.value, Call):
-            for held in (*_loaded_by(names, cache, path_of(name), event.value), *_assigned_all(event)):
+            for held in (*_loaded_by(names, cache, path, event.value), *_assigned_all(names, path, event, {})):
                 if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
-                    last[held] = at
+                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
+    calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
+    training = [at for at, call in calls if trains(names, path, call)]
     for at, event in enumerate(found if loads else ()):
         for held in (*_made_by(event, loads), *_initialised_by(event, loads)):
-            if at < last[held] and holds_always(loads[held], uncertain_guards(event.guards)):
+            # Weights that are loaded after training, the best of them, do not replace those that it began with.
+            trained = min((each for each in training if each > at), default=len(found))
+            later = {guards for end, guards in loads[held] if at < end < trained}
+            if later and holds_always(later, uncertain_guards(event.guards)):
                 yield event.statement
 
 
@@ -214,8 +176,11 @@ def _replaced(statement: Statement) -> Ref | None:
     match statement:
         case Assign(op="=", targets=(Ref(path=path) as place,)) if path[-1:] in (("data",), ("weight",), ("bias",)):
             pass
-        case ExpressionStatement(value=Call(func=Ref(path=(*words, "copy_")) as place)):
-            path = tuple(words)
+        case ExpressionStatement(value=value):
+            func = filling.func if isinstance(filling := _origin(value), Call) else None
+            if not isinstance(func, Ref) or func.path[-1:] != ("copy_",):
+                return None
+            place, path = func, func.path[:-1]
         case _:
             return None
     return place._replace(path=path[:-1] if path[-1:] == ("data",) else path)
@@ -223,26 +188,62 @@ def _replaced(statement: Statement) -> Ref | None:
 
 def _is_read(names: Names, name: str, layer: Ref, within: range) -> bool:
     """Whether the statements between two places of a function may use the numbers of a layer."""
-    depth = len(layer.path)
     bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
-    for statement in (each for body in bodies for each in visitor.statements(body) if each.start in within):
-        targets = statement.targets if isinstance(statement, Assign) else ()
-        for each in visitor.expressions_within(statement):
-            if isinstance(each, Ref) and (each.roots, each.path[:depth]) == (layer.roots, layer.path):
-                used = each.path[depth : depth + 1] in _NUMBERS and _MEASURES.isdisjoint(each.path[depth:])
-                if used and not any(each is target for target in targets):
-                    return True
+    between = (each for body in bodies for each in visitor.statements(body) if each.start in within)
+    return any(_uses_numbers(each, layer) for each in between)
+
+
+def _uses_numbers(statement: Statement, place: Ref) -> bool:
+    """Whether a statement may use the numbers of a layer or parameter, other than to replace them."""
+    depth = len(place.path)
+    targets = statement.targets if isinstance(statement, Assign) else ()
+    for each in visitor.expressions_within(statement):
+        if isinstance(each, Ref) and (each.roots, each.path[:depth]) == (place.roots, place.path):
+            used = _NUMBERS.fullmatch("".join(each.path[depth : depth + 1])) and _MEASURES.isdisjoint(each.path[depth:])
+            if used and not any(each is target for target in targets):
+                return True
     return False
 
 
-def _assigned_all(event: Event) -> Iterator[_ModelPlace]:
-    """The model whose parameters a loop replaces: ``for n, p in self.named_parameters(): p.data = weights[n]``."""
+def _assigned_all(names: Names, path: str, event: Event, given: Mapping[str, object]) -> Iterator[_ModelPlace]:
+    """The model whose parameters a loop replaces: ``for n, p in self.named_parameters(): p.data = weights[n]``.
+
+    If it replaces some under a test, it has to assert that each has weights. ``given``: constants that parameters have.
+    """
     match event.statement:
-        case Loop(target=target, source=Call(func=Ref(roots=roots, path=(*path, word))) as source, body=body):
+        case Loop(target=target, source=source, body=body) if event.value is source:
             each = target.items[-1] if isinstance(target, Collection) and target.items else target
-            replaced = (is_same_reference(_replaced(one), each) for one in body)
-            if event.value is source and word.endswith("parameters") and any(replaced):
-                yield roots, tuple(path)
+            inner = [*visitor.statements(body)]
+            replaced = [(one, place) for one in inner if (place := _replaced(one)) is not None]
+            replaced = [(one, place) for one, place in replaced if is_same_reference(place, each)]
+            found = [one for one, place in replaced if not _uses_numbers(one, place)]
+            if any(one in body for one in found) or (found and any(_asserts(one, given) for one in inner)):
+                yield from _all_parameters(names, path, source)
+
+
+def _asserts(statement: Statement, given: Mapping[str, object]) -> bool:
+    """Whether a statement asserts that there are weights: ``assert found``, ``assert name in weights or not strict``."""
+    match statement:
+        case SimpleStatement(
+            kind="assert",
+            values=(Operation(op="or", operands=(test, Operation(op="not", operands=(Ref() as off,)))), *_),
+        ):
+            return given.get(off.roots[0]) is True and isinstance(test, Operation) and test.op == "in"
+        case SimpleStatement(kind="assert", values=(test, *_)):
+            return isinstance(test, Ref) or (isinstance(test, Operation) and test.op == "in")
+    return False
+
+
+def _all_parameters(names: Names, path: str, source: Expression | None) -> Iterator[_ModelPlace]:
+    """The model whose parameters a call gives: ``net.named_parameters()``, or a function that returns these."""
+    match source:
+        case Call(func=Ref(roots=roots, path=(*words, word))) if word.endswith("parameters"):
+            yield roots, tuple(words)
+        case Call(func=func, args=(Arg(value=Ref(roots=roots, path=words)),)):
+            returned = (each for name in names.names(path, func) for each in names.return_expressions(name))
+            parts = (part for each in returned for part in visitor.subexpressions(each) if isinstance(part, Ref))
+            if any(part.path in (("parameters",), ("named_parameters",)) for part in parts):
+                yield roots, words
 
 
 def _made_by(event: Event, places: Iterable[_ModelPlace]) -> Iterator[_ModelPlace]:
@@ -369,23 +370,27 @@ def _is_of_base(statement: Statement) -> bool:
 def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
     """The arguments of a call for parameters whose weights the called function always loads."""
     loads: _Loads = {}
+    own = name[len(path_of(name)) :]
+    passed = [
+        (param, arg) for each in names.functions(name) for arg, param in names.call_graph.receiving(path, call, each)
+    ]
+    given = {local_symbol(own, param.name): arg.value.value for param, arg in passed if isinstance(arg.value, Constant)}
     merged = set(_own_weights(cache.of(name)))
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
             called = names.names(path_of(name), event.value.func)
             whole = _read_whole(name, names) if "numpy.fromfile" in called else None
-            for held in (whole, _loaded_here(event.value), _loaded_whole(event.value, name, names, cache)):
-                if held is not None and merged.isdisjoint((held, each) for each in _given_variables(event.value)):
+            places = (whole, _loaded_here(event.value), _loaded_whole(event.value, name, names, cache))
+            for held in (*filter(None, places), *_assigned_all(names, path_of(name), event, given)):
+                if merged.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(uncertain_guards(event.guards))
-    own = name[len(path_of(name)) :]
     always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
     found: list[_ModelPlace] = []
     for function in names.functions(name):
         wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
-        given = [arg.value for arg, param in names.call_graph.receiving(path, call, function) if param in wanted]
+        found += _places(arg.value for param, arg in passed if param in wanted)
         if wanted and wanted[0] is function.params[0] and names.is_bound(path, call.func, function):
-            given += filter(None, [receiver_of(call.func)])
-        found += _places(given)
+            found += _places(filter(None, [receiver_of(call.func)]))
     return found
 
 

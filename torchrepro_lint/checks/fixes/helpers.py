@@ -16,8 +16,8 @@ from torchrepro_lint.domain.programs import all_programs
 from torchrepro_lint.source.text import Edit, join_insertions
 from torchrepro_lint.syntax.nodes import Function, Import, Record, fields
 from torchrepro_lint.syntax.qualified_names import is_top_level, module_symbol, qualname_of
+from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.syntax.visitor import statements
-from torchrepro_lint.trace.entry_points import is_test
 from torchrepro_lint.trace.traces import Traces
 
 _POSITION_FIELDS = frozenset({"start", "end", "base_end", "open", "name"})
@@ -103,7 +103,7 @@ def _module_with_helper(project: Traces, path: str, helper: Helper) -> str | Non
 
 def _can_be_imported(project: Traces, path: str, other: str) -> bool:
     """Whether a file is no entry point, does not import ``path``, and is no test unless ``path`` is."""
-    if is_test(other, project.files[other]) and not is_test(path, project.files[path]):
+    if is_test(other, project.files[other].summary) and not is_test(path, project.files[path].summary):
         return False
     return all(program.entry.path != other for program in all_programs(project)) and path not in _files_imported(
         project, other

@@ -184,7 +184,7 @@ def option_expressions(project: Traces, path: str, option: Option, text: str, *,
     """
     kind = known_argument(option.call, None, "type")
     names = project.names(option.path, kind) if kind is not None else ()
-    default = option.default.value if option.default else 0
+    default = option.default.value if isinstance(option.default, Constant) else 0
     if isinstance(default, (str, bool, bytes)) or (kind is not None and "builtins.str" in names):
         return
     is_integer = "builtins.int" in names or (kind is not None and not names) or "click.INT" in names
@@ -193,11 +193,7 @@ def option_expressions(project: Traces, path: str, option: Option, text: str, *,
     converted = text if is_integer or is_absl or (is_click and type(default) is int) else f"int({text})"
     if converted != text and not means_builtin(project, path, "int"):
         return
-    yield (
-        f"{FALLBACK} if {text} is None else {converted}"
-        if option.default and default is None and not given
-        else converted
-    )
+    yield (f"{FALLBACK} if {text} is None else {converted}" if default is None and not given else converted)
 
 
 def with_fallback(text: str, default: Expression | None) -> str:

@@ -17,11 +17,13 @@ from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.domain.rng.seeding import seed_of_event
+from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import (
     Call,
     Constant,
     DefinitionStatement,
     Expression,
+    If,
     Import,
     Operation,
     Record,
@@ -39,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, function_at
-from torchrepro_lint.syntax.visitor import last_identifier, statements
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, statements
 from torchrepro_lint.trace.contexts import passes_own_arguments
 from torchrepro_lint.trace.events import CallFrame, is_conditional
 from torchrepro_lint.trace.traces import Traces
@@ -235,9 +237,16 @@ class SeedScope:
         return self._project.resolver.modules.resolve(path, name)
 
     def _is_above(self, word: str) -> bool:
-        """Whether a name of the module is bound before the place; in a function it is."""
-        if self._position.function is not None:
-            return True
+        """Whether a name of the module is bound before the place. In a function it is, unless the module binds it only as a program:
+        then the function has it if it reads it anyway.
+        """
+        function = self._position.function
+        if function is not None:
+            imported = [each for each in self._tree.body if not (isinstance(each, If) and is_main_test(each.test))]
+            reads = (each for each in body_expressions(function.body) if isinstance(each, Ref))
+            return any(_binds(each, word) for each in statements(imported)) or any(
+                f":{word}" in each.roots for each in reads
+            )
         before = self._position.spots[0].before if self._position.spots else ()
         return any(_binds(each, word) for outer in before for each in statements((outer,)))
 
@@ -275,8 +284,14 @@ class SeedScope:
             for attribute in self._project.resolver.instance_attributes(f"{self._path}{function.owner}"):
                 yield f"{word}.{attribute}", _variable(local_symbol(self._inside, word), attribute)
         for name in self._tree.assigned:
-            if is_own(name) and is_top_level(name) and not shadowed(self._tree, qualname_of(name), self._inside):
-                yield qualname_of(name), _variable(name)
+            word = qualname_of(name)
+            if (
+                is_own(name)
+                and is_top_level(name)
+                and not shadowed(self._tree, word, self._inside)
+                and self._is_above(word)
+            ):
+                yield word, _variable(name)
 
     def _identity(self, path: str, ref: Ref) -> _Identity:
         """The allocation sites that a reference may stand for; empty where one of them is not known."""

@@ -14,7 +14,7 @@ from torchrepro_lint.dataflow.taint.ties import sort_key
 from torchrepro_lint.dataflow.taint.transfer import TYING, OrderTaint
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.resolve.call_graph import DynamicCalls
+from torchrepro_lint.resolve.computed_names import DynamicCalls
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,

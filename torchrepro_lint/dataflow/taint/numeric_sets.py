@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_local, path_of
+from torchrepro_lint.syntax.qualified_names import in_project, is_local, path_of, simple_name
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import bodies, last_identifier, receiver_of, statements
 
@@ -338,8 +338,8 @@ def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | 
     return inner, tuple(reversed(places))
 
 
-def becomes_tensor(project: ValueFlow, path: str, spot: ExpressionPosition) -> bool:
-    """Whether the list made from an expression becomes a tensor: torch takes only numbers."""
+def becomes_numbers(project: ValueFlow, path: str, spot: ExpressionPosition) -> bool:
+    """Whether the list made from an expression becomes a tensor, or its elements seed generators: both take only numbers."""
     taken = spot.parent
     if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
         return False
@@ -350,10 +350,27 @@ def becomes_tensor(project: ValueFlow, path: str, spot: ExpressionPosition) -> b
         if isinstance(target, Ref) and not target.path
         for root in target.roots
     }
-    return any(
-        (_TENSORS.intersection(site.names) or _makes_numbers(site)) and _is_given(site.call, taken, roots)
-        for site in project.calls_by(path, _TENSOR_WORDS | _ARRAY_WORDS)
-    )
+    for site in project.calls_by(path, _TENSOR_WORDS | _ARRAY_WORDS | _SEEDER_WORDS):
+        given = [arg.value for arg in site.call.args[:1]]
+        if not _SEEDERS.isdisjoint(site.names):
+            given = [whole for each in given for whole in _iterated_by(project, path, each)]
+        elif _TENSORS.isdisjoint(site.names) and not _makes_numbers(site):
+            continue
+        if any(_is_given(each, taken, roots) for each in given):
+            return True
+    return False
+
+
+def _iterated_by(project: ValueFlow, path: str, variable: Expression) -> Iterator[Expression]:
+    """The containers of which a loop variable is an element: ``found`` for ``x`` of ``for i, x in enumerate(found)``."""
+    assignments = project.value_sources.assignments(path)
+    for root in variable.roots if isinstance(variable, Ref) and not variable.path else ():
+        for each in assignments.get(root, ()):
+            match _subscript_path(each.value) if isinstance(each.value, Subscript) else None:
+                case Call(func=func, args=(arg, *_)), (None, 1) if last_identifier(func) == "enumerate":
+                    yield arg.value
+                case inner, (None,):
+                    yield inner
 
 
 def _makes_numbers(site: CallSite) -> bool:
@@ -364,8 +381,7 @@ def _makes_numbers(site: CallSite) -> bool:
     return any(_NUMBER_DTYPE.fullmatch(word) for word in dtypes)
 
 
-def _is_given(call: Call, taken: Call, roots: set[str]) -> bool:
-    value = call.args[0].value if call.args else None
+def _is_given(value: Expression, taken: Call, roots: set[str]) -> bool:
     return value is taken or (isinstance(value, Ref) and not value.path and not roots.isdisjoint(value.roots))
 
 
@@ -377,3 +393,8 @@ _TENSOR_WORDS = frozenset(
     {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
 )
 _TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
+# Seeders that take only numbers.
+_SEEDERS = frozenset(f"numpy.random.{word}" for word in ("RandomState", "default_rng", "SeedSequence", "seed")) | {
+    f"torch.{word}manual_seed{rest}" for word in ("", "cuda.", "Generator().") for rest in ("", "_all")
+}
+_SEEDER_WORDS = frozenset(map(simple_name, _SEEDERS))

@@ -15,7 +15,7 @@ from torchrepro_lint.dataflow.taint.loops import (
     iteration_sites,
     popped,
 )
-from torchrepro_lint.dataflow.taint.numeric_sets import becomes_tensor
+from torchrepro_lint.dataflow.taint.numeric_sets import becomes_numbers
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
 from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash, has_stable_elements
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
@@ -283,7 +283,7 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
         what = what if held is None else AbstractValue("set", contents=held)
         if what.kind not in _SETS or has_repeated_hash(project, what.element):
             continue
-        if has_stable_elements(project, path, whole) or becomes_tensor(project, path, spot):
+        if has_stable_elements(project, path, whole) or becomes_numbers(project, path, spot):
             continue
         if isinstance(whole, Ref) and _is_passed_lists(project, path, whole):
             continue

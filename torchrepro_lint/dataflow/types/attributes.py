@@ -116,7 +116,7 @@ _PANDAS = {
 }
 
 
-_REGISTERING = frozenset({"register_buffer", "register_parameter", "add_module", "register_module"})
+_REGISTERING = frozenset({"register_buffer", "register_parameter"})
 
 
 def registrations(project: ProgramIndex, owner: str) -> Iterator[tuple[str, str, Call]]:
@@ -239,7 +239,7 @@ def _of_class(
     path = path_of(owner)
     found, declared = BOTTOM, UNKNOWN
     wrapped = False
-    for how, _, value in inference.project.resolver.instance_attributes(owner).get(word, ()):
+    for how, _, value in inference.project.resolver.stored_attributes(owner, word):
         one = inference.infer(value, inference.program_point(path, value.start, point.calls_left))
         if how == "=" and not one.kind and _wraps_itself(value, word):
             wrapped = True
@@ -269,7 +269,7 @@ def _is_buffer(inference: TypeInference, owner: str, word: str) -> bool:
     An assignment to the attribute keeps it a buffer: the module's own setter puts the tensor there.
     """
     registered = inference.registered(owner).get(word, ())
-    assigned = inference.project.resolver.instance_attributes(owner).get(word, ())
+    assigned = inference.project.resolver.stored_attributes(owner, word)
     return any(kind == "register_buffer" for _, kind, _ in registered) and not any(
         method.endswith(".forward") for _, method, _ in assigned
     )

@@ -127,6 +127,8 @@ def function_value(inference: TypeInference, name: str, call: Call, point: Progr
         return _of_sets(inference, word, call, point, last_word(module))
     if call.args and name in _PASSING:
         return inference.infer(call.args[0].value, point)
+    if name in ("itertools.cycle", "itertools.islice"):
+        return _builtin(inference, "iter", call, point)
     if name == "numpy.random.default_rng":
         return _generator(name, call)
     if module == "math":

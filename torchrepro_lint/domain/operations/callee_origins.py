@@ -32,6 +32,7 @@ from torchrepro_lint.syntax.qualified_names import (
     class_of,
     enclosing_function,
     in_project,
+    instance_value,
     is_absolute,
     is_instance,
     is_module,
@@ -43,7 +44,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, receiver_of, takes_receiver
 from torchrepro_lint.trace.traces import Traces
 
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
@@ -118,7 +119,7 @@ class CalleeOrigins:
     """The origins of callees of one project."""
 
     def __init__(self, project: Traces) -> None:
-        self._names = project.resolver
+        self._project, self._names = project, project.resolver
         # The calls whose results are followed, by function: they say what a parameter is there.
         self._calls: dict[str, list[tuple[str, Call]]] = {}
 
@@ -260,7 +261,7 @@ class CalleeOrigins:
         if param.kind.startswith("*") or (position == 0 and takes_receiver(function)):
             return []  # what a call passes by a star or a keyword is entered where it is passed
         own = path + function.name
-        given = [*self._bound(own, parameter)] or self._names.passed(name)
+        given = [*self._bound(own, parameter)] or self._names.passed(name) or self._passed_to_object(own, parameter)
         if given:
             return [_Origin(file, value, one.depth, one.held) for file, value in given]
         if param.default is not None:
@@ -275,6 +276,20 @@ class CalleeOrigins:
             arg = self._names.call_graph.argument(path, call, parameter.function, parameter.position)
             if arg is not None and not arg.star:
                 yield path, arg.value
+
+    def _passed_to_object(self, method: str, parameter: Parameter) -> list[tuple[str, Expression]]:
+        """What calls of objects pass for a parameter of their ``forward`` or ``__call__``: ``self.residual(x, self.attention)``."""
+        if simple_name(method) not in ("forward", "__call__"):
+            return []
+        owner = self._names.owner(method)
+        objects = {instance_value(each) for each in (owner, *self._names.subclasses(owner))} if owner else set()
+        found: list[tuple[str, Expression]] = []
+        for path in self._project.files if objects else ():
+            for site in self._project.calls(path):
+                if not objects.isdisjoint(site.names):
+                    arg = parameter_argument(site.call, parameter.function, parameter.position, bound=True)
+                    found += [(path, arg.value)] if arg is not None and not arg.star else []
+        return found
 
     def _is_called_from_outside(self, function: str) -> bool:
         """Whether no call of the project is by the name of a function: a package calls it, as ``apply`` does with each module."""
@@ -318,7 +333,7 @@ class CalleeOrigins:
             if not in_project(each):
                 continue
             path = path_of(each)
-            for how, _, made in self._names.instance_attributes(each).get(word, ()):
+            for how, _, made in self._names.stored_attributes(each, word):
                 found.append(_Origin(path, made, depth + (how == "[]")))
             for how, made in self._names.assigned(f"{each}.{word}"):
                 if how in ("=", "[]"):

@@ -43,7 +43,9 @@ from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Recor
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
+    constructed_class,
     in_project,
+    is_inherited_constructor,
     is_instance,
     passes_call,
     project_classes,
@@ -80,6 +82,24 @@ def is_uncatalogued(site: CallSite, listed: Callable[[str], object]) -> bool:
     return bool(site.names) and not any(
         not in_project(name) and (passes_call(name) or listed(name)) for name in site.names
     )
+
+
+def _with_outside_classes(context: Context, site: CallSite) -> CallSite:
+    """A call that constructs an object of a project class by a class from outside, with that class among its names: one that
+    inherits its constructor and its ``forward``, or ``super().__init__(...)`` in one that inherits its ``forward``.
+    """
+    resolver = context.project.resolver
+    found: list[str] = []
+    for name in site.names:
+        if in_project(name):
+            made = resolver.methods(name, "__init__")[:1] if resolver.classes(name) else ()
+            owner = name
+        else:
+            made = (name,) if is_inherited_constructor(name) else ()
+            owner = resolver.owner(site.function) if made else ""
+        if owner and not any(map(in_project, (*made, *resolver.methods(owner, "forward")))):
+            found += map(constructed_class, made)
+    return site._replace(names=(*found, *site.names)) if found else site
 
 
 def _is_method(context: Context, site: CallSite) -> bool:
@@ -165,7 +185,8 @@ def call_cases(
 ) -> Iterator[Case]:
     """The cases of the calls."""
     operation = context.catalogue.operation
-    for site in context.project.calls(context.path):
+    for each in context.project.calls(context.path):
+        site = _with_outside_classes(context, each)
         if is_uncatalogued(site, operation) or not _may_be_reported(site, operation, spoken):
             continue
         name = next(catalogue_names(context, site, operation), None)
@@ -174,7 +195,7 @@ def call_cases(
                 yield from _operation_cases(context, site, name, known)
         else:
             names = site.names or _passed_losses(context, site)
-            for module in (class_of(each) for each in names if is_instance(each) and not in_project(each)):
+            for module in (class_of(name) for name in names if is_instance(name) and not in_project(name)):
                 if _accepts(module, site.call):
                     yield from _module_cases(context, site, module, known)
 

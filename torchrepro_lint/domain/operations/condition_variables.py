@@ -156,9 +156,13 @@ def _is_on_cpu(what: AbstractValue) -> bool:
 
 
 def module_subjects(tensors: TensorFacts, call: Call) -> dict[str, Scalar | Interval]:
-    """The condition variables that the arguments of a module's call decide: its input and, for a loss, the target."""
+    """The condition variables that the arguments of a module's call decide: its input; for a loss, the target; for attention, whether
+    it returns the weights.
+    """
     source, target = known_argument(call, 0, "input"), known_argument(call, 1, "target")
     known = {} if source is None else input_subjects(tensors.value(source))
+    if isinstance(weights := known_argument(call, 4, "need_weights"), Constant):
+        known["input.need_weights"] = bool(weights.value)
     return {**({} if target is None else _target_subjects(tensors.value(target))), **known}
 
 

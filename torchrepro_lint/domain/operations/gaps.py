@@ -43,11 +43,11 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, operands_of, receiver_of, statements
+from torchrepro_lint.syntax.use_def import flattened_values
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, operands_of, receiver_of, statements
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
-from torchrepro_lint.trace.library_models import flattened_values
 from torchrepro_lint.trace.traces import Traces
 
 # The functions of an object that a trainer of a framework trains, which return the loss.
@@ -230,9 +230,7 @@ class _LossSlice:
         owners = [*project_classes(self._names.names_of(path, holder))]
         for owner in owners:
             for each in self._names.ancestry(owner):
-                for _, _, made in (
-                    self._names.instance_attributes(each).get(value.path[-1], ()) if in_project(each) else ()
-                ):
+                for _, _, made in self._names.stored_attributes(each, value.path[-1]) if in_project(each) else ():
                     self._push(path_of(each), made, loss=loss)
         self._push(path, *self._added(path, value), loss=loss)
         if not owners:
@@ -257,7 +255,7 @@ class _LossSlice:
         for target in entered:
             self._descend(target)
         if seen and not _is_of_super(call.func) and (not names or self._unknown.are_unknown(names)):
-            if names or self._unknown.may_be_project_code(path, seen[0][1].function, call.func):
+            if names or self._may_be_project_code(path, seen[0][1].function, call.func):
                 self._report(seen[0], call)
         elif seen and self._has_unknown_contents(path, call, names):
             self._report(seen[0], call)
@@ -267,6 +265,12 @@ class _LossSlice:
                 self._passed_on(path, value)
         if not entered:
             self._push(path, _holder(call.func))
+
+    def _may_be_project_code(self, path: str, function: str, func: Expression) -> bool:
+        """Whether a callee without a name may be code of the project: not a parameter for which nothing but None is passed."""
+        passed = ((file, value, self._names.default(file, value)) for file, value in self._names.values(path, func))
+        is_nothing = all(is_none(value if default is None else default) for _, value, default in passed)
+        return self._unknown.may_be_project_code(path, function, func) and not is_nothing
 
     def _elements(self, path: str, func: Expression) -> Iterator[str]:
         """The names of what a loop over ``enumerate(self.layers)`` or ``zip(self.layers, xs)`` calls."""

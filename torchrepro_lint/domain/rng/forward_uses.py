@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import describe
-from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source
-from torchrepro_lint.domain.rng.seeding import is_seeder
+from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source, passed_seed
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -37,6 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     readable_name,
     simple_name,
+    unbound_method,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
@@ -140,17 +140,19 @@ def _argument_use(project: Traces, path: str, node: Expression, call: Call) -> t
     if not _NUMERIC_CONVERSIONS.isdisjoint(names):
         return "", [(path, call)]
     keyword = next((arg.keyword for arg in call.args if arg.value is node and arg.keyword), "")
-    seeds = any(name in SEEDABLE_GENERATORS or is_seeder(project, name) for name in names) or last_identifier(
-        call.func
-    ) in (
-        "seed",
-        "manual_seed",
-    )
+    seeds = any(name in SEEDABLE_GENERATORS or _seeds_with(project, name, call, node) for name in names)
+    seeds = seeds or last_identifier(call.func) in ("seed", "manual_seed")
     if _SEED.fullmatch(keyword) or seeds:
         if seeds and nondeterministic_source(project.resolver, path, node):
             return _SEEDED, []
         return f"{_USED_AS_SEED}, by `{describe(call.func)}`", []
     return "", []
+
+
+def _seeds_with(project: Traces, name: str, call: Call, argument: Expression) -> bool:
+    """Whether a call seeds with an argument: the model that a trainer gets, which seeds as it is made, is no seed."""
+    seeder = None if in_project(name) else project.catalogue.seeder(unbound_method(name))
+    return seeder is not None and passed_seed(seeder, call) == argument
 
 
 def _statement_use(

@@ -43,7 +43,7 @@ _VALUES = lazy_pattern(
 )
 # Names that say what a value is for.
 _IDENTIFIERS = lazy_pattern(
-    r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|job|session|group|sweep)_?id|nonce|"
+    r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|exp|experiment|job|session|group|sweep)_?id|nonce|"
     r"token|salt|(tmp|temp)\w*(dir|file|path|name|folder|root|key)\w*|suffix|(file|dir)_?name|"
     r"(run|exp|experiment|job|group|project)_?name|(run|exp|save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
 )

@@ -30,8 +30,8 @@ from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Record
 from torchrepro_lint.syntax.qualified_names import is_instance, simple_name, without_calls
+from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
-from torchrepro_lint.trace.entry_points import is_test
 from torchrepro_lint.trace.traces import Traces
 
 _PROCESSORS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "os.process_cpu_count", "joblib.cpu_count"})
@@ -53,7 +53,7 @@ class UnrepeatableCall(Record, frozen=True):
 
 def unrepeatable_calls(project: Traces, path: str) -> Iterator[UnrepeatableCall]:
     """The calls of a file that no global seed makes repeatable; none of a test file."""
-    if is_test(path, project.files[path]):
+    if is_test(path, project.files[path].summary):
         return
     for site in project.calls(path):
         found = _unrepeatable(project, path, site)
@@ -183,6 +183,6 @@ def calls_setter(project: Traces, setters: tuple[str, ...]) -> bool:
             or (not site.names and last_identifier(site.call.func) in methods)
         )
         for path in candidates.paths
-        if not is_test(path, project.files[path])
+        if not is_test(path, project.files[path].summary)
         for site in project.calls_by(path, candidates.words)
     )

@@ -5,7 +5,6 @@ seeders literal arguments rule out. A process that is a new interpreter has none
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -57,10 +56,11 @@ def shipped_seeds(
         if family.key not in effects.draws or not seeds or not all(map(_may_be_off, seeds)):
             continue
         looking = looking or _Shipping(project, catalogue, commands, run, effects)
-        causes = list(takewhile(lambda cause: cause is not None, map(looking.cause, seeds)))
-        if len(causes) < len(seeds):
-            continue  # one of them seeds
-        ruled_out += (seed for seed, cause in zip(seeds, causes, strict=True) if cause == _RULED_OUT)
+        causes = looking.causes(seeds)
+        if any(isinstance(each, _Cause) for each in causes) and (common := looking.common_defaults(family.key)):
+            # Where the run draws at all, these defaults are changed.
+            causes = looking.causes(seeds, common)
+        ruled_out += (seed for seed, cause in zip(seeds, causes, strict=False) if cause == _RULED_OUT)
         found = [cause for cause in causes if isinstance(cause, _Cause)]
         if found:
             first = found[0]
@@ -113,22 +113,26 @@ class _Shipping:
         self._draws: set[tuple[str, Call]] = set()
         self._values = DefaultValues(project, found, run.paths, self._changes)
         # Every seeder of a function is reached in the same way.
-        self._known: dict[EventIdentity, _Cause | str | None] = {}
+        self._known: dict[tuple[EventIdentity, frozenset[Declaration]], _Cause | str | None] = {}
 
-    def cause(self, seed: Seed) -> _Cause | str | None:
-        """What keeps a seeder from seeding without options; None if nothing does."""
-        key = event_key(seed.trace_event.path, seed.trace_event.event)
-        if key not in self._known:
-            self._known[key] = self._find_cause(seed.trace_event)
-        return self._known[key]
+    def causes(self, seeds: Iterable[Seed], ignored: frozenset[Declaration] = frozenset()) -> list[_Cause | str]:
+        """What keeps each seeder from seeding without options, defaults that are ``ignored`` aside; nothing if one seeds."""
+        found: list[_Cause | str] = []
+        for seed in seeds:
+            key = event_key(seed.trace_event.path, seed.trace_event.event), ignored
+            if key not in self._known:
+                self._known[key] = self._find_cause(seed.trace_event, ignored)
+            cause = self._known[key]
+            if cause is None:
+                return []
+            found.append(cause)
+        return found
 
-    def _find_cause(self, trace_event: TraceEvent) -> _Cause | str | None:
+    def _find_cause(self, trace_event: TraceEvent, ignored: frozenset[Declaration]) -> _Cause | str | None:
         function, event = trace_event.function, trace_event.event
         tested = is_tested(self._project, trace_event)
         for arguments in (False, True) if tested else (False,):
-            self._draws = set()
-            self._values.forget()
-            looking = _DefaultFeasibility(self._project, self._run, self._values, self._catalogue, arguments=arguments)
+            looking = self._looking(ignored, arguments=arguments)
             if not looking.is_feasible(function, event, 0):
                 if looking.causes:
                     return looking.causes[0]._replace(draws=frozenset(self._draws))
@@ -139,6 +143,26 @@ class _Shipping:
             self._project, self._run, "", likely=False, calls=limits.MAX_OPTIONAL_CALLS, depth=limits.MAX_OPTIONAL_DEPTH
         )
         return None if by_arguments.is_feasible(function, event, 0) else _RULED_OUT
+
+    def common_defaults(self, family: str) -> frozenset[Declaration]:
+        """The declared defaults that each keep all draws of a family from happening."""
+        # Of each function the first: the tests on the way to it are the same for the others.
+        draws = {each.trace_event.function: each.trace_event for each in reversed(self._effects.draws.get(family, ()))}
+        common: frozenset[Declaration] | None = None
+        for each in draws.values() if len(draws) <= limits.MAX_OPTIONAL_DRAWS else ():
+            looking = self._looking(frozenset(), arguments=False)
+            if looking.is_feasible(each.function, each.event, 0):
+                return frozenset()
+            found = frozenset(cause.declared for cause in looking.causes)
+            common = found if common is None else common & found
+        return common or frozenset()
+
+    def _looking(self, ignored: frozenset[Declaration], *, arguments: bool) -> _DefaultFeasibility:
+        self._draws = set()
+        self._values.forget()
+        return _DefaultFeasibility(
+            self._project, self._run, self._values, self._catalogue, ignored, arguments=arguments
+        )
 
     def _changes(self, path: str, call: Call) -> bool:
         for name in self._project.names(path, call.func):
@@ -174,16 +198,23 @@ def _is_command_line(project: ValueFlow, caller: str, event: Event) -> bool:
 class _DefaultFeasibility(PathFeasibility):
     """Path feasibility in a run without options; it collects the defaults that rule a path out.
 
-    With ``arguments`` also literal arguments rule a path out, which takes longer.
+    Defaults that are ``ignored`` rule nothing out. With ``arguments`` also literal arguments rule a path out, which takes longer.
     """
 
     def __init__(
-        self, project: ValueFlow, run: Trace, values: DefaultValues, catalogue: Catalogue, *, arguments: bool
+        self,
+        project: ValueFlow,
+        run: Trace,
+        values: DefaultValues,
+        catalogue: Catalogue,
+        ignored: frozenset[Declaration],
+        *,
+        arguments: bool,
     ) -> None:
         super().__init__(
             project, run, "", likely=False, calls=limits.MAX_OPTIONAL_CALLS, depth=limits.MAX_OPTIONAL_DEPTH
         )
-        self._values, self._catalogue, self._arguments = values, catalogue, arguments
+        self._values, self._catalogue, self._ignored, self._arguments = values, catalogue, ignored, arguments
         self.causes: list[_Cause] = []
 
     def _runs(self, function: str, event: Event, environment: Environment) -> bool:
@@ -191,6 +222,7 @@ class _DefaultFeasibility(PathFeasibility):
         place = event.value if event.value is not None else event.statement
         for body in self._project.bodies(function):
             rulings = self._values.ruled_out(path, body, place.start, environment)
+            rulings = [each for each in rulings if each.value.declared not in self._ignored]
             for ruling in rulings:
                 if ruling.value.declared is not None:
                     self.causes.append(_Cause(ruling.value.declared, ruling, changes=False, draws=frozenset()))

@@ -28,18 +28,12 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
     split_call,
-    unbound_method,
     without_calls,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, subexpressions, takes_receiver
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Traces
-
-
-def is_seeder(project: Traces, name: str) -> bool:
-    """Whether an external function seeds a generator."""
-    return not in_project(name) and project.catalogue.seeder(unbound_method(name)) is not None
 
 
 def only_seeds(project: Traces, path: str, call: Call) -> bool:

@@ -44,8 +44,8 @@ from torchrepro_lint.interfaces.report.excerpt import changes, excerpt
 from torchrepro_lint.interfaces.report.fingerprints import fingerprints
 from torchrepro_lint.source.text import Fix, Position, with_paths
 from torchrepro_lint.syntax.qualified_names import in_project, split_name, top_package, without_calls
+from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.trace.call_paths import CallPathStep
-from torchrepro_lint.trace.entry_points import is_test
 from torchrepro_lint.trace.traces import Context
 
 # The kinds in the order of their importance to a reader, with their titles.
@@ -112,7 +112,7 @@ def _entries(tree: ProjectTree, parts: Partition, prefix: str) -> Iterator[Gap]:
         why = "nothing in these files starts a run: no __main__ block, no script, no command"
         yield Gap("entry", prefix or "all of it", f"{why}; name files that are started in entry-points of the settings")
     facts = {path: each.facts for path in given if (each := parts.files.get(path)) is not None}
-    tests = sorted(path for path, each in facts.items() if each is not None and is_test(path, each))
+    tests = sorted(path for path, each in facts.items() if each is not None and is_test(path, each.summary))
     if tests:
         named = ", ".join(prefix + path for path in tests[:_MOST_NAMED])
         more = f" and {len(tests) - _MOST_NAMED} more" if len(tests) > _MOST_NAMED else ""
