@@ -327,9 +327,13 @@ class CallGraph(NumberedCalls):
                         yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
 
     def _targets(self, path: str, func: Expression) -> tuple[Value, ...]:
-        """The names of a callee; of a method of an object that has no name, by what callers pass: ``self.diffusion.losses``."""
+        """The names of a callee; of a method of an object that an attribute holds, by what callers pass: ``self.diffusion.losses``. Of
+        other objects without a name this would ask too much.
+        """
         found = self._names.names(path, func)
-        return found if found or not isinstance(func, Ref) or not func.path else self._names.object_names(path, func)
+        if found or not isinstance(func, Ref) or len(func.path) != 2 or not self._names.starts_at_receiver(path, func):
+            return found
+        return self._names.object_names(path, func)
 
     def _words(self, name: Symbol, function: Function) -> list[str]:
         word = simple_name(name)
