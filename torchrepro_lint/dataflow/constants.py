@@ -189,14 +189,6 @@ def namespace_argument(names: Names, path: str, made: Expression, word: str) -> 
     return known_argument(made, None, word)
 
 
-def entry_of_vars(display: Expression, key: str) -> Expression | None:
-    """The attribute that an entry of ``vars(args)`` is."""
-    match display:
-        case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=namespace),)):
-            return Attribute(display.start, display.end, namespace, key, display.end)
-    return None
-
-
 def configured_default(names: Names, paths: Iterable[str], path: str, read: Expression) -> DefaultValue | None:
     """What the configuration files of a program have where an expression reads one: a whole number, a truth value or nothing.
 

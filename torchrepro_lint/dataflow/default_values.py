@@ -21,13 +21,13 @@ from torchrepro_lint.dataflow.constants import (
     configured_default,
     declared_default,
     describe,
-    entry_of_vars,
     namespace_argument,
     parsed_classes,
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
+from torchrepro_lint.syntax.cli_options import entry_of_vars
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,

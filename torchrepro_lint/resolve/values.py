@@ -17,7 +17,7 @@ from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
-from torchrepro_lint.syntax.cli_options import Options
+from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
 from torchrepro_lint.syntax.definitions import unpacking_index
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -335,10 +335,8 @@ class Values(ClassHierarchy):
         """``args.net`` of ``config["net"]``, where ``config = vars(args)``; any other expression as it is."""
         match value:
             case Subscript(value=table, indices=(Constant(value=str(word)),)):
-                for _, made in self.values(path, table):
-                    match made:
-                        case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=held),)):
-                            return Attribute(value.start, value.end, held, word, value.end)
+                entries = (entry_of_vars(made, word) for _, made in self.values(path, table))
+                return next((each for each in entries if each is not None), value)
         return value
 
     def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import is_local, simple_name
 from torchrepro_lint.syntax.visitor import body_expressions, known_argument, last_identifier
 
@@ -109,6 +109,14 @@ def _literals(choices: Expression | None) -> Iterator[Constant]:
         choices = choices.args[0].value
     if isinstance(choices, Collection) and choices.kind != "dict":
         yield from (item for item in choices.items if isinstance(item, Constant))
+
+
+def entry_of_vars(display: Expression, key: str) -> Expression | None:
+    """The attribute that an entry of ``vars(args)`` is."""
+    match display:
+        case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=namespace),)):
+            return Attribute(display.start, display.end, namespace, key, display.end)
+    return None
 
 
 class Options:

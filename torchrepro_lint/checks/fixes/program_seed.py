@@ -193,7 +193,7 @@ def option_expressions(project: Traces, path: str, option: Option, text: str, *,
     converted = text if is_integer or is_absl or (is_click and type(default) is int) else f"int({text})"
     if converted != text and not means_builtin(project, path, "int"):
         return
-    yield (f"{FALLBACK} if {text} is None else {converted}" if default is None and not given else converted)
+    yield f"{FALLBACK} if {text} is None else {converted}" if default is None and not given else converted
 
 
 def with_fallback(text: str, default: Expression | None) -> str:
