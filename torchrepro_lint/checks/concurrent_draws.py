@@ -31,7 +31,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance, is_self, qualifier_of
 from torchrepro_lint.syntax.scopes import control_flow_position
-from torchrepro_lint.syntax.use_def import receiver_of
+from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
     bound_argument,
@@ -140,7 +140,7 @@ def _is_start(name: str, processes: bool) -> bool:
 
 def _pool(context: Context, call: Call) -> Call | None:
     """The construction of the pool whose method a call is: the last one above it, where there are several."""
-    receiver = receiver_of(call.func) if re.fullmatch(_METHODS, last_identifier(call.func)) else None
+    receiver = receiver_or_container(call.func) if re.fullmatch(_METHODS, last_identifier(call.func)) else None
     if receiver is None:
         return None
     resolver = context.project.resolver

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
-from torchrepro_lint.syntax.use_def import flattened_values, receiver_of
+from torchrepro_lint.syntax.use_def import flattened_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     known_argument,
@@ -32,7 +32,7 @@ def is_environment(project: Traces, owner: str) -> bool:
 
 def may_draw(project: Traces, path: str, call: Call, names: Iterable[str]) -> bool:
     """Whether the environment whose method a call calls may draw random numbers."""
-    receiver = receiver_of(call.func)
+    receiver = receiver_or_container(call.func)
     made = [*project.resolver.values_through_calls(path, receiver)] if receiver is not None else []
     seen: set[tuple[str, Expression]] = set()
     if any(isinstance(value, Call) for _, value in made):

@@ -22,7 +22,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_last,
     split_method,
 )
-from torchrepro_lint.syntax.use_def import receiver_of
+from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
@@ -136,7 +136,7 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
 
 def _classes(context: Context, trace_event: TraceEvent, call: Call) -> Iterator[str]:
     """The classes of the project that the receiver of a method may have; none for ``super()`` and for ``self``."""
-    receiver = receiver_of(call.func)
+    receiver = receiver_or_container(call.func)
     if isinstance(receiver, Ref) and not receiver.path and is_self(receiver.roots[0]):
         return
     names = context.project.names(trace_event.path, receiver) if receiver is not None else ()
@@ -154,7 +154,7 @@ def _is_space(names: tuple[str, ...]) -> bool:
 
 def _environment_key(context: Context, trace_event: TraceEvent, call: Call) -> object:
     """The environment of a method call, by the calls that may have created it."""
-    receiver = receiver_of(call.func)
+    receiver = receiver_or_container(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
     return frozenset(made) or trace_event.names
 
@@ -209,7 +209,7 @@ def _is_seeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> b
     for arg in call.args:
         if arg.star or arg.keyword == "seed":
             return not is_none(arg.value)
-    receiver = receiver_of(call.func)
+    receiver = receiver_or_container(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
     return _is_made_with_seed(context, made)
 

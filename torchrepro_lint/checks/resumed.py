@@ -13,7 +13,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import path_of, top_package
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.use_def import receiver_of
+from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions, without_subscripts
 from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Context
@@ -144,10 +144,10 @@ def _is_optimizer(context: Context, path: str, names: tuple[str, ...], call: Cal
 
 def _loop_keys(context: Context, path: str, call: Call) -> Iterator[str]:
     """The keys under which a loop gets the receiver: those of a dictionary, and the keywords of the calls that pass it by ``**``."""
-    names, receiver = context.project.resolver, receiver_of(call.func)
+    names, receiver = context.project.resolver, receiver_or_container(call.func)
     for root in receiver.roots if isinstance(receiver, Ref) and not receiver.path else ():
         for how, source in names.assigned(path + root):
-            held = receiver_of(source.func) if how == "[]" and isinstance(source, Call) else None
+            held = receiver_or_container(source.func) if how == "[]" and isinstance(source, Call) else None
             if (
                 isinstance(held, Ref)
                 and isinstance(source, Call)
@@ -164,7 +164,7 @@ def _loop_keys(context: Context, path: str, call: Call) -> Iterator[str]:
 
 def _receiver_word(call: Call) -> str:
     """The last word of a method's receiver: ``optimizers`` of ``self.optimizers["d"].load_state_dict``."""
-    receiver = receiver_of(call.func)
+    receiver = receiver_or_container(call.func)
     return "" if receiver is None else last_identifier(without_subscripts(receiver))
 
 

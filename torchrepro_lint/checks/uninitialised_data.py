@@ -20,7 +20,7 @@ from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
-from torchrepro_lint.syntax.use_def import receiver_of
+from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import last_identifier, without_subscripts
 from torchrepro_lint.trace.traces import Context
 
@@ -94,7 +94,7 @@ def _loads_first(program: Program) -> bool:
 
 def _is_of_optimizer(call: Call) -> bool:
     """Whether a call loads the state of an optimizer, a schedule or a scaler."""
-    receiver = receiver_of(call.func)
+    receiver = receiver_or_container(call.func)
     word = "" if receiver is None else last_identifier(without_subscripts(receiver))
     return names_optimizer(word) or _NO_MODEL.search(word) is not None
 

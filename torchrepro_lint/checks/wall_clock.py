@@ -29,7 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, project_classes
-from torchrepro_lint.syntax.use_def import receiver_of
+from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import (
     blocks,
     bodies,
@@ -181,7 +181,9 @@ class _Body:
                     return True
                 if not _NUMBERS.isdisjoint(names):
                     return any(self._is_clock(path, arg.value, depth) for arg in args)
-                receiver = receiver_of(func) if last_identifier(func) in ("total_seconds", "timestamp") else None
+                receiver = (
+                    receiver_or_container(func) if last_identifier(func) in ("total_seconds", "timestamp") else None
+                )
                 if receiver is not None:
                     return self._is_clock(path, receiver, depth)
         return bool(depth) and isinstance(value, Ref | Call) and self._comes_from_clock(path, value, depth)
@@ -235,7 +237,7 @@ class _Body:
         match value:
             case Call(func=func, args=args):
                 if last_identifier(func) in _CONVERTING:
-                    inner = receiver_of(func)
+                    inner = receiver_or_container(func)
                     within = [*([inner] if inner is not None else []), *(arg.value for arg in args)]
                     return any(self._is_result(each, depth) for each in within)
                 return self._computes(func)
@@ -280,7 +282,7 @@ def _sets_flag(statement: Statement, loop: Loop) -> bool:
             tests = [] if loop.target is not None else [loop.source]
             tests += (each.test for each in statements(loop.body) if isinstance(each, If) and _leaves_loop(each))
             return any(
-                isinstance(part, Ref) and (part.roots, part.path) == (roots, path)
+                isinstance(part, Ref) and part.access_path == (roots, path)
                 for test in tests
                 for part in subexpressions(test)
             )

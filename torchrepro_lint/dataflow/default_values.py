@@ -328,7 +328,7 @@ class DefaultValues:
                     start = self._stored_in(path, body, ref, start)
         home = function_around(self._project.files[closure.path], ref)
         body = self._project.files[closure.path].body if home is None else home.body
-        flow = _PlaceFlow(closure.path, closure.environment, (ref.roots, ref.path))
+        flow = _PlaceFlow(closure.path, closure.environment, ref.access_path)
         return start and self._at(flow, body, ref.start, start)
 
     def _of_stored(self, closure: Closure, ref: Ref) -> DefaultValue | None:
@@ -376,7 +376,7 @@ class DefaultValues:
     def _stored_in(self, path: str, body: tuple[Statement, ...], ref: Ref, start: DefaultValue) -> DefaultValue | None:
         """What a body makes of an option's value, on whatever object it stores to the attribute."""
         places = {
-            (target.roots, target.path)
+            target.access_path
             for statement in statements(body)
             if isinstance(statement, Assign)
             for target in statement.targets

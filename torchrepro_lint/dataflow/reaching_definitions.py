@@ -232,7 +232,7 @@ def stores(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Statemen
         value = statement.value if isinstance(statement, Assign) else None
         for target in targets(statement) if value is not None or not isinstance(statement, Assign) else ():
             for each, part, steps in unpack(target, value or target):
-                if isinstance(each, Ref) and (each.roots, each.path) == place:
+                if isinstance(each, Ref) and each.access_path == place:
                     known = isinstance(statement, Assign) and statement.op in ("=", ":") and not steps
                     yield statement, part if known else None
 

@@ -30,6 +30,7 @@ from torchrepro_lint.syntax.visitor import (
     body_expressions,
     is_none,
     last_identifier,
+    receiver_of,
 )
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _own_effects(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref],
 def _steps(call: Call, names: tuple[str, ...], is_outside: Callable[[Ref], bool]) -> bool:
     """``optimizer.step()``, ``scaler.step(optimizer)``, ``engine.step()``."""
     receiver = receiver_of(call.func)
-    if receiver is not None and not is_outside(receiver):
+    if isinstance(receiver, Ref) and not is_outside(receiver):
         return False
     if any(map(_STEPPING.fullmatch, names)):
         return True
@@ -235,16 +236,11 @@ def _receiver_word(func: Expression) -> str:
     return ""
 
 
-def receiver_of(func: Expression) -> Ref | None:
-    """The variable or attribute whose method is called."""
-    return func._replace(path=func.path[:-1]) if isinstance(func, Ref) and func.path else None
-
-
 def _draws(call: Call, name: str, is_outside: Callable[[Ref], bool]) -> bool:
     """Whether a call draws from a global generator, or from one that is older than the body around it."""
     if "()." in name and name.startswith(_GENERATORS):
         receiver = receiver_of(call.func)
-        return receiver is not None and is_outside(receiver)
+        return isinstance(receiver, Ref) and is_outside(receiver)
     known = without_calls(name)
     if passes_call(name) and known.startswith("torch.") and not known.startswith(("torch.optim.", "torch.utils.")):
         known = f"torch.Tensor.{simple_name(known)}"

@@ -175,7 +175,7 @@ class Configurations:
         seen: set[tuple[str, object, _Keys]] = set()
         while queue:
             file, value, keys = queue.pop()
-            key = (file, (value.roots, value.path) if isinstance(value, Ref) else value, keys)
+            key = (file, value.access_path if isinstance(value, Ref) else value, keys)
             if key in seen or len(seen) > limits.MAX_CONFIGURATION_STEPS:
                 continue
             seen.add(key)

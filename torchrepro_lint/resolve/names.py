@@ -383,7 +383,7 @@ class Names(ComputedNames):
         if by_name and key is not None and (found_in := [*self._of_namespace(path, value, key)]):
             yield from found_in
             return
-        if key is not None and isinstance(value, Ref) and (value.roots, value.path) == _LOADED_MODULES:
+        if key is not None and isinstance(value, Ref) and value.access_path == _LOADED_MODULES:
             yield from self._loaded(path, key)
             return
         for file, found in self.values(path, value):

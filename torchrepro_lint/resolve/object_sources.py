@@ -130,7 +130,7 @@ class ObjectSources(Values):
         return self._follow(self._of_class_attribute(owner, word))
 
     def _known_objects(self, path: str, expression: Expression) -> tuple[Value, ...]:
-        what = (expression.roots, expression.path) if isinstance(expression, Ref) else expression
+        what = expression.access_path if isinstance(expression, Ref) else expression
         # Equal references stand for the same, so the key is not the expression.
         table = self.database.table("objects", compare=True, cycle=NAMES)
         return table.of((path, what), lambda: self._follow([(path, expression)]))  # type: ignore[no-any-return]
@@ -142,7 +142,7 @@ class ObjectSources(Values):
         ends = 0
         while queue:
             path, value = queue.pop()
-            key = (path, (value.roots, value.path) if isinstance(value, Ref) else value)
+            key = (path, value.access_path if isinstance(value, Ref) else value)
             if key in seen or isinstance(value, Constant):
                 continue  # no constant can be called
             seen.add(key)
@@ -221,7 +221,7 @@ class ObjectSources(Values):
         while queue or (stored and is_made):
             queue, stored = (queue, stored) if queue else (stored, [])
             file, value, keys = queue.pop()
-            state = (file, (value.roots, value.path) if isinstance(value, Ref) else value, len(keys))
+            state = (file, value.access_path if isinstance(value, Ref) else value, len(keys))
             if not keys:
                 found.append((file, value))
             elif state not in seen and len(seen) < limits.MAX_OBJECT_STEPS:

@@ -81,7 +81,7 @@ class Values(ClassHierarchy):
         if self._solver.busy:
             return self._work_out(path, expression, calls=calls)
         # Equal references stand for the same, wherever they are in the file.
-        what = (expression.roots, expression.path) if isinstance(expression, Ref) else expression
+        what = expression.access_path if isinstance(expression, Ref) else expression
         found = self._behind.of((path, what, calls), lambda: self._elsewhere(path, expression, calls=calls))
         return found or ((path, expression),)
 

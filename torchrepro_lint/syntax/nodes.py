@@ -26,7 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import astuple, replace
 
 from torchrepro_lint.source.text import Span
 
@@ -69,11 +69,6 @@ def fields(of: Record) -> tuple[Any, ...]:
     return astuple(of)
 
 
-def fields_by_name(of: Record) -> dict[str, Any]:
-    """The values of the fields of a record by their names, in order."""
-    return asdict(of)
-
-
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
@@ -93,6 +88,11 @@ class Ref(Node, frozen=True):
     roots: tuple[str, ...]
     path: tuple[str, ...]
     base_end: int
+
+    @property
+    def access_path(self) -> AccessPath:
+        """The roots and the attributes. In one scope, equal ones stand for the same variable or attribute."""
+        return self.roots, self.path
 
 
 class Attribute(Node, frozen=True):
@@ -170,6 +170,7 @@ class Comprehension(Node, frozen=True):
     clauses: tuple[Clause, ...]
 
 
+AccessPath: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 Expression: TypeAlias = Constant | Ref | Attribute | Call | Subscript | Collection | Operation | Lambda | Comprehension
 
 # --- statements ------------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def identifiers_of(body: Iterable[Statement]) -> IdentifierCollector:
 
 def dotted_name(expression: Expression) -> DottedName:
     """The roots and the path of a reference; empty for anything else."""
-    return (expression.roots, expression.path) if type(expression) is Ref else ((), ())
+    return expression.access_path if type(expression) is Ref else ((), ())
 
 
 def has_word(words: tuple[str, ...], word: str) -> bool:

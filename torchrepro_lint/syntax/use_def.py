@@ -11,7 +11,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -41,6 +40,7 @@ from torchrepro_lint.syntax.visitor import (
     expressions,
     is_none,
     operands_of,
+    receiver_of,
     statements,
 )
 
@@ -387,6 +387,6 @@ def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
                 yield value
 
 
-def receiver_of(expression: Expression) -> Expression | None:
-    """The receiver: ``self.layers`` of ``self.layers[0]`` and ``net`` of ``net.forward``."""
-    return expression.value if isinstance(expression, Subscript) else visitor.receiver_of(expression)
+def receiver_or_container(expression: Expression) -> Expression | None:
+    """The receiver, or the container of an element: ``net`` of ``net.forward``, ``self.layers`` of ``self.layers[0]``."""
+    return expression.value if isinstance(expression, Subscript) else receiver_of(expression)

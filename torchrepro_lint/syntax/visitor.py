@@ -253,7 +253,7 @@ def is_none(value: Expression | None) -> bool:
 
 def is_same_reference(one: Expression | None, other: Expression | None) -> bool:
     """Whether two expressions are references to one variable, or to one attribute of it."""
-    return isinstance(one, Ref) and isinstance(other, Ref) and (one.roots, one.path) == (other.roots, other.path)
+    return isinstance(one, Ref) and isinstance(other, Ref) and one.access_path == other.access_path
 
 
 def is_starred(item: Expression | None) -> bool:

@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     split_call,
 )
-from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_of
+from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import known_argument
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import callback_words, dead_initialisations, rows_of
@@ -324,7 +324,7 @@ def _callbacks(names: Names, library_call: _LibraryCall) -> Iterator[str]:
 def _owners(names: Names, library_call: _LibraryCall) -> Iterator[str]:
     """The project's classes of the objects that a call passes, and of those that its receiver was constructed with."""
     calls = [(library_call.path, library_call.call)]
-    receiver = receiver_of(library_call.call.func)
+    receiver = receiver_or_container(library_call.call.func)
     if receiver is not None:
         found = names.values_through_calls(library_call.path, receiver)
         calls += ((file, made) for file, made in found if isinstance(made, Call))

@@ -30,7 +30,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.use_def import passed_values, receiver_of
+from torchrepro_lint.syntax.use_def import passed_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
 from torchrepro_lint.trace.bodies import COMMAND_LINES, ResolvedBodies, Step, makes_loader
 from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, Target, TraceMemoTables
@@ -89,7 +89,7 @@ class CallTargets:
         if (value := event.value) is not None and event.kind in _USES and self._defers_values():
             used = value.func if isinstance(value, Call) and event.kind == "call" else value
             still = isinstance(used, Ref) and not METHODS_WITHOUT_FORWARD.isdisjoint(used.path[-1:])
-            for each in (used, None if still else receiver_of(used)):
+            for each in (used, None if still else receiver_or_container(used)):
                 # No call makes anything else.
                 if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
                     for made in self._names.values_through_calls(path, each):

@@ -20,6 +20,7 @@ from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Arg,
     Assign,
     Attribute,
@@ -46,7 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.use_def import receiver_of
+from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import bound_argument, is_none, is_same_reference, known_argument, last_identifier
 
 
@@ -105,16 +106,14 @@ _LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpos
 # Attributes by which the numbers of a layer or parameter are used, and what says nothing of a parameter's numbers, or replaces them.
 _NUMBERS = lazy_pattern(r"|weight|bias|data|detach|clone|forward|(named_)?parameters|state_dict|apply")
 _MEASURES = frozenset({"shape", "size", "numel", "dim", "ndim", "device", "dtype", "requires_grad", "copy_"})
-# A variable, or an attribute of one: ``self.net``.
-_ModelPlace = tuple[tuple[str, ...], tuple[str, ...]]
-_Loads = dict[_ModelPlace, set[tuple[Guard, ...]]]
+_Loads = dict[AccessPath, set[tuple[Guard, ...]]]
 
 
 def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
-    loads: dict[_ModelPlace, list[tuple[int, tuple[Guard, ...]]]] = {}
-    used: set[_ModelPlace] = set()
+    loads: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
+    used: set[AccessPath] = set()
     path = path_of(name)
     own = set(_own_weights(found))
     for at, event in enumerate(found):
@@ -138,11 +137,11 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
 
 def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The statements that make a layer of torch whose drawn parameters are then all replaced: ``fused.weight.copy_(weight)``."""
-    fills: dict[_ModelPlace, list[tuple[int, tuple[Guard, ...]]]] = {}
+    fills: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
     for event in found:
         if (part := _replaced(event.statement)) is not None:
             filled = event.statement.start, uncertain_guards(event.guards)
-            fills.setdefault((part.roots, part.path), []).append(filled)
+            fills.setdefault(part.access_path, []).append(filled)
     for event in found if fills else ():
         match event.statement, event.value:
             case Assign(targets=(Ref() as layer,), value=whole) as made, Call() as call if _origin(whole) is call:
@@ -198,14 +197,14 @@ def _uses_numbers(statement: Statement, place: Ref) -> bool:
     depth = len(place.path)
     targets = statement.targets if isinstance(statement, Assign) else ()
     for each in visitor.expressions_within(statement):
-        if isinstance(each, Ref) and (each.roots, each.path[:depth]) == (place.roots, place.path):
+        if isinstance(each, Ref) and (each.roots, each.path[:depth]) == place.access_path:
             used = _NUMBERS.fullmatch("".join(each.path[depth : depth + 1])) and _MEASURES.isdisjoint(each.path[depth:])
             if used and not any(each is target for target in targets):
                 return True
     return False
 
 
-def _assigned_all(names: Names, path: str, event: Event, given: Mapping[str, object]) -> Iterator[_ModelPlace]:
+def _assigned_all(names: Names, path: str, event: Event, given: Mapping[str, object]) -> Iterator[AccessPath]:
     """The model whose parameters a loop replaces: ``for n, p in self.named_parameters(): p.data = weights[n]``.
 
     If it replaces some under a test, it has to assert that each has weights. ``given``: constants that parameters have.
@@ -234,7 +233,7 @@ def _asserts(statement: Statement, given: Mapping[str, object]) -> bool:
     return False
 
 
-def _all_parameters(names: Names, path: str, source: Expression | None) -> Iterator[_ModelPlace]:
+def _all_parameters(names: Names, path: str, source: Expression | None) -> Iterator[AccessPath]:
     """The model whose parameters a call gives: ``net.named_parameters()``, or a function that returns these."""
     match source:
         case Call(func=Ref(roots=roots, path=(*words, word))) if word.endswith("parameters"):
@@ -246,7 +245,7 @@ def _all_parameters(names: Names, path: str, source: Expression | None) -> Itera
                 yield roots, words
 
 
-def _made_by(event: Event, places: Iterable[_ModelPlace]) -> Iterator[_ModelPlace]:
+def _made_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
     """The models that an assignment makes, or a part of which it makes."""
     statement = event.statement
     if not isinstance(statement, Assign) or event.kind != "call":
@@ -254,19 +253,19 @@ def _made_by(event: Event, places: Iterable[_ModelPlace]) -> Iterator[_ModelPlac
     for target in map(_bound_alone, statement.targets):
         if isinstance(target, Ref):
             whole = target.roots, target.path[:-1]
-            if (target.roots, target.path) in places:
+            if target.access_path in places:
                 yield target.roots, target.path
             elif target.path and whole in places and _makes_object(statement.value):
                 yield whole
 
 
-def _initialised_by(event: Event, places: Iterable[_ModelPlace]) -> Iterator[_ModelPlace]:
+def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
     """The models that a statement only initialises: ``net.create_architecture()``, ``net.apply(init)``, ``init_weights(net)``."""
     match event.statement, event.value:
         case ExpressionStatement(value=whole), Call(func=Ref(path=path) as func, args=args) as call if whole is call:
             if event.kind == "call" and _INITIALISING.fullmatch(last_identifier(func)):
                 given = (func._replace(path=path[:-1]), *(arg.value for arg in args if isinstance(arg.value, Ref)))
-                yield from (at for each in given for at in ((each.roots, each.path), (each.roots, ())) if at in places)
+                yield from (at for each in given for at in (each.access_path, (each.roots, ())) if at in places)
 
 
 def _makes_object(value: Expression | None) -> bool:
@@ -282,7 +281,7 @@ def _bound_alone(target: Expression) -> Expression | None:
     return named[0] if len(named) == 1 else None
 
 
-def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[_ModelPlace, tuple[str, ...]]]:
+def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[AccessPath, tuple[str, ...]]]:
     """``weights = model.state_dict()``, which other weights are merged into where they fit: the model, and the variable."""
     for event in found:
         match event.value, event.statement:
@@ -295,7 +294,7 @@ def _given_variables(call: Call) -> Iterator[tuple[str, ...]]:
     yield from (arg.value.roots for arg in call.args if isinstance(arg.value, Ref) and not arg.value.path)
 
 
-def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[_ModelPlace]:
+def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[AccessPath]:
     """The places of models whose weights a call replaces, itself or in the function of the project that it calls."""
     if (held := _loaded_here(call)) is not None:
         yield held
@@ -308,7 +307,7 @@ def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterat
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
 
 
-def _loaded_here(call: Call) -> _ModelPlace | None:
+def _loaded_here(call: Call) -> AccessPath | None:
     """``model.load_state_dict(weights)``, all of them; ``trainer.test(model, ckpt_path=path)`` of Lightning."""
     match call:
         case Call(func=func) if last_identifier(func) in _EVALUATING:
@@ -323,7 +322,7 @@ def _loaded_here(call: Call) -> _ModelPlace | None:
     return None
 
 
-def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _ModelPlace | None:
+def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> AccessPath | None:
     """``self.net.load_state_dict(weights)`` in a method, where the constructor makes nothing else."""
     match call:
         case Call(func=Ref(roots=roots, path=(word, "load_state_dict")) as func):
@@ -335,7 +334,7 @@ def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> _Mo
     return None
 
 
-def _read_whole(name: str, names: Names) -> _ModelPlace | None:
+def _read_whole(name: str, names: Names) -> AccessPath | None:
     """The network whose weights a function or method reads from a binary file, which has those of all layers in Darknet's format."""
     first = next((each.params[0].name for each in names.functions(name) if each.params), "")
     return ((local_symbol(root_of(name), first),), ()) if first and simple_name(name).endswith("weights") else None
@@ -367,7 +366,7 @@ def _is_of_base(statement: Statement) -> bool:
     return isinstance(value, Call) and not value.args and last_identifier(value.func) == "__init__"
 
 
-def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[_ModelPlace]:
+def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[AccessPath]:
     """The arguments of a call for parameters whose weights the called function always loads."""
     loads: _Loads = {}
     own = name[len(path_of(name)) :]
@@ -385,14 +384,14 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
                 if merged.isdisjoint((held, each) for each in _given_variables(event.value)):
                     loads.setdefault(held, set()).add(uncertain_guards(event.guards))
     always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
-    found: list[_ModelPlace] = []
+    found: list[AccessPath] = []
     for function in names.functions(name):
         wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
         found += _places(arg.value for param, arg in passed if param in wanted)
         if wanted and wanted[0] is function.params[0] and names.is_bound(path, call.func, function):
-            found += _places(filter(None, [receiver_of(call.func)]))
+            found += _places(filter(None, [receiver_or_container(call.func)]))
     return found
 
 
-def _places(values: Iterable[Expression]) -> Iterator[_ModelPlace]:
-    return ((each.roots, each.path) for each in values if isinstance(each, Ref) and len(each.path) <= 1)
+def _places(values: Iterable[Expression]) -> Iterator[AccessPath]:
+    return (each.access_path for each in values if isinstance(each, Ref) and len(each.path) <= 1)

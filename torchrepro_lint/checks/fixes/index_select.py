@@ -76,7 +76,7 @@ def _new_carriers(statement: Assign, call: Call, carriers: set[_Variable]) -> li
     """The variables to which a statement assigns the result."""
     if statement.value is None or not _carries(statement.value, call, carriers):
         return []
-    return [(target.roots, target.path) for target in statement.targets if isinstance(target, Ref)]
+    return [target.access_path for target in statement.targets if isinstance(target, Ref)]
 
 
 def _is_view(expression: Expression, call: Call, carriers: set[_Variable]) -> bool:

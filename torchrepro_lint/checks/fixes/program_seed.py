@@ -58,7 +58,7 @@ class SeedUses:
 
     def tests(self, reference: Ref) -> bool:
         """Whether a test of the body reads a seed, so that it may be None."""
-        return (reference.roots, reference.path) in self._tested
+        return reference.access_path in self._tested
 
     def _visit(self, statement: Statement, targets: list[Expression]) -> None:
         found = list(expressions_within(statement))
@@ -68,7 +68,7 @@ class SeedUses:
                 self.read.setdefault(each.roots[0], []).append(each)
         tests = [each.operands[0] for each in found if isinstance(each, Operation) and each.op in ("if", "or")]
         for test in (*tests, *((statement.test,) if isinstance(statement, If) else ())):
-            self._tested.update((each.roots, each.path) for each in subexpressions(test) if isinstance(each, Ref))
+            self._tested.update(each.access_path for each in subexpressions(test) if isinstance(each, Ref))
 
 
 def seed_uses(project: Traces, path: str, body: _Body) -> SeedUses:

@@ -192,11 +192,9 @@ def fix_drawn(project: Traces, program: Program, draw: Draw) -> Fix | NoFix | No
 
 def _is_tested(trace_event: TraceEvent, targets: Sequence[Expression]) -> bool:
     """Whether a test around an event reads one of some variables: ``if args.seed is None``."""
-    read = {(each.roots, each.path) for each in targets if isinstance(each, Ref)}
+    read = {each.access_path for each in targets if isinstance(each, Ref)}
     tests = (guard.value for guard in trace_event.event.guards if guard.kind in ("if", "else"))
-    return any(
-        isinstance(each, Ref) and (each.roots, each.path) in read for test in tests for each in subexpressions(test)
-    )
+    return any(isinstance(each, Ref) and each.access_path in read for test in tests for each in subexpressions(test))
 
 
 def _drawn_part(value: Expression, call: Expression) -> Expression | None:

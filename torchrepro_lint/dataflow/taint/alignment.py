@@ -110,7 +110,7 @@ def _follows(project: ValueFlow, path: str, keys: str, made: str) -> bool:
         and len(each.value.clauses) == 1
         and not each.value.clauses[0].tests
         and isinstance(source := each.value.clauses[0].source, Ref)
-        and (source.roots, source.path) == ((made,), ())
+        and source.access_path == ((made,), ())
         and not any(
             isinstance(one, Call) and last_identifier(one.func) in _SHARED for one in subexpressions(each.value)
         )

@@ -5,7 +5,6 @@ the variables of its module, in the order of the rounds; and which calls of a ro
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from typing import TypeAlias
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintStep
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
@@ -14,6 +13,7 @@ from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Assign,
     Call,
     Comprehension,
@@ -35,8 +35,6 @@ from torchrepro_lint.syntax.visitor import (
 )
 
 _STEP = frozenset({"step"})
-# A reference compared by value: its roots and its path.
-_RefKey: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def callee_effects(
@@ -113,11 +111,11 @@ def _read(
 
 def _containers_filled(function: Function) -> Iterator[tuple[Ref, OrderTaint]]:
     """The containers that a function appends to, or in which it numbers something, each with its taint."""
-    filled = {_ref_key(whole) for _, whole, _ in _element_assignments(function)}
+    filled = {_access_path(whole) for _, whole, _ in _element_assignments(function)}
     numbers = set(_counters(function, filled))
     for statement, whole, keys in _element_assignments(function):
         said = [*subexpressions(statement.value), *keys] if statement.value is not None else []
-        if any(_is_length(each, filled) or _ref_key(each) in numbers for each in said):
+        if any(_is_length(each, filled) or _access_path(each) in numbers for each in said):
             yield whole, container_of(SCALAR)
     for each in body_expressions(function.body):
         match each:
@@ -134,24 +132,24 @@ def _element_assignments(function: Function) -> Iterator[tuple[Assign, Ref, tupl
                     yield each, target.value, target.indices
 
 
-def _counters(function: Function, filled: Container[_RefKey | None]) -> Iterator[_RefKey]:
+def _counters(function: Function, filled: Container[AccessPath | None]) -> Iterator[AccessPath]:
     """The counters of a function: ``number = len(self.ids)``, ``self.size += 1``."""
     for statement in statements(function.body):
         if isinstance(statement, Assign) and statement.value is not None:
             counts = statement.op == "+=" and isinstance(statement.value, Constant) and statement.value.value == 1
             if counts or (statement.op == "=" and _is_length(statement.value, filled)):
-                yield from (found for target in statement.targets if (found := _ref_key(target)) is not None)
+                yield from (found for target in statement.targets if (found := _access_path(target)) is not None)
 
 
-def _ref_key(expression: Expression) -> _RefKey | None:
-    return (expression.roots, expression.path) if isinstance(expression, Ref) else None
+def _access_path(expression: Expression) -> AccessPath | None:
+    return expression.access_path if isinstance(expression, Ref) else None
 
 
-def _is_length(expression: Expression, filled: Container[_RefKey | None]) -> bool:
+def _is_length(expression: Expression, filled: Container[AccessPath | None]) -> bool:
     """Whether an expression is ``len(self.ids)`` of a container that the function fills."""
     if not isinstance(expression, Call) or last_identifier(expression.func) != "len":
         return False
-    return any(_ref_key(arg.value) in filled for arg in expression.args if isinstance(arg.value, Ref))
+    return any(arg.value.access_path in filled for arg in expression.args if isinstance(arg.value, Ref))
 
 
 def worker_counts(project: ValueFlow, path: str, source: Expression, value: Expression, loop: Loop) -> bool:

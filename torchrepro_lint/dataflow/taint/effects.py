@@ -47,6 +47,7 @@ from torchrepro_lint.syntax.visitor import (
     expressions,
     expressions_within,
     last_identifier,
+    receiver_of,
     statements,
     subexpressions,
 )
@@ -296,10 +297,13 @@ class _LoopBody:
         varies = any(self._varies(arg.value) for arg in call.args)
         if word in _APPENDING and varies:
             yield from self._grown(call)
-        elif word in _WRITING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
-            yield Sink(self.path, call, "written")
-        elif word in _REGISTERING and varies and (ref := _receiver(call.func)) is not None and self._is_outside(ref):
-            yield Sink(self.path, call, "registered")
+        elif (
+            varies
+            and word in _WRITING | _REGISTERING
+            and isinstance(ref := receiver_of(call.func), Ref)
+            and self._is_outside(ref)
+        ):
+            yield Sink(self.path, call, "written" if word in _WRITING else "registered")
         elif varies:
             yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 
@@ -380,7 +384,3 @@ def _counts(value: Expression, whole: Ref) -> bool:
                 if isinstance(inner, Ref) and inner.path == whole.path and set(inner.roots) & set(whole.roots):
                     return True
     return False
-
-
-def _receiver(func: Expression) -> Ref | None:
-    return func._replace(path=func.path[:-1]) if isinstance(func, Ref) and func.path else None

@@ -130,7 +130,7 @@ class CalleeOrigins:
         while queue:
             one = queue.pop()
             value = one.value
-            what = (value.roots, value.path) if isinstance(value, Ref) else value
+            what = value.access_path if isinstance(value, Ref) else value
             key = one.path, what, one.depth, one.held
             if key in seen:
                 continue

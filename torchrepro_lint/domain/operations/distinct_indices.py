@@ -288,7 +288,7 @@ def _literal_is_distinct(project: Traces, path: str, value: Expression) -> bool:
             return (
                 isinstance(element, Ref)
                 and isinstance(target, Ref)
-                and (element.roots, element.path) == (target.roots, target.path)
+                and element.access_path == target.access_path
                 and _literal_is_distinct(project, path, source)
             )
         case Call(func=func, args=args):

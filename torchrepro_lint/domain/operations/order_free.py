@@ -20,11 +20,10 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     Operation,
-    Ref,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import last_word
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier
 from torchrepro_lint.trace.traces import Traces
 
 # Operations that sum, in an open order unless deterministic mode is on.
@@ -101,14 +100,10 @@ def _is_equal_at_equal_indices(project: Traces, path: str, values: Expression, i
         case Constant():
             return True
         case Subscript(indices=same):
-            return [_name(each) for each in same] == [_name(each) for each in indices] and None not in map(_name, same)
+            return len(same) == len(indices) and all(map(is_same_reference, same, indices))
         case Operation(op="+" | "-" | "*" | "/" | "**" | "//" | "%", operands=operands):
             return all(_is_equal_at_equal_indices(project, path, each, indices) for each in operands)
     return isinstance(values, Call) and _is_ones(project, path, values)
-
-
-def _name(index: Expression) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    return (index.roots, index.path) if isinstance(index, Ref) else None
 
 
 def _takes_one_per_row(project: Traces, path: str, row: OperationRow, call: Call) -> bool:

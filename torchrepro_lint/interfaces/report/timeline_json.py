@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import asdict
+
 from torchrepro_lint.domain.timeline import Timeline
 from torchrepro_lint.interfaces.report.json import dumps
 from torchrepro_lint.source.text import Position
-from torchrepro_lint.syntax.nodes import Record, fields_by_name
+from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import split_name
 
 # Raised when a field changes its meaning or is removed, not for new fields.
@@ -36,7 +38,7 @@ def plain_values(value: Any) -> Any:
 def _fields(record: Any) -> dict[str, Any]:
     """The fields of a record; a position is told by its row and column (from 1), and in a notebook by its cell."""
     found: dict[str, Any] = {}
-    for name, each in (fields_by_name(record) if isinstance(record, Record) else record._asdict()).items():
+    for name, each in (asdict(record) if isinstance(record, Record) else record._asdict()).items():
         if isinstance(each, Position):
             found |= {key: number for key, number in each._asdict().items() if key != "cell" or number}
         else:
