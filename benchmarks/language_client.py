@@ -17,11 +17,11 @@ PATIENCE = 120
 
 
 class Client:
-    """An editor with one server. What the server asks is answered: with ``settings``, else with nothing."""
+    """An editor with one server, in a ``process`` of its own. What the server asks is answered: with ``settings``, else with nothing."""
 
-    def __init__(self, root: Path, settings: Any = None) -> None:
+    def __init__(self, root: Path, settings: Any = None, process: Any = None) -> None:
         command = [sys.executable, "-m", "torchrepro_lint", "server", "--stdio"]
-        self.process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = process or subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.root = root
         self.settings = settings
         self.asked: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from benchmarks.language_client import Client
+from prepared_server import prepared_client
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 FLAG = "torch.backends.cudnn.benchmark = True"
@@ -69,7 +70,7 @@ def document(name: str, language: str, text: str) -> dict[str, Any]:
 @pytest.fixture
 def book(project: Project) -> Iterator[Book]:
     root = project({"pyproject.toml": "", "a.ipynb": json.dumps({"cells": [], "metadata": {}, "nbformat": 4})})
-    client = Client(root)
+    client = prepared_client(root)
     client.start({"notebookDocument": {"synchronization": {}}}, options={"delay": 0})
     yield Book(client, root / "a.ipynb")
     client.end()

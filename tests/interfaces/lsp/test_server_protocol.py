@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pygls", reason="the extra lsp is not installed")
 
 from benchmarks.language_client import PATIENCE, Client
+from prepared_server import prepared_client
 
 Project = Callable[[Mapping[str, str | bytes]], Path]
 Start = Callable[..., Client]
@@ -34,7 +35,7 @@ def start() -> Iterator[Callable[..., Client]]:
     clients = []
 
     def begin(root: Path, settings: Any = None, **more: Any) -> Client:
-        client = Client(root, settings)
+        client = prepared_client(root, settings)
         clients.append(client)
         client.capabilities = client.start(**more)
         return client
