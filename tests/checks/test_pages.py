@@ -57,7 +57,17 @@ def test_an_example_is_fixed_as_it_says(example: Example, tmp_path: Path) -> Non
         _compare(again, (*left, *(one for fixed in wanted for one in fixed.expected)), tmp_path, rows_of=paths)
 
 
-@pytest.mark.parametrize("example", [one for one in EXAMPLES if len(one.files) > 1], ids=lambda example: example.name)
+_OF_SEVERAL_FILES = [one for one in EXAMPLES if len(one.files) > 1]
+
+
+# One in three is tried every time, and all by `pytest -m long`.
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(one, id=one.name, marks=pytest.mark.long if number % 3 else ())
+        for number, one in enumerate(_OF_SEVERAL_FILES)
+    ],
+)
 def test_what_is_said_of_a_file_does_not_depend_on_the_others(example: Example, tmp_path: Path) -> None:
     _write(
         {"torchrepro-lint.toml": "", **example.files} if "pyproject.toml" not in example.files else example.files,

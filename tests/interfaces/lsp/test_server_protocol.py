@@ -279,7 +279,9 @@ def test_malformed_messages_do_not_end_the_server(project: Project, start: Start
     assert client.stop() == 0
 
 
-@pytest.mark.parametrize("length", [b"999999999999", b"9" * 5000, b"100000001", b"-1", b"1x"])
+@pytest.mark.parametrize(
+    "length", [b"999999999999", b"9" * 5000, b"100000001", b"-1", b"1x"], ids=lambda length: length[:12].decode()
+)
 def test_a_length_that_no_message_has_is_no_header(project: Project, start: Start, length: bytes) -> None:
     root = project({"train.py": FLAG, "pyproject.toml": ""})
     client = start(root)
