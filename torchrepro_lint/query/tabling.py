@@ -5,13 +5,14 @@ A query that asks itself contributes nothing to itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.cycles import NO_CYCLE, Asked, Compute, CycleSolver
-from torchrepro_lint.query.memo_tables import DependencyTracker, interned_names
+from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable, interned_names
 
 _Value = TypeVar("_Value")
 _Names = tuple[str, ...]
@@ -78,10 +79,15 @@ class TablingSolver(CycleSolver):
         if self._open:
             self._lowest = _PLACED
 
+    def final_answer(self, table: MemoTable[Any, Any], key: Hashable, compute: Callable[[], _Value]) -> _Value:
+        """The answer of a table outside of all cycles, asked for perhaps while a query is open: remembered if it is final."""
+        if self.in_isolation:
+            return compute()
+        found: _Value = table.run(key, partial(self.with_finality, compute), tells=True)
+        return found
+
     def with_finality(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
-        """What ``compute`` gives, perhaps while a query is open, and whether it is final: it depends on no broken cycle, so it
-        would be the same at any other time.
-        """
+        """What ``compute`` gives, and whether it is final: it depends on no broken cycle, and would be the same at any other time."""
         outside, self._lowest = self._lowest, NO_CYCLE
         try:
             found = compute()

@@ -174,12 +174,7 @@ class ClassHierarchy(Definitions, ABC):
 
     def ancestry(self, name: Value) -> tuple[Value, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
-        if self.in_isolation:
-            return self._find_ancestry(name)
-        found: tuple[Value, ...] = self._ancestries.run(
-            name, lambda: self._solver.with_finality(lambda: self._find_ancestry(name)), tells=True
-        )
-        return found
+        return self._solver.final_answer(self._ancestries, name, lambda: self._find_ancestry(name))
 
     def _find_ancestry(self, name: Value) -> tuple[Value, ...]:
         if not self.bases(name):

@@ -126,8 +126,7 @@ class Values(ClassHierarchy):
                 continue
             if not words:
                 yield from ((file, value) for how, value in self.assigned(name) if how == "=")
-                if parameter := self.parameter(name):
-                    yield from self._passed(file, *parameter)
+                yield from self.passed(name)
             elif len(words) == 1 and not rest:
                 for target in self.modules.attribute(file, words[0]) or ():
                     owner = path_of(target)
@@ -138,9 +137,7 @@ class Values(ClassHierarchy):
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
-        if self._solver.busy:
-            return self._find_passed(name)
-        return self._arguments.of(name, lambda: self._find_passed(name))
+        return self._solver.final_answer(self._arguments, name, lambda: self._find_passed(name))
 
     def _find_passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         self.modules.reads.record_read(path_of(name))

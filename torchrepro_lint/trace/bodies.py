@@ -44,7 +44,7 @@ COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 # The most targets that are kept of methods that run on objects of subclasses.
 _CACHED_INHERITED = 5_000
 # The most bodies that are kept, so that those of large programs are there for the next one.
-_CACHED_BODIES = 1 << 15
+CACHED_BODIES = 1 << 15
 
 
 # Stands among the names of a parameter that is called for values without a name: constants, or what is not known.
@@ -77,7 +77,7 @@ class ResolvedBodies:
             "inherited targets", _CACHED_INHERITED if bounded else None, compare=False
         )
         self._bodies: MemoTable[tuple[Target, bool], tuple[Step, ...]] = database.table(
-            "bodies", _CACHED_BODIES if bounded else None, compare=False
+            "bodies", CACHED_BODIES if bounded else None, compare=False
         )
 
     def of(self, names: Names, target: Target, *, main: bool) -> tuple[Step, ...]:

@@ -329,25 +329,23 @@ class Trace(CallTargets):
 
     def _frame(self, target: Target, call_path: tuple[CallFrame, ...], *, main: bool = False) -> Frame:
         steps = self._bodies.of(self._names, target, main=main)
-        return Frame(target, path_of(target.function), [*reversed(steps)], call_path)
+        return Frame(target, main, path_of(target.function), [*reversed(steps)], call_path)
 
     def _record_plain(self, frame: Frame, events: tuple[ResolvedEvent, ...]) -> list[Frame]:
         """Record events that enter no function by themselves, as far as the first that releases a deferred call; what it enters."""
-        call_path = frame.call_path
-        if not self._defers_values():
-            self.trace_events += [TraceEvent(each, call_path) for each in events]
-            return []
-        for number, each in enumerate(events, 1):
-            self.trace_events.append(TraceEvent(each, call_path))
-            entered = [
-                inner
-                for target in self._release_deferred(frame.path, each.event)
-                for inner in self._enter(frame, each.event, target)
-            ]
+        entered: list[Frame] = []
+        for follow, calls in self._uses(frame).items():
+            if (number := len(events) - follow) < 1:
+                continue  # it was recorded before
+            event = events[number - 1].event
+            released = self._release_deferred(event, calls)
+            entered = [inner for target in released for inner in self._enter(frame, event, target)]
             if entered:
                 frame.rest.append(events[number:])
-                return entered
-        return []
+                events = events[:number]
+                break
+        self.trace_events += [TraceEvent(each, frame.call_path) for each in events]
+        return entered
 
     def _record_entering(self, frame: Frame, step: EnteringEvent) -> Iterator[Target]:
         """Record an event; yields the functions that it enters."""
@@ -366,7 +364,7 @@ class Trace(CallTargets):
             for name in given:
                 yield from self._note_passed(name)
             yield from self._higher_order_targets(frame.path, event.value, targets.found, given, mode, waiting)
-        yield from self._release_deferred(frame.path, event)
+        yield from self._release_deferred(event, self._uses(frame).get(0, ()))
 
     def _present_targets(
         self,

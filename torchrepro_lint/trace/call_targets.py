@@ -5,7 +5,7 @@ A callable that is passed to a call is entered at once, or its entry is deferred
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.catalogue.libraries import (
     METHODS_WITHOUT_FORWARD,
@@ -32,15 +32,18 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import passed_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
-from torchrepro_lint.trace.bodies import COMMAND_LINES, ResolvedBodies, Step, makes_loader
+from torchrepro_lint.trace.bodies import CACHED_BODIES, COMMAND_LINES, EnteringEvent, ResolvedBodies, Step, makes_loader
 from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, Target, TraceMemoTables
 from torchrepro_lint.trace.library_models import stores_callables
 
 
 class Frame(Record, frozen=True):
-    """A stack frame of the trace builder: a target that is being run, and the rest of its steps, the next one last."""
+    """A stack frame of the trace builder: a target that is being run, ``main`` as ``__main__``, and the rest of its steps, the next one
+    last.
+    """
 
     target: Target
+    main: bool
     path: str
     rest: list[Step]
     call_path: tuple[CallFrame, ...]
@@ -84,17 +87,17 @@ class CallTargets:
             for each in objects or [""]:
                 yield target, "" if each == owner else each, kind == "call" and self._names.is_generator(target)
 
-    def _release_deferred(self, path: str, event: Event) -> Iterator[Target]:
+    def _uses(self, frame: Frame) -> Mapping[int, tuple[DeferralKey, ...]]:
+        """The uses that may release deferred calls, in the step of a frame that was taken last; see ``uses_of_calls``."""
+        if not self._defers_values():
+            return {}
+        return uses_of_calls(self._names, frame.target, frame.main).get(len(frame.rest), {})
+
+    def _release_deferred(self, event: Event, used: Iterable[DeferralKey]) -> Iterator[Target]:
         """The deferred calls that an event releases by using an object: a loader's dataset, a container's modules."""
-        if (value := event.value) is not None and event.kind in _USES and self._defers_values():
-            used = value.func if isinstance(value, Call) and event.kind == "call" else value
-            still = isinstance(used, Ref) and not METHODS_WITHOUT_FORWARD.isdisjoint(used.path[-1:])
-            for each in (used, None if still else receiver_or_container(used)):
-                # No call makes anything else.
-                if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
-                    for made in self._names.values_through_calls(path, each):
-                        if made in self._deferred and not self._is_other_method(self._deferred[made], used):
-                            yield from self._deferred.pop(made).targets
+        for made in used:
+            if made in self._deferred and not self._is_other_method(self._deferred[made], _used_by(event)):
+                yield from self._deferred.pop(made).targets
 
     def _is_other_method(self, waiting: DeferredCall, used: Expression) -> bool:
         """Whether what waits are methods of objects, and what is used is another one that these have: ``DataParallel(net).encode()``."""
@@ -223,6 +226,39 @@ _NAMING = lazy_pattern(
 
 # The kinds of events that use an object.
 _USES = frozenset({"call", "iterate", "index"})
+
+
+@query(lru=CACHED_BODIES, bounded_when_watched=False)
+def uses_of_calls(names: Names, target: Target, main: bool) -> Mapping[int, Mapping[int, tuple[DeferralKey, ...]]]:
+    """The events of a body that use what calls return, each with these calls: by the number of steps that follow, and in a step by the
+    number of events that follow.
+    """
+    path, steps = path_of(target.function), names.database.part(ResolvedBodies).of(names, target, main=main)
+    found: dict[int, dict[int, tuple[DeferralKey, ...]]] = {}
+    for number, step in enumerate(steps, 1):
+        events = [step.resolved] if isinstance(step, EnteringEvent) else step if isinstance(step, tuple) else ()
+        used = [(len(events) - at, tuple(_calls_used(names, path, each.event))) for at, each in enumerate(events, 1)]
+        if uses := {follow: calls for follow, calls in used if calls}:
+            found[len(steps) - number] = uses
+    return found
+
+
+def _calls_used(names: Names, path: str, event: Event) -> Iterator[DeferralKey]:
+    """The calls, each with its file, whose result an event uses."""
+    if event.value is None or event.kind not in _USES:
+        return
+    used = _used_by(event)
+    still = isinstance(used, Ref) and not METHODS_WITHOUT_FORWARD.isdisjoint(used.path[-1:])
+    for each in (used, None if still else receiver_or_container(used)):
+        if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
+            yield from (made for made in names.values_through_calls(path, each) if isinstance(made[1], Call))
+
+
+def _used_by(event: Event) -> Expression:
+    """What an event calls, iterates or indexes."""
+    assert event.value is not None
+    return event.value.func if isinstance(event.value, Call) and event.kind == "call" else event.value
+
 
 # Functions that neither call nor iterate their arguments.
 _INSPECTING = frozenset(
