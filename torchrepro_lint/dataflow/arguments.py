@@ -305,12 +305,11 @@ def without_self(call: Call) -> Call:
 
 def _of_dataclass(sources: ValueSources, call: Closure, environment: Environment) -> Environment:
     """The environment of a dataclass: fields are bound by name or in order, under the names of the class's variables."""
-    names = dataclass_fields(sources.project.resolver, environment.receiver_class)
-    words = list(dict.fromkeys(map(simple_name, names)))
-    if not names:
+    fields = dataclass_fields(sources.project.resolver, environment.receiver_class)
+    if not fields.words:
         return environment
-    passed = read_arguments(sources, call, words)
-    given = {name: passed.named[word] for name in names if (word := simple_name(name)) in passed.named}
+    passed = read_arguments(sources, call, fields.words)
+    given = {name: passed.named[word] for name in fields.variables if (word := simple_name(name)) in passed.named}
     return environment._replace(arguments=given)
 
 

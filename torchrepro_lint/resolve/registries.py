@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     ModuleSummary,
+    Record,
     Ref,
     Subscript,
     SyntaxTree,
@@ -182,9 +183,21 @@ def _is_decorator(names: ClassHierarchy, call_graph: CallGraph, function: Symbol
     return False
 
 
-def dataclass_fields(names: ClassHierarchy, owner: Symbol) -> list[Symbol]:
-    """The fields of a dataclass as variables (``a.py:Options.rows``), those of its bases first; none for other classes."""
-    return [field for each in reversed(names.ancestry(owner)) for field in _own(names, each)]
+class DataclassFields(Record, frozen=True):
+    """The fields of a dataclass: as variables (``a.py:Options.rows``), those of its bases first, and their words, each once."""
+
+    variables: tuple[Symbol, ...]
+    words: tuple[str, ...]
+
+
+def dataclass_fields(names: ClassHierarchy, owner: Symbol) -> DataclassFields:
+    """The fields of a dataclass; none for other classes."""
+    return names.final_answer("dataclass fields", owner, lambda: _find_fields(names, owner))
+
+
+def _find_fields(names: ClassHierarchy, owner: Symbol) -> DataclassFields:
+    found = tuple(field for each in reversed(names.ancestry(owner)) for field in _own(names, each))
+    return DataclassFields(found, tuple(dict.fromkeys(map(simple_name, found))))
 
 
 def _own(names: ClassHierarchy, owner: Value) -> Iterator[Symbol]:
@@ -212,7 +225,7 @@ def passed_for_field(
     names: ClassHierarchy, call_graph: CallGraph, owner: Symbol, word: str
 ) -> Iterator[tuple[str, Expression]]:
     """The arguments for a dataclass field of the calls that construct the class, each with the calling file."""
-    words = list(dict.fromkeys(map(simple_name, dataclass_fields(names, owner))))
+    words = dataclass_fields(names, owner).words
     if word not in words or any(map(in_project, names.methods(owner, "__init__"))):
         return
     index = words.index(word)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
+from typing import TypeVar
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.memo_tables import LruTable, MemoTable
+from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
@@ -48,6 +49,8 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.summary import is_property
 from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, statements, takes_receiver
 
+_Answer = TypeVar("_Answer")
+
 # Names lead to values, values to calls, and these to names again.
 NAMES = SetEquations()
 # The most classes whose instance attributes are kept.
@@ -66,8 +69,6 @@ class ClassHierarchy(Definitions, ABC):
         )
         self.database = modules.database
         self._solver = self.database.solver(NAMES)
-        # Ancestries that do not depend on a broken cycle.
-        self._ancestries: MemoTable[str, tuple[str, ...]] = self.database.table("ancestries", compare=True)
 
     # --- asked of the layers above -----------------------------------------------------------------------------------
 
@@ -170,11 +171,15 @@ class ClassHierarchy(Definitions, ABC):
         for function in self.functions(name):
             yield from returned_values(function.body)
 
+    def final_answer(self, table: str, key: Hashable, compute: Callable[[], _Answer]) -> _Answer:
+        """An answer about the project that may be asked for while names are resolved; see ``TablingSolver.final_answer``."""
+        return self._solver.final_answer(self.database.table(table, compare=True), key, compute)
+
     # --- inheritance -------------------------------------------------------------------------------------------------
 
     def ancestry(self, name: Value) -> tuple[Value, ...]:
         """A class and its bases, nearest first: the project's, then those from outside (dotted)."""
-        return self._solver.final_answer(self._ancestries, name, lambda: self._find_ancestry(name))
+        return self.final_answer("ancestries", name, lambda: self._find_ancestry(name))
 
     def _find_ancestry(self, name: Value) -> tuple[Value, ...]:
         if not self.bases(name):

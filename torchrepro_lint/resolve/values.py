@@ -57,8 +57,6 @@ class Values(ClassHierarchy):
         super().__init__(modules, torch)
         self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]]
         self._behind = self.database.table("values", compare=True)
-        self._arguments: MemoTable[Symbol, tuple[tuple[str, Expression], ...]]
-        self._arguments = self.database.table("passed arguments", compare=True)
 
     @abstractmethod
     def _points_to(self, name: Value) -> tuple[Value, ...]:
@@ -137,7 +135,7 @@ class Values(ClassHierarchy):
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
-        return self._solver.final_answer(self._arguments, name, lambda: self._find_passed(name))
+        return self.final_answer("passed arguments", name, lambda: self._find_passed(name))
 
     def _find_passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         self.modules.reads.record_read(path_of(name))
