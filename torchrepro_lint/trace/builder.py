@@ -13,10 +13,9 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Record
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, module_symbol, path_of
-from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.trace.bodies import EnteringEvent
 from torchrepro_lint.trace.call_targets import CallTargets, Frame
-from torchrepro_lint.trace.entry_points import Entry
+from torchrepro_lint.trace.entry_points import Entry, is_program
 from torchrepro_lint.trace.events import (
     CallEdge,
     CallFrame,
@@ -29,6 +28,7 @@ from torchrepro_lint.trace.events import (
     TraceEvent,
     TraceFragment,
     TraceMemoTables,
+    module_targets,
     strongly_connected_components,
 )
 
@@ -289,14 +289,11 @@ class Trace(CallTargets):
 
     def _is_elsewhere(self, path: str) -> bool:
         """Whether a file is not part of this trace: a script or test that it has not run, or any file that it cannot load."""
-        if any(self._is_entered(Target(module_symbol(path), mode)) for mode in ("", "worker", "loaded")):
+        if any(map(self._is_entered, module_targets(path))):
             return False
-        facts = self._names.modules.files[path]
-        other = facts.summary.has_main_guard or is_test(path, facts.summary)
         # What a fragment does depends on the file that it begins in, and on the targets entered: not on the program.
-        return other or path not in self._names.may_load(
-            path_of(self._recording[-1].target.function if self._recording else self.starts[0])
-        )
+        start = self._recording[-1].target.function if self._recording else self.starts[0]
+        return path not in self._names.may_load(path_of(start)) or is_program(self._names, path)
 
     def _passed_so_far(self, found: Sequence[str], every: bool) -> Sequence[str]:
         """Of the values that calls pass for a parameter, those that this trace has passed so far: an earlier call of the parameter

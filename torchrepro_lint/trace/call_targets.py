@@ -133,7 +133,8 @@ class CallTargets:
         passed = self._wrapped(path, call, inside, mode) if makes_loader(found) else []
         if not call.args and COMMAND_LINES.intersection(found):
             passed += (Target(name, inside) for name in self._names.defined_in(path))
-        for name in (each for each in given if not self._is_captured(path, call, found, each)):
+        kept = uncaptured_values(self._names, path, call, found)
+        for name in (each for each in given if kept is None or each in kept):
             if is_instance(name) and class_of(name) in self._deferred and not followed:
                 yield from self._deferred.pop(class_of(name)).targets
             elif self._names.functions(name):
@@ -149,16 +150,6 @@ class CallTargets:
             self._deferred.setdefault((path, call), waiting._replace(targets=passed))
         else:
             yield from passed
-
-    def _is_captured(self, path: str, call: Call, found: tuple[str, ...], passed: str) -> bool:
-        """Whether a function is only passed for what nested functions call, as of a decorator: it runs where these do."""
-        definitions = [(name, function) for name in found for function in self._names.functions(name)]
-        return bool(definitions) and all(
-            local_symbol(name, param.name) in captured_parameters(self._names, name)
-            for name, function in definitions
-            for arg, param in self._names.call_graph.receiving(path, call, function)
-            if passed in self._names.names(path, arg.value)
-        )
 
     def _ordering(self, path: str, call: Call, found: tuple[str, ...]) -> frozenset[str]:
         """The samplers that a loader call passes: they draw the order in the main process."""
@@ -199,6 +190,21 @@ class CallTargets:
         if is_instance(name):
             return class_of(name) if self._names.classes(class_of(name)) else ""
         return "" if name.endswith(".__init__") or self._names.classes(name) else self._names.owner(name)
+
+
+@query(lru=CACHED_BODIES, bounded_when_watched=False)
+def uncaptured_values(names: Names, path: str, call: Call, found: tuple[str, ...]) -> frozenset[str] | None:
+    """The values that a call passes to functions of the project for more than what nested functions call, as a decorator's are: those run
+    where these do. None where it calls no function of the project.
+    """
+    definitions = [(name, function) for name in found for function in names.functions(name)]
+    values = (
+        arg.value
+        for name, function in definitions
+        for arg, param in names.call_graph.receiving(path, call, function)
+        if local_symbol(name, param.name) not in captured_parameters(names, name)
+    )
+    return frozenset(each for value in values for each in names.names(path, value)) if definitions else None
 
 
 @query()

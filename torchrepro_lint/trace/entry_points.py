@@ -182,3 +182,11 @@ def _named(names: Names, script: str) -> Iterator[Entry]:
             for target in names.modules.attribute(path, function.partition(".")[0]) or ():
                 if names.functions(target):
                     yield Entry(path_of(target), target)
+
+
+@query()
+def is_program(names: Names, path: str) -> bool:
+    """Whether a file is a script or a test."""
+    names.modules.reads.record_read(path)
+    facts = names.modules.files[path]
+    return facts.summary.has_main_guard or is_test(path, facts.summary)

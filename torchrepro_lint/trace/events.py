@@ -9,12 +9,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
 from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Record, fields
+from torchrepro_lint.syntax.qualified_names import module_symbol
 
 
 class CallFrame(FrozenRecord, frozen=True):
@@ -110,6 +112,12 @@ class Target(FrozenRecord, frozen=True):
     function: str
     mode: str
     receiver: str = ""
+
+
+@lru_cache(maxsize=1 << 12)
+def module_targets(path: str) -> tuple[Target, ...]:
+    """The top level of a file, in each mode; a hot path."""
+    return tuple(Target(module_symbol(path), mode) for mode in ("", "worker", "loaded"))
 
 
 class DeferredCall(Record, frozen=True):
