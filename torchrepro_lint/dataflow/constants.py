@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
 from torchrepro_lint.resolve.configurations import read_part
 from torchrepro_lint.syntax.nodes import (
@@ -208,14 +209,21 @@ def configured_default(names: Names, paths: Iterable[str], path: str, read: Expr
 
 def _overrides(names: Names, path: str, key: str) -> bool:
     """Whether a file declares an option of this name, or stores under this key of a configuration."""
+    options, stores = _stores_by_key(names, path)
+    return key in options or any(any(names.configurations.scalars(path, each)) for each in stores.get(key, ()))
+
+
+@query()
+def _stores_by_key(names: Names, path: str) -> tuple[frozenset[str], dict[str, list[Subscript]]]:
+    """The options that a file declares, and its stores in containers, by key."""
+    names.modules.reads.record_read(path)
     tree = names.modules.files[path]
-    stores = (target for each in all_statements(tree) if isinstance(each, Assign) for target in each.targets)
-    return key in tree.summary.options or any(
-        isinstance(each, Subscript)
-        and read_part(each) == (each.value, key)
-        and any(names.configurations.scalars(path, each))
-        for each in stores
-    )
+    stores: dict[str, list[Subscript]] = {}
+    for each in all_statements(tree):
+        for target in each.targets if isinstance(each, Assign) else ():
+            if isinstance(target, Subscript) and (part := read_part(target)) is not None:
+                stores.setdefault(part[1], []).append(target)
+    return frozenset(tree.summary.options), stores
 
 
 # Values as YAML and JSON write them.
