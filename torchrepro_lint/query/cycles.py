@@ -187,15 +187,14 @@ class CycleSolver(ABC):
         *others, (table, key) = final
         for there, its_key in others:
             there.put(its_key, final[there, its_key], depends_on)
-        table.put(key, final[table, key], depends_on, partial(self._compared, query, compute))
+        table.put(key, final[table, key], depends_on, partial(self._apart, partial(query[0].of, query[1], compute)))
         table.fold(key, mark)
 
-    def _compared(self, query: Asked, compute: Compute) -> None:
+    def _apart(self, again: Compute) -> None:
         """Answer a query again to see whether it comes out the same. No open query has asked for it, so what is provisional is dropped."""
-        table, key = query
         start, before = len(self._trail.queries), {slot: copy(getattr(self, slot)) for slot in self._kept}
         try:
-            table.of(key, compute)
+            again()
         finally:
             self._trail.cut(start)
             for slot, value in before.items():

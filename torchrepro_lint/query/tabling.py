@@ -54,6 +54,7 @@ class TablingSolver(CycleSolver):
     """
 
     positional: ClassVar[bool] = False
+    _kept: ClassVar[tuple[str, ...]] = ("_lowest", "_used_cycle")
 
     def __init__(self, reads: DependencyTracker | None = None) -> None:
         super().__init__(reads)
@@ -64,6 +65,8 @@ class TablingSolver(CycleSolver):
     def begin(self) -> None:
         """See ``CycleSolver``."""
         super().begin()
+        # Whether an answer that was found on a cycle was used: it may be another where a query of the cycle is open.
+        self._used_cycle = False
         # The answers so far of the large component that is being solved, with the depth of its outermost query; and the queries
         # of large components of which no solution was found, with the revision.
         self._assumed: dict[Asked, tuple[_Names, int]] = {}
@@ -83,17 +86,20 @@ class TablingSolver(CycleSolver):
         """The answer of a table outside of all cycles, asked for perhaps while a query is open: remembered if it is final."""
         if self.in_isolation:
             return compute()
-        found: _Value = table.run(key, partial(self.with_finality, compute), tells=True)
+        again = partial(self._apart, partial(self.final_answer, table, key, compute))
+        found: _Value = table.run(key, partial(self.with_finality, compute), tells=True, again=again)
         return found
 
     def with_finality(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
-        """What ``compute`` gives, and whether it is final: it depends on no broken cycle, and would be the same at any other time."""
+        """What ``compute`` gives, and whether it is final: it depends on no cycle, and would be the same at any other time."""
         outside, self._lowest = self._lowest, NO_CYCLE
+        before, self._used_cycle = self._used_cycle, False
         try:
             found = compute()
-            return found, self._lowest == NO_CYCLE
+            return found, self._lowest == NO_CYCLE and not self._used_cycle
         finally:
             self._lowest = min(outside, self._lowest)
+            self._used_cycle |= before
 
     @contextmanager
     def isolated(self) -> Iterator[None]:
@@ -101,7 +107,7 @@ class TablingSolver(CycleSolver):
 
         Nothing that is computed so may build on another such computation, or their order would matter: ``in_isolation`` says so.
         """
-        own, tables = ("_open", "_lowest", "_trail", "_assumed", "_endless", "in_isolation"), tuple(self.tables)
+        own, tables = ("_open", "_trail", "_assumed", "_endless", "in_isolation", *self._kept), tuple(self.tables)
         before: list[tuple[object, str, Any]] = [(self, slot, getattr(self, slot)) for slot in own]
         before += [(each, slot, getattr(each, slot)) for each in tables for slot in each.answers]
         self.begin()
@@ -126,12 +132,15 @@ class TablingSolver(CycleSolver):
     def _remembered(self, query: Asked) -> Any:
         known = self._on_cycles.find(query)
         if known is not None and known.others.isdisjoint(self._open):
+            self._used_cycle = True
             self._on_cycles.record(query)
             return known.names
         return super()._remembered(query)
 
     def _evaluate(self, query: Asked, compute: Compute, depth: int, start: int) -> tuple[Any, Mapping[Asked, Any]]:
+        before = self._used_cycle
         answer = _distinct(set(compute()))
+        self._used_cycle = before
         cycle = self._trail.queries[start:]
         if cycle and self._lowest == depth and self._endless.get(query) != self._reads.revision:
             solution = self._solution(query, compute, answer, start)
@@ -139,6 +148,7 @@ class TablingSolver(CycleSolver):
                 return solution[query], solution
         if self._lowest < depth and depth:
             return answer, {}
+        self._used_cycle |= bool(cycle)
         return answer, {(self._on_cycles, query): _OnCycle(answer, frozenset(cycle))} if cycle else {query: answer}
 
     def _solution(self, query: Asked, compute: Compute, answer: _Names, start: int) -> Mapping[Asked, _Names]:

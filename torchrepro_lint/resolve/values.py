@@ -57,6 +57,8 @@ class Values(ClassHierarchy):
         super().__init__(modules, torch)
         self._behind: MemoTable[tuple[str, object, bool], tuple[tuple[str, Expression], ...]]
         self._behind = self.database.table("values", compare=True)
+        self._arguments: MemoTable[Symbol, tuple[tuple[str, Expression], ...]]
+        self._arguments = self.database.table("passed arguments", compare=True)
 
     @abstractmethod
     def _points_to(self, name: Value) -> tuple[Value, ...]:
@@ -135,7 +137,9 @@ class Values(ClassHierarchy):
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
-        return self.final_answer("passed arguments", name, lambda: self._find_passed(name))
+        if self._solver.busy:
+            return self._find_passed(name)
+        return self._arguments.of(name, lambda: self._find_passed(name))
 
     def _find_passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         self.modules.reads.record_read(path_of(name))
