@@ -25,11 +25,11 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
+    Comprehension,
     Constant,
     DefinitionStatement,
     Expression,
     ModuleSummary,
-    Operation,
     Ref,
     Statement,
     Subscript,
@@ -52,6 +52,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     operands_of,
     statements,
+    subexpressions,
 )
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
@@ -158,7 +159,7 @@ class ComputedNames(ObjectSources):
         for each in all_expressions(self.modules.files[path]):
             if isinstance(each, Call) and (word := last_identifier(each.func)) in _DYNAMIC_IMPORTS and each.args:
                 value = each.args[0].value
-                parts = _first_text(value).split(".") if word in _BY_NAME else [""]
+                parts = gapped_text(value).partition(GAP)[0].split(".") if word in _BY_NAME else [""]
                 is_whole = isinstance(value, Constant)
                 if not parts[0] or not (is_whole or len(parts) > 1):
                     found.add(None)
@@ -235,9 +236,10 @@ class ComputedNames(ObjectSources):
 
     def _is_chosen(self, path: str, module: Expression) -> bool:
         """Whether a module is imported by a computed name: then what is looked up in it is defined there, not imported."""
+        listed = [each for _, held in self._iterated(path, module) for each in operands_of(held)]
         return any(
             isinstance(each, Call) and last_identifier(each.func) == "import_module"
-            for _, each in self.values(path, module)
+            for each in (*listed, *(value for _, value in self.values(path, module)))
         )
 
     def _looked_up(
@@ -263,9 +265,34 @@ class ComputedNames(ObjectSources):
                 yield from (own and [name for name in found if path_of(name) == home]) or found
 
     def _imported(self, path: str, key: Expression) -> Iterator[Value]:
-        for word in self.literal_texts(path, key):
+        words = self.literal_texts(path, key)
+        for word in words:
             if all(part.isidentifier() for part in word.lstrip(".").split(".")):
                 yield from self.modules.resolve(path, word)
+        for text in [] if words else self._composed(path, key):
+            package, _, last = text.rpartition(".")
+            ends = tuple(self._tested_ends(path, key)) or ("",)
+            for word, file in self.modules.submodules(path, package) if GAP not in package else ():
+                if may_be_one(word, last) and file.endswith(ends):
+                    yield module_symbol(file)
+
+    def _tested_ends(self, path: str, key: Expression) -> Iterator[str]:
+        """The ends that a comprehension asks of the file names that a key is composed of: ``if name.endswith("_model.py")``."""
+        for each in subexpressions(key):
+            for _, listed in self._iterated(path, each):
+                for clause in listed.clauses if isinstance(listed, Comprehension) else ():
+                    for call in (part for test in clause.tests for part in subexpressions(test)):
+                        match call:
+                            case Call(func=func, args=(Arg(value=Constant(value=str(end))),)):
+                                yield from (end,) if last_identifier(func) == "endswith" else ()
+
+    def _iterated(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+        """What a variable takes its values from, one after the other."""
+        for root in value.roots if isinstance(value, Ref) and not value.path else ():
+            for held in (each for how, each in self.assigned(path + root) if how == "[]"):
+                is_sorted = isinstance(held, Call) and last_identifier(held.func) == "sorted"
+                for each in operands_of(held)[1:2] if is_sorted else (held,):
+                    yield from self.values(path, each)
 
     def _loaded(self, path: str, key: Expression) -> Iterator[Value]:
         """The modules that ``sys.modules`` has under a key: ``__name__``, ``network.__name__``, a text."""
@@ -302,13 +329,6 @@ def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
 
 def _is_globals(value: Expression) -> bool:
     return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
-
-
-def _first_text(value: Expression) -> str:
-    """The text with which a string begins: a literal, or the first part of a sum or an f-string."""
-    while isinstance(value, Operation) and value.op in ("+", "f", "%") and value.operands:
-        value = value.operands[0]
-    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
 
 
 # A pattern with fewer literal letters matches too many names.

@@ -325,6 +325,8 @@ class Names(ComputedNames):
                 yield from self._of_namespace(path, table, call.args[0].value)  # ``vars(module).get(key)``
             case Attribute(value=table, name="get") if call.args:
                 yield from self._of_namespace(path, table, call.args[0].value)
+            case Attribute(value=holder, name="__getattribute__") if call.args:
+                yield from self._looked_up(path, self._holders(path, holder), call.args[0].value)
         registered = self._has_registries and call.args and last_identifier(call.func) in BUILDERS
         built = [*self._built(path, call)] if registered else []
         yield from (name for each in built for name in self._called_result(each))
