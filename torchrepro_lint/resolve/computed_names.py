@@ -29,7 +29,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     DefinitionStatement,
     Expression,
-    ModuleSummary,
     Ref,
     Statement,
     Subscript,
@@ -46,6 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
+from torchrepro_lint.syntax.summary import reads_namespaces
 from torchrepro_lint.syntax.visitor import (
     all_expressions,
     expressions,
@@ -69,13 +69,6 @@ _DYNAMIC_IMPORTS = frozenset(
 _BY_NAME = frozenset({"import_module", "__import__"})
 # The most programs whose loadable files are kept.
 _CACHED_PROGRAMS = 8
-
-_NAMESPACES = frozenset({"globals", "vars"})
-
-
-def reads_namespaces(summary: ModuleSummary) -> bool:
-    """Whether a file calls what gives the namespace of a module."""
-    return not _NAMESPACES.isdisjoint(summary.calls)
 
 
 class ComputedNames(ObjectSources):
@@ -243,14 +236,14 @@ class ComputedNames(ObjectSources):
         )
 
     def _looked_up(
-        self, path: str, owners: tuple[Value, ...], key: Expression, *, own: bool = False
+        self, path: str, owners: tuple[Value, ...], key: Expression | None, *, own: bool = False
     ) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
         choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any, and of an
         object what its class sets under composed names.
         """
-        words = self.literal_texts(path, key)
-        composed = [] if words else self._composed(path, key)
+        words = self.literal_texts(path, key) if key is not None else ()
+        composed = self._composed(path, key) if key is not None and not words else []
         for owner in owners:
             home, colon, rest = split_name(owner)
             known = [name for word in words for name in self._attribute(owner, word)]
@@ -311,15 +304,21 @@ class ComputedNames(ObjectSources):
         elif self.has_namespaces and isinstance(table, Call | Ref):
             yield from self._of_called_namespace(path, table, key)
 
+    def _listed(self, path: str, value: Expression) -> Iterator[Value]:
+        """What ``module.__dict__.items()`` gives: who searches it by name looks for a class, if the module has any."""
+        match value:
+            case Call(func=Ref(path=(*words, "__dict__", "items" | "values")) as func, args=()):
+                module = func._replace(path=tuple(words))
+                found = [*self._looked_up(path, self._holders(path, module), None, own=self._is_chosen(path, module))]
+                yield from [each for each in found if self.classes(each)] or found
+
     def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         for each in self.held_calls(path, table):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(path, module), key)
-                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
-                    yield from (
-                        self._looked_up(path, (module_symbol(path),), key) if self.literal_texts(path, key) else ()
-                    )
+                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()) if self.literal_texts(path, key):
+                    yield from self._looked_up(path, (module_symbol(path),), key)
 
 
 def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
