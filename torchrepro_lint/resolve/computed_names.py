@@ -51,6 +51,7 @@ from torchrepro_lint.syntax.visitor import (
     expressions,
     last_identifier,
     operands_of,
+    receiver_of,
     statements,
     subexpressions,
 )
@@ -186,7 +187,9 @@ class ComputedNames(ObjectSources):
                     Subscript(value=table, indices=(key,))
                     | Call(func=Attribute(value=table, name="get"), args=(Arg(value=key), *_))
                 ):
-                    if any(map(_is_globals, self.held_calls(file, table))):
+                    if any(
+                        self.names(file, each.func) == ("builtins.globals",) for each in self.held_calls(file, table)
+                    ):
                         called_here = set(self.modules.files[file].summary.calls)
                         fitting = _fitting(self.defined_in(file), self._composed(file, key))
                         found.update(each for each in fitting if simple_name(each) not in called_here)
@@ -211,9 +214,9 @@ class ComputedNames(ObjectSources):
         if name == "importlib.import_module" or (name == "builtins.__import__" and not others):
             yield from self._imported(path, first)
         elif name == "builtins.eval":
-            texts = [text.split(".") for text in self.literal_texts(path, first)]
-            dotted = [words for words in texts if all(map(str.isidentifier, words))]
-            found = [each for words in dotted for each in self.follow(module_symbol(path), tuple(words))]
+            texts = (text.split(".") for text in self.literal_texts(path, first))
+            dotted = (tuple(words) for words in texts if all(map(str.isidentifier, words)))
+            found = [each for words in dotted for each in self.follow(module_symbol(path), words)]
             yield from found or (instance_value(name),)
         elif others:
             yield from self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
@@ -306,11 +309,12 @@ class ComputedNames(ObjectSources):
 
     def _listed(self, path: str, value: Expression) -> Iterator[Value]:
         """What ``module.__dict__.items()`` gives: who searches it by name looks for a class, if the module has any."""
-        match value:
-            case Call(func=Ref(path=(*words, "__dict__", "items" | "values")) as func, args=()):
-                module = func._replace(path=tuple(words))
-                found = [*self._looked_up(path, self._holders(path, module), None, own=self._is_chosen(path, module))]
-                yield from [each for each in found if self.classes(each)] or found
+        listing = value.func if isinstance(value, Call) else value
+        table = receiver_of(listing) if last_identifier(listing) in ("items", "values") else None
+        module = receiver_of(table) if table is not None and last_identifier(table) == "__dict__" else None
+        if module is not None:
+            all_names = [*self._looked_up(path, self._holders(path, module), None, own=self._is_chosen(path, module))]
+            yield from [*filter(self.classes, all_names)] or all_names
 
     def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         for each in self.held_calls(path, table):
@@ -324,10 +328,6 @@ class ComputedNames(ObjectSources):
 def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
     """The names whose last words may be one of some texts with gaps; all names, where there is no text."""
     return (each for each in names if not texts or any(may_be_one(simple_name(each), text) for text in texts))
-
-
-def _is_globals(value: Expression) -> bool:
-    return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
 
 
 # A pattern with fewer literal letters matches too many names.
