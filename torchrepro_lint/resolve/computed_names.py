@@ -250,13 +250,14 @@ class ComputedNames(ObjectSources):
         for owner in owners:
             home, colon, rest = split_name(owner)
             known = [name for word in words for name in self._attribute(owner, word)]
+            known_here = known or (colon and not rest and any(self.modules.attribute(home, word) for word in words))
             yield from known
             for word in (composed or [""]) if is_instance(owner) and not words else ():
                 for file, value in self.attribute_values(class_of(owner), word):
                     yield from self.names(file, value)
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
-            elif colon and not rest and not known and not isinstance(key, Constant):
+            elif colon and not rest and not known_here and not isinstance(key, Constant):
                 found = [*_fitting(self.defined_in(home), composed)]
                 yield from (own and [name for name in found if path_of(name) == home]) or found
 
