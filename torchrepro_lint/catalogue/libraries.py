@@ -18,9 +18,9 @@ from typing import TypeAlias, TypeVar
 from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_row, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
-from torchrepro_lint.syntax.nodes import Call, Expression, Record, Ref
+from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, passes_call, simple_name, top_package, without_calls
-from torchrepro_lint.syntax.visitor import known_argument
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
 
 # The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.
 LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -338,6 +338,22 @@ def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Express
     if wrapper.result == "module" or index < 0 or any(arg.star for arg in call.args):
         return None
     return known_argument(call, index, *wrapper.signature.parameters[index : index + 1])
+
+
+def iterated_containers(call: Call, place: int | None) -> list[Expression]:
+    """The containers of which a variable gets an item each time a call's result is iterated, the one at a place of each item:
+    ``nets`` of ``nets.items()``, ``enumerate(nets)`` and ``zip(nets, losses)``.
+    """
+    match call:
+        case Call(func=Ref(roots=("builtins.enumerate",), path=()), args=(Arg(value=held), *_)):
+            return [held] if place != 0 else []
+        case Call(func=Ref(roots=("builtins.zip",), path=()), args=args):
+            return [
+                arg.value for arg in args[place : None if place is None else place + 1] if not (arg.keyword or arg.star)
+            ]
+        case Call(func=func, args=()) if last_identifier(func) in ("items", "values"):
+            return [each for each in (receiver_of(func),) if each is not None]
+    return []
 
 
 def _count_returned(wrapper: ModuleWrapper, call: Call) -> int:

@@ -8,6 +8,7 @@ from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
+from torchrepro_lint.dataflow.reaching_definitions import stores
 from torchrepro_lint.domain.loaders.workers import worker_function_names, worker_seeds
 from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use, only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall, unrepeatable_calls
@@ -88,9 +89,7 @@ def _catalogued_seeder_fault(
     names, path = context.project.resolver, context.path
     given = passed_seed(seeder, site.call)
     values = [value for _, value in names.values(path, given)] if given is not None else []
-    missing = (
-        bool(values) and all(map(is_none, values)) and not any(implies_not_none(each, given) for each in site.guards)
-    )
+    missing = bool(values) and all(map(is_none, values)) and not _is_tested(context.project, site, given)
     if seeds_from_entropy(seeder, site.call) or (missing and seeder.none == "entropy"):
         from torchrepro_lint.checks.fixes.entropy import fix_reseeding
 
@@ -188,7 +187,7 @@ def _plain_generators(context: Context) -> Iterator[Finding]:
             if name in _SYSTEM_RANDOM:
                 message = "random.SystemRandom cannot be seeded; use random.Random(seed)"
                 fix = fix_system_random(context.project, context.path, site)
-            elif _is_seeded_later(site, seeded) or _is_known_given(site):
+            elif _is_seeded_later(site, seeded) or _is_tested(context.project, site, _given_seed(site)):
                 continue
             elif lacks_seed(context.project.resolver, context.path, site.call):
                 message = f"{SEEDABLE_GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
@@ -206,10 +205,14 @@ def _is_seeded_later(site: CallSite, seeded: frozenset[tuple[str, tuple[str, ...
     return any((site.function, each.roots) in seeded for each in targets if isinstance(each, Ref))
 
 
-def _is_known_given(site: CallSite) -> bool:
-    """Whether a test around a generator rules out that its seed is None."""
-    given = _given_seed(site)
-    return given is not None and any(implies_not_none(each, given) for each in site.guards)
+def _is_tested(project: Traces, site: CallSite, given: Expression | None) -> bool:
+    """Whether a test around a call rules out that a seed, or what was assigned to it before in the function, is None."""
+    values = [given]
+    if isinstance(given, Ref) and site.guards:
+        bodies = [each.body for each in project.resolver.functions(site.function)]
+        found = (pair for body in bodies for pair in stores(body, (given.roots, given.path)))
+        values += [value for statement, value in found if statement.end <= site.call.start][-1:]
+    return any(implies_not_none(guard, value) for guard in site.guards for value in values if value is not None)
 
 
 _SEEDING = frozenset({("seed",), ("setstate",), ("set_state",)})

@@ -61,7 +61,7 @@ def _found_from(context: Context, entry: Entry) -> tuple[tuple[TraceEvent, str],
 
 
 def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, str]]:
-    seen: set[object] = set()
+    seen: set[tuple[object, ...]] = set()
     files = {path for path in program.run.paths if _may_call(context.project.files[path].summary)}
     found = [
         (trace_event, trace_event.event.value)
@@ -71,6 +71,7 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
         and isinstance(trace_event.event.value, Call)
         and not _CALLED.isdisjoint(_words(trace_event, trace_event.event.value))
     ]
+    ran = frozenset((each.path, each.event.value) for each in program.run.trace_events) if found else frozenset()
     # Vector environments create spaces late, and a copy keeps the seed: one seed anywhere counts.
     spaces_seeded = any(_seeds_space(trace_event) for trace_event, _ in found)
     for trace_event, call in found:
@@ -88,10 +89,10 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
                     )
                     spaces_seeded = True  # told once
             case _ if word := _called_method(context, trace_event, call):
-                key = _environment_key(context, trace_event, call)
-                if key not in seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
+                keys = _environment_keys(context, ran, trace_event, call)
+                if not keys <= seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
                     yield trace_event, _message(trace_event.names)
-                seen.add(key)
+                seen |= keys
 
 
 def _may_call(summary: ModuleSummary) -> bool:
@@ -152,11 +153,13 @@ def _is_space(names: tuple[str, ...]) -> bool:
     return any(method and _makes_environment(made) for made, method in parted)
 
 
-def _environment_key(context: Context, trace_event: TraceEvent, call: Call) -> object:
-    """The environment of a method call, by the calls that may have created it."""
+def _environment_keys(
+    context: Context, ran: frozenset[tuple[object, ...]], trace_event: TraceEvent, call: Call
+) -> frozenset[tuple[object, ...]]:
+    """The environments of a method call, by the calls that may have created them, of those that ran."""
     receiver = receiver_or_container(call.func)
     made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
-    return frozenset(made) or trace_event.names
+    return ran.intersection(made) or frozenset(made) or frozenset({trace_event.names})
 
 
 def _is_unseeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> bool:

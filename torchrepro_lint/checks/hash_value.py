@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
+from torchrepro_lint.domain.rng.identifiers import only_identifies
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, Message, NoFix, Reference
 from torchrepro_lint.syntax.nodes import Call, Expression, Ref, span
@@ -52,7 +53,7 @@ def _hashes(context: Context) -> Iterator[Finding]:
         if what.kind == "tensor" or _repeats(context, value, what) or not _counts(context):
             continue
         use = seed_or_split_use(context.project, context.path, site.call)
-        if use is not None:
+        if use is not None and not only_identifies(context.project, context.path, site.call):
             from torchrepro_lint.checks.fixes.checksums import checksum_advice, hashed_kind
 
             kind = hashed_kind(context.project, context.path, value)

@@ -25,11 +25,10 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
+    Comprehension,
     Constant,
     DefinitionStatement,
     Expression,
-    ModuleSummary,
-    Operation,
     Ref,
     Statement,
     Subscript,
@@ -46,12 +45,15 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
+from torchrepro_lint.syntax.summary import reads_namespaces
 from torchrepro_lint.syntax.visitor import (
     all_expressions,
     expressions,
     last_identifier,
     operands_of,
+    receiver_of,
     statements,
+    subexpressions,
 )
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
@@ -68,13 +70,6 @@ _DYNAMIC_IMPORTS = frozenset(
 _BY_NAME = frozenset({"import_module", "__import__"})
 # The most programs whose loadable files are kept.
 _CACHED_PROGRAMS = 8
-
-_NAMESPACES = frozenset({"globals", "vars"})
-
-
-def reads_namespaces(summary: ModuleSummary) -> bool:
-    """Whether a file calls what gives the namespace of a module."""
-    return not _NAMESPACES.isdisjoint(summary.calls)
 
 
 class ComputedNames(ObjectSources):
@@ -158,7 +153,7 @@ class ComputedNames(ObjectSources):
         for each in all_expressions(self.modules.files[path]):
             if isinstance(each, Call) and (word := last_identifier(each.func)) in _DYNAMIC_IMPORTS and each.args:
                 value = each.args[0].value
-                parts = _first_text(value).split(".") if word in _BY_NAME else [""]
+                parts = gapped_text(value).partition(GAP)[0].split(".") if word in _BY_NAME else [""]
                 is_whole = isinstance(value, Constant)
                 if not parts[0] or not (is_whole or len(parts) > 1):
                     found.add(None)
@@ -192,7 +187,9 @@ class ComputedNames(ObjectSources):
                     Subscript(value=table, indices=(key,))
                     | Call(func=Attribute(value=table, name="get"), args=(Arg(value=key), *_))
                 ):
-                    if any(map(_is_globals, self.held_calls(file, table))):
+                    if any(
+                        self.names(file, each.func) == ("builtins.globals",) for each in self.held_calls(file, table)
+                    ):
                         called_here = set(self.modules.files[file].summary.calls)
                         fitting = _fitting(self.defined_in(file), self._composed(file, key))
                         found.update(each for each in fitting if simple_name(each) not in called_here)
@@ -217,9 +214,9 @@ class ComputedNames(ObjectSources):
         if name == "importlib.import_module" or (name == "builtins.__import__" and not others):
             yield from self._imported(path, first)
         elif name == "builtins.eval":
-            texts = [text.split(".") for text in self.literal_texts(path, first)]
-            dotted = [words for words in texts if all(map(str.isidentifier, words))]
-            found = [each for words in dotted for each in self.follow(module_symbol(path), tuple(words))]
+            texts = (text.split(".") for text in self.literal_texts(path, first))
+            dotted = (tuple(words) for words in texts if all(map(str.isidentifier, words)))
+            found = [each for words in dotted for each in self.follow(module_symbol(path), words)]
             yield from found or (instance_value(name),)
         elif others:
             yield from self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
@@ -235,37 +232,64 @@ class ComputedNames(ObjectSources):
 
     def _is_chosen(self, path: str, module: Expression) -> bool:
         """Whether a module is imported by a computed name: then what is looked up in it is defined there, not imported."""
+        listed = [each for _, held in self._iterated(path, module) for each in operands_of(held)]
         return any(
             isinstance(each, Call) and last_identifier(each.func) == "import_module"
-            for _, each in self.values(path, module)
+            for each in (*listed, *(value for _, value in self.values(path, module)))
         )
 
     def _looked_up(
-        self, path: str, owners: tuple[Value, ...], key: Expression, *, own: bool = False
+        self, path: str, owners: tuple[Value, ...], key: Expression | None, *, own: bool = False
     ) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
         choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any, and of an
         object what its class sets under composed names.
         """
-        words = self.literal_texts(path, key)
-        composed = [] if words else self._composed(path, key)
+        words = self.literal_texts(path, key) if key is not None else ()
+        composed = self._composed(path, key) if key is not None and not words else []
         for owner in owners:
             home, colon, rest = split_name(owner)
             known = [name for word in words for name in self._attribute(owner, word)]
+            known_here = known or (colon and not rest and any(self.modules.attribute(home, word) for word in words))
             yield from known
             for word in (composed or [""]) if is_instance(owner) and not words else ():
                 for file, value in self.attribute_values(class_of(owner), word):
                     yield from self.names(file, value)
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
-            elif colon and not rest and not known and not isinstance(key, Constant):
+            elif colon and not rest and not known_here and not isinstance(key, Constant):
                 found = [*_fitting(self.defined_in(home), composed)]
                 yield from (own and [name for name in found if path_of(name) == home]) or found
 
     def _imported(self, path: str, key: Expression) -> Iterator[Value]:
-        for word in self.literal_texts(path, key):
+        words = self.literal_texts(path, key)
+        for word in words:
             if all(part.isidentifier() for part in word.lstrip(".").split(".")):
                 yield from self.modules.resolve(path, word)
+        for text in [] if words else self._composed(path, key):
+            package, _, last = text.rpartition(".")
+            ends = tuple(self._tested_ends(path, key)) or ("",)
+            for word, file in self.modules.submodules(path, package) if GAP not in package else ():
+                if may_be_one(word, last) and file.endswith(ends):
+                    yield module_symbol(file)
+
+    def _tested_ends(self, path: str, key: Expression) -> Iterator[str]:
+        """The ends that a comprehension asks of the file names that a key is composed of: ``if name.endswith("_model.py")``."""
+        for each in subexpressions(key):
+            for _, listed in self._iterated(path, each):
+                for clause in listed.clauses if isinstance(listed, Comprehension) else ():
+                    for call in (part for test in clause.tests for part in subexpressions(test)):
+                        match call:
+                            case Call(func=func, args=(Arg(value=Constant(value=str(end))),)):
+                                yield from (end,) if last_identifier(func) == "endswith" else ()
+
+    def _iterated(self, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+        """What a variable takes its values from, one after the other."""
+        for root in value.roots if isinstance(value, Ref) and not value.path else ():
+            for held in (each for how, each in self.assigned(path + root) if how == "[]"):
+                is_sorted = isinstance(held, Call) and last_identifier(held.func) == "sorted"
+                for each in operands_of(held)[1:2] if is_sorted else (held,):
+                    yield from self.values(path, each)
 
     def _loaded(self, path: str, key: Expression) -> Iterator[Value]:
         """The modules that ``sys.modules`` has under a key: ``__name__``, ``network.__name__``, a text."""
@@ -284,31 +308,27 @@ class ComputedNames(ObjectSources):
         elif self.has_namespaces and isinstance(table, Call | Ref):
             yield from self._of_called_namespace(path, table, key)
 
+    def _listed(self, path: str, value: Expression) -> Iterator[Value]:
+        """What ``module.__dict__.items()`` gives: who searches it by name looks for a class, if the module has any."""
+        listing = value.func if isinstance(value, Call) else value
+        table = receiver_of(listing) if last_identifier(listing) in ("items", "values") else None
+        module = receiver_of(table) if table is not None and last_identifier(table) == "__dict__" else None
+        if module is not None:
+            all_names = [*self._looked_up(path, self._holders(path, module), None, own=self._is_chosen(path, module))]
+            yield from [*filter(self.classes, all_names)] or all_names
+
     def _of_called_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         for each in self.held_calls(path, table):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(path, module), key)
-                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()):
-                    yield from (
-                        self._looked_up(path, (module_symbol(path),), key) if self.literal_texts(path, key) else ()
-                    )
+                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()) if self.literal_texts(path, key):
+                    yield from self._looked_up(path, (module_symbol(path),), key)
 
 
 def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
     """The names whose last words may be one of some texts with gaps; all names, where there is no text."""
     return (each for each in names if not texts or any(may_be_one(simple_name(each), text) for text in texts))
-
-
-def _is_globals(value: Expression) -> bool:
-    return isinstance(value, Call) and isinstance(value.func, Ref) and value.func.roots == ("builtins.globals",)
-
-
-def _first_text(value: Expression) -> str:
-    """The text with which a string begins: a literal, or the first part of a sum or an f-string."""
-    while isinstance(value, Operation) and value.op in ("+", "f", "%") and value.operands:
-        value = value.operands[0]
-    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
 
 
 # A pattern with fewer literal letters matches too many names.

@@ -205,17 +205,24 @@ class ImportResolver:
 
     def loaded(self, path: str, name: str) -> str | None:
         """The module of the project that an import of ``name`` in ``path`` loads, by files alone; re-exports do not count."""
-        dots = len(name) - len(name.lstrip("."))
-        if dots:
-            folder = self.tree.above(path, dots)
-            stem = join_path(folder, name[dots:].replace(".", "/")) if name[dots:] else folder
-        else:
-            parts = name.split(".")
-            home = self.tree.home_for(path, parts)
-            if home is None:
-                return next((path_of(each) for each in self._beside(self.tree.folder(path), parts)), None)
-            stem = join_path(home, name.replace(".", "/"))
+        stem = self._stem(path, name)
+        if stem is None:
+            return next((path_of(each) for each in self._beside(self.tree.folder(path), name.split("."))), None)
         return self._stems.get(stem) or None
+
+    def submodules(self, path: str, package: str) -> Iterator[tuple[str, str]]:
+        """The modules directly in the package that an import of ``package`` in ``path`` names: the last word of each, and its file."""
+        folder = self._stem(path, package) if package else None
+        for stem, file in sorted(self._stems.items()) if folder is not None else ():
+            if file and posixpath.dirname(stem) == folder:
+                yield posixpath.basename(stem), file
+
+    def _stem(self, path: str, name: str) -> str | None:
+        """The path without suffix of what an import names, by its first word; None where the project has no such module."""
+        dots = len(name) - len(name.lstrip("."))
+        home = self.tree.above(path, dots) if dots else self.tree.home_for(path, name.split("."))
+        rest = name[dots:].replace(".", "/")
+        return join_path(home, rest) if rest and home is not None else home
 
     @query()
     def behind(self, path: str) -> frozenset[str]:

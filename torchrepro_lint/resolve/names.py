@@ -12,7 +12,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import is_fluent
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallSiteIndex
-from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, CHOOSERS, ComputedNames, reads_namespaces
+from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, CHOOSERS, ComputedNames
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKERS
 from torchrepro_lint.resolve.definitions import is_local_change
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
@@ -55,7 +55,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
     unbound_method,
 )
-from torchrepro_lint.syntax.summary import imports_torch
+from torchrepro_lint.syntax.summary import imports_torch, reads_namespaces
 from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
 
 # Expressions without a name.
@@ -325,6 +325,8 @@ class Names(ComputedNames):
                 yield from self._of_namespace(path, table, call.args[0].value)  # ``vars(module).get(key)``
             case Attribute(value=table, name="get") if call.args:
                 yield from self._of_namespace(path, table, call.args[0].value)
+            case Attribute(value=holder, name="__getattribute__") if call.args:
+                yield from self._looked_up(path, self._holders(path, holder), call.args[0].value)
         registered = self._has_registries and call.args and last_identifier(call.func) in BUILDERS
         built = [*self._built(path, call)] if registered else []
         yield from (name for each in built for name in self._called_result(each))
@@ -380,7 +382,8 @@ class Names(ComputedNames):
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
         key = index[0] if len(index) == 1 else None
         by_name = key is not None and (self.has_namespaces or (type(value) is Ref and value.path[-1:] == ("__dict__",)))
-        if by_name and key is not None and (found_in := [*self._of_namespace(path, value, key)]):
+        looked_up = self._of_namespace(path, value, key) if by_name and key is not None else self._listed(path, value)
+        if found_in := [*looked_up]:
             yield from found_in
             return
         if key is not None and isinstance(value, Ref) and value.access_path == _LOADED_MODULES:

@@ -14,6 +14,7 @@ from torchrepro_lint.catalogue.libraries import (
     FLUENT_METHODS,
     element_of_result,
     is_fluent,
+    iterated_containers,
     module_wrapper,
     wrapped_module,
 )
@@ -53,17 +54,8 @@ from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Calls whose result stands for their first argument. Those that wrap modules are in the catalogue.
 _TRANSPARENT = frozenset(
-    {
-        "functools.partial",
-        "copy.copy",
-        "copy.deepcopy",
-        "builtins.iter",
-        "builtins.next",
-        "tqdm.tqdm",
-        "tqdm.auto.tqdm",
-        "tqdm.std.tqdm",
-        "tqdm.notebook.tqdm",
-    }
+    {"functools.partial", "copy.copy", "copy.deepcopy", "builtins.iter", "builtins.next"}
+    | {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm"}
 )
 # Classes that an annotation gives for any object of a kind: they say nothing of what a call runs.
 _ABSTRACT = frozenset(
@@ -239,11 +231,17 @@ class ObjectSources(Values):
         return found
 
     def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
-        """``net, optimizer = prepare(net, optimizer)``."""
+        """``net, optimizer = prepare(net, optimizer)``, ``for name, net in nets.items()``."""
         for root in value.roots:
             for how, made in self.assigned(path + root):
-                if how == "[]" and isinstance(made, Call) and self._gives_tuple(path, made):
-                    yield from self._of_result(path, made, self._place(path, root, made))
+                if how == "[]" and isinstance(made, Call):
+                    place = self._place(path, root, made)
+                    for held in iterated_containers(made, place):
+                        yield path, Subscript(made.start, made.end, held, (made,), made.end)  # under any key
+                        added = self.events.added(path, held) if isinstance(held, Ref) else ()
+                        yield from ((path, each) for each in added)
+                    if self._gives_tuple(path, made):
+                        yield from self._of_result(path, made, place)
 
     def _gives_tuple(self, path: str, call: Call) -> bool:
         """Whether a call may return a tuple whose elements are known: a wrapper's, or that of a function of the project."""

@@ -353,18 +353,27 @@ class Values(ClassHierarchy):
         return self.configurations.texts(path, value)
 
     def _split_texts(self, path: str, value: Expression, depth: int) -> Iterator[str]:
-        """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``."""
+        """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``; the items of a list."""
         match value:
             case Ref(roots=(root,), path=()):
                 for how, made in self.assigned(path + root) if depth < limits.MAX_TEXT_SPLITS else ():
                     if how == "[]" and isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
                         yield from self._pieces(path, made, self._place(path, root, made) == 0, depth)
+                    elif how == "[]":
+                        yield from self._listed_texts(path, made)
             case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
                 yield from self._of_parts(path, parts, index == 0, depth)
             case Call(
                 func=Attribute(value=Constant(value="."), name="join"), args=(Arg(value=Subscript(value=parts)),)
             ):
                 yield from self._of_parts(path, parts, True, depth)
+
+    def _listed_texts(self, path: str, listed: Expression) -> Iterator[str]:
+        """The texts in a literal list or tuple: ``for name in ["train", "test"]``."""
+        for _, found in self.values(path, listed):
+            for item in found.items if isinstance(found, Collection) and found.kind in ("list", "tuple") else ():
+                if isinstance(item, Constant) and isinstance(item.value, str):
+                    yield item.value
 
     def _of_parts(self, path: str, parts: Expression, first: bool, depth: int) -> Iterator[str]:
         for file, made in self.values(path, parts) if depth < limits.MAX_TEXT_SPLITS else ():

@@ -174,6 +174,14 @@ def dotted_name(expression: Expression) -> DottedName:
     return expression.access_path if type(expression) is Ref else ((), ())
 
 
+_NAMESPACES = frozenset({"globals", "vars"})
+
+
+def reads_namespaces(summary: ModuleSummary) -> bool:
+    """Whether a file calls what gives the namespace of a module."""
+    return not _NAMESPACES.isdisjoint(summary.calls)
+
+
 def has_word(words: tuple[str, ...], word: str) -> bool:
     """Whether a word is in a sorted tuple, as in the fields of a ``ModuleSummary``."""
     at = bisect_left(words, word)

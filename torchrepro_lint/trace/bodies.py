@@ -214,6 +214,7 @@ class _Body:
     def _is_of_unused_default(self, called: Ref, found: tuple[str, ...]) -> bool:
         """Whether all names of a parameter are those of its default, and every call passes something else."""
         names = self._names
+        found = tuple(each for each in found if in_project(each)) or found  # an annotation says ``Callable``
         for root in called.roots if not called.path else ():
             known = names.parameter(self._path + root)
             if known is None or known.param.default is None or found != names.names(self._path, known.param.default):

@@ -128,7 +128,7 @@ class CallTargets:
         if not given and COMMAND_LINES.isdisjoint(found) and not makes_loader(found):
             return
         inside = "worker" if runs_in_worker(self._names, path, call, found) else mode
-        followed = any(map(in_project, found))
+        followed, holds = any(map(in_project, found)), bool(found) and _HOLDING.issuperset(found)
         ordering = self._ordering(path, call, found)
         passed = self._wrapped(path, call, inside, mode) if makes_loader(found) else []
         if not call.args and COMMAND_LINES.intersection(found):
@@ -137,10 +137,10 @@ class CallTargets:
         for name in (each for each in given if kept is None or each in kept):
             if is_instance(name) and class_of(name) in self._deferred and not followed:
                 yield from self._deferred.pop(class_of(name)).targets
-            elif self._names.functions(name):
+            elif self._names.functions(name) and not holds:
                 passed.append(Target(name, inside))
-            elif (not followed or all(map(is_instance, found))) and found != ("builtins.dict",):
-                # What is passed to ``forward`` of an object is bound to no parameter; ``dict(net=net)`` only holds the object.
+            elif (not followed or all(map(is_instance, found))) and not holds:
+                # What is passed to ``forward`` of an object is bound to no parameter.
                 where = mode if name in ordering else inside
                 passed += (Target(target, where) for target in self._run_from_outside(name, found, where))
         if followed:
@@ -287,6 +287,9 @@ _INSPECTING = frozenset(
         "dir",
     )
 )
+
+# Functions that put what they get into a container, or iterate over it, and call none of it.
+_HOLDING = frozenset(f"builtins.{word}" for word in ("dict", "list", "tuple", "set", "frozenset", "enumerate", "zip"))
 
 # Modules whose functions only display their arguments.
 _DISPLAYING = ("inspect.", "logging.", "warnings.", "loguru.")

@@ -193,6 +193,7 @@ _ORDER_KEEPING = lazy_pattern(
     r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
     r"dropwhile|filterfalse|starmap|accumulate|compress|tee|pairwise|batched|groupby|product|permutations|combinations)|"
     r"tqdm(\.\w+)*\.(tqdm|trange|tqdm_notebook)|tqdm\.(tqdm|auto)|rich\.progress\.track|alive_progress\.alive_it|"
+    r"progressbar\.progressbar|fastprogress(\.\w+)*\.(progress_bar|master_bar)|"
     r"collections\.deque|more_itertools\.\w+|"
     r"numpy\.(array|asarray|asanyarray|fromiter|stack|concatenate|vstack|hstack|ravel|char\.\w+)|scipy\.stats\.rankdata|"
     r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"

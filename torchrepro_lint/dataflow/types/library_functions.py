@@ -72,8 +72,8 @@ RESULTS: dict[str, AbstractValue] = {
     "os.walk": AbstractValue("iterator", contents=AbstractValue("tuple", items=(TEXT, _TEXTS, _TEXTS))),
     **{f"pathlib.{word}": AbstractValue("path") for word in ("Path", "PurePath", "PosixPath", "Path.cwd", "Path.home")},
     **dict.fromkeys(("time.time", "time.perf_counter", "time.monotonic", "random.random", "random.uniform"), _FLOAT),
-    **dict.fromkeys(("random.randint", "random.randrange", "os.getpid", "os.cpu_count"), _INT),
-    **dict.fromkeys(("os.path.getsize",), _INT),
+    **dict.fromkeys(("random.randint", "random.randrange", "os.cpu_count", "os.path.getsize"), _INT),
+    **{f"os.{word}": _INT for word in ("getpid", "getppid", "getuid", "geteuid", "getgid", "getegid")},
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import receiver
 from torchrepro_lint.syntax.nodes import (
@@ -24,6 +25,7 @@ from torchrepro_lint.syntax.qualified_names import enclosing_function, in_projec
 from torchrepro_lint.syntax.visitor import (
     all_statements,
     last_identifier,
+    passing_argument,
     read_expressions,
     subexpressions,
 )
@@ -96,6 +98,33 @@ def has_distinct_indices(project: Traces, path: str, index: Expression, depth: i
         return bool(passed) and all(has_distinct_indices(project, file, value, depth - 1) for file, value in passed)
     found = local_values(project, path, index)
     return bool(found) and all(_value_is_distinct(project, file, value, depth - 1) for file, value in found)
+
+
+def ranking_dimension(project: Traces, path: str, index: Expression) -> LiteralValue:
+    """The dimension along which an index has the places of ranked elements, each once in each line: ``scores.topk(5, dim=1)[1]``."""
+    made = [_ranked(value, place) for value, place, _ in _unpacked(project, path, index)]
+    made = made or [_ranked(value) for _, value in local_values(project, path, index)]
+    found = {UNKNOWN_VALUE if call is None else _ranked_dimension(project, path, call) for call in made}
+    return found.pop() if len(found) == 1 else UNKNOWN_VALUE
+
+
+def _ranked(value: Expression, place: int = -1) -> Call | None:
+    """The call that ranks elements and whose second result is a value."""
+    match value:
+        case Call(func=func) if (place == 1 and last_identifier(func) in _RANKED) or last_identifier(func) == "argsort":
+            return value
+        case (
+            Subscript(value=Call() as call, indices=(Constant(value=1 | -1),))
+            | Attribute(value=Call() as call, name="indices")
+        ):
+            return _ranked(call, 1)
+    return None
+
+
+def _ranked_dimension(project: Traces, path: str, call: Call) -> LiteralValue:
+    names, word = project.names(path, call.func), last_identifier(call.func)
+    given = passing_argument(call, (word == "topk") + (f"torch.{word}" in names), "dim")
+    return -1 if given is None else literal_value(given.value)
 
 
 def _passed(project: Traces, path: str, index: Expression) -> list[tuple[str, Expression]]:

@@ -11,7 +11,12 @@ from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, Su
 from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import tensor_argument
-from torchrepro_lint.domain.operations.distinct_indices import has_distinct_indices, local_values, name_each_once
+from torchrepro_lint.domain.operations.distinct_indices import (
+    has_distinct_indices,
+    local_values,
+    name_each_once,
+    ranking_dimension,
+)
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -107,11 +112,13 @@ def _is_equal_at_equal_indices(project: Traces, path: str, values: Expression, i
 
 
 def _takes_one_per_row(project: Traces, path: str, row: OperationRow, call: Call) -> bool:
-    """``x.gather(1, target.unsqueeze(1))``: one element of each row, so that the gradient sums nothing."""
+    """``x.gather(1, target.unsqueeze(1))``, ``x.scatter(1, ranks, y)``: no element of a row twice, so that nothing is summed."""
     dim, index = tensor_argument(row.signature, call, "dim"), tensor_argument(row.signature, call, "index")
     if dim is None or index is None:
         return False
     if _is_squeezed(project, path, call, literal_value(dim)):
+        return True
+    if _is_same_dimension(ranking_dimension(project, path, index), literal_value(dim)):
         return True
     found = [each for _, each in local_values(project, path, index)]
     return bool(found) and all(_is_single(each, literal_value(dim)) for each in found)

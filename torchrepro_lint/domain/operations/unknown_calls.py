@@ -36,7 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import body_expressions
+from torchrepro_lint.syntax.visitor import body_expressions, takes_receiver
 from torchrepro_lint.trace.traces import Traces
 
 # Functions that read any object from a file, and those that choose one by a name: it may be the project's.
@@ -120,8 +120,10 @@ class UnknownCalls:
         return True
 
     def _is_own(self, path: str, function: str, roots: tuple[str, ...]) -> bool:
-        """Whether a reference starts at the first parameter of a method."""
-        firsts = [each.params[0].name for each in self._names.functions(function) if each.owner and each.params]
+        """Whether a reference starts at the receiver of a method."""
+        firsts = [
+            each.params[0].name for each in self._names.functions(function) if each.params and takes_receiver(each)
+        ]
         return any(f"{path}{root}" == local_symbol(function, word) for root in roots for word in firsts)
 
     def _is_of_modules(self, word: str) -> bool:

@@ -135,7 +135,9 @@ class _Shipping:
             looking = self._looking(ignored, arguments=arguments)
             if not looking.is_feasible(function, event, 0):
                 if looking.causes:
-                    return looking.causes[0]._replace(draws=frozenset(self._draws))
+                    draws = frozenset(self._draws)
+                    found = self._decisive(looking.causes, trace_event, ignored, arguments=arguments)
+                    return found._replace(draws=draws)
                 break
         else:
             return None
@@ -143,6 +145,17 @@ class _Shipping:
             self._project, self._run, "", likely=False, calls=limits.MAX_OPTIONAL_CALLS, depth=limits.MAX_OPTIONAL_DEPTH
         )
         return None if by_arguments.is_feasible(function, event, 0) else _RULED_OUT
+
+    def _decisive(
+        self, causes: list[_Cause], trace_event: TraceEvent, ignored: frozenset[Declaration], *, arguments: bool
+    ) -> _Cause:
+        """The first of the defaults that keeps a seeder from seeding on every path to it, or else the first."""
+        declared = frozenset(each.declared for each in causes)
+        for each in causes if len(declared) > 1 else ():
+            looking = self._looking(ignored | (declared - {each.declared}), arguments=arguments)
+            if not looking.is_feasible(trace_event.function, trace_event.event, 0):
+                return each
+        return causes[0]
 
     def common_defaults(self, family: str) -> frozenset[Declaration]:
         """The declared defaults that each keep all draws of a family from happening."""
