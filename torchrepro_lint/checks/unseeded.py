@@ -17,6 +17,7 @@ from torchrepro_lint.trace.call_paths import (
     entry_statement,
     first_line,
     fresh_start,
+    place_of,
     place_of_call,
     process_starts,
     reached_at,
@@ -48,6 +49,7 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     source = f"from {family.owner}" if draw.family == family.key else f"in workers, which {family.what} seeds"
     where = reached_at(context.project, program.entry, draw.trace_event)
     start = fresh_start(context.project, draw.trace_event) if family.key in effects.seeds else None
+    entropic = next((each for each in effects.entropic.get(family.key, ()) if each.order < draw.order), None)
     missing: str
     if start is not None:
         place = place_of_call(context.project, start)
@@ -55,6 +57,13 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
             "the process that draws (started at ",
             place,
             f") has none of its parent's seeds; call {family.seeder} in it",
+        )
+    elif entropic is not None:
+        place = place_of(context.project, entropic.trace_event)
+        missing = Message(
+            f"{entropic.label} (",
+            place,
+            f") seeds {family.what} with another number in each run; seed it with a constant",
         )
     elif family.key == "torch" and "torch-cuda" in effects.seeds:
         missing = (

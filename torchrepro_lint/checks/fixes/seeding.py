@@ -47,11 +47,12 @@ _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_se
 PLAIN_SEEDERS = frozenset(
     (*_TORCH, "torch.cuda.random.manual_seed", "torch.cuda.random.manual_seed_all", "numpy.random.seed", "random.seed")
 )
-# For each family its module, the usual short name and the call; in the order in which they are written.
+# For each family its modules, the usual short name and the call; in the order in which they are written. The first of the
+# modules is imported where the file has none.
 _SEED_CALLS = {
-    "python": ("random", "", "{}.seed"),
-    "numpy": ("numpy", "np", "{}.random.seed"),
-    "torch": ("torch", "", "{}.manual_seed"),
+    "python": (("random", "", "{}.seed"),),
+    "numpy": (("numpy", "np", "{}.random.seed"), ("numpy.random", "npr", "{}.seed")),
+    "torch": (("torch", "", "{}.manual_seed"),),
 }
 _ABOUT_SEEDS = lazy_pattern(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
 
@@ -73,20 +74,23 @@ class SeedingLines(Record, frozen=True):
 
 
 def seeding_lines(
-    tree: SyntaxTree, text: str, families: Sequence[str], seed: str, inside: str, at: int
+    tree: SyntaxTree, text: str, families: Sequence[str], seed: str, inside: str, at: int, *, repeats: bool = False
 ) -> SeedingLines:
     """How to seed families at an offset inside a function (empty: at the top level). For several families, a constant or
-    conditional seed is first bound to a name.
+    conditional seed is first bound to a name, unless the line ``repeats`` that of a call above.
     """
     lines: list[str] = []
     imports: list[Edit] = []
     words: list[tuple[str, str]] = []
-    if len(families) > 1 and (" if " in seed or seed == FALLBACK):
+    if len(families) > 1 and not repeats and (" if " in seed or seed == FALLBACK):
         variable = free_name(tree, "seed" if inside or seed != FALLBACK else CONSTANT, inside)
         lines, seed = [f"{variable} = {seed}"], variable
-    for family, (module, short, call) in _SEED_CALLS.items():
+    for family, modules in _SEED_CALLS.items():
         if family in families:
-            word, edits = ensure_import(tree, text, module, short, inside, at)
+            ways = [
+                (module, call, *ensure_import(tree, text, module, short, inside, at)) for module, short, call in modules
+            ]
+            module, call, word, edits = next((way for way in ways if not way[-1]), ways[0])
             lines.append(f"{call.format(word)}({seed})")
             imports += edits
             words.append((module, word))
@@ -105,7 +109,8 @@ def seed_beside(project: Traces, seed: Seed, families: Sequence[str]) -> tuple[s
         written = f"{written} % 2**32"
     inside = split_name(seed.trace_event.function)[2]
     above = span(seed.trace_event.event.statement)
-    found = seeding_lines(tree, text, families, written, f":{inside}" if inside else "", above.end)
+    place = f":{inside}" if inside else ""
+    found = seeding_lines(tree, text, families, written, place, above.end, repeats=" if " not in written)
     return path, join_insertions((*found.imports, insert_below(text, above, found.lines)))
 
 
