@@ -42,7 +42,7 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     draw = _unseeded_draw(context, program, family)
     if draw is None:
         return
-    from torchrepro_lint.checks.fixes.seeding import fix_program
+    from torchrepro_lint.checks.fixes.seeding import fix_program, seed_helper
 
     effects = program.effects
     statement = entry_statement(program.entry, draw.trace_event)
@@ -70,7 +70,9 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
             "torch.cuda.manual_seed seeds CUDA only, so the CPU generator is unseeded; call torch.manual_seed(...)"
         )
     else:
-        missing = f"nothing in this run seeds {family.what}; call {family.seeder} first"
+        helper = seed_helper(context.project, program.entry.path, [family.key])
+        seeder = f"{helper.word}({'...' if helper.seed else ''})" if helper else family.seeder
+        missing = f"nothing in this run seeds {family.what}; call {seeder} first"
     message = Message(draw.label, where, f" draws {source}, and ", missing)
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws {source}")
     families = [

@@ -37,7 +37,7 @@ def _find_seed_constants(project: Traces, path: str) -> Iterator[tuple[str, Stat
         found = _values(project, path, word, names[0])
         if len(found) != 1 or not is_integer(found[0][1]) or not isinstance(found[0][1], Constant):
             continue
-        binding = next((each for each in tree.body if _binds(each, word)), None)
+        binding = next((each for each in tree.body if binds(each, word)), None)
         if binding is not None:
             yield found[0][0], binding
 
@@ -59,7 +59,8 @@ def _values(project: Traces, path: str, word: str, name: str) -> list[tuple[str,
     ]
 
 
-def _binds(statement: Statement, word: str) -> bool:
+def binds(statement: Statement, word: str) -> bool:
+    """Whether a statement of a module binds a name: an import, a definition or an assignment."""
     match statement:
         case Import(names=names):
             return any(local == word for local, _ in names)

@@ -9,34 +9,38 @@ import re
 from collections.abc import Iterable, Sequence
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import
-from torchrepro_lint.checks.fixes.insertions import free_name, insert_below
+from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, line_end, shadowed, write_lines
 from torchrepro_lint.checks.fixes.program_seed import (
     CONSTANT,
     FALLBACK,
     SEED_LIMIT,
     SEED_NAME,
 )
+from torchrepro_lint.checks.fixes.seed_constants import binds
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines
-from torchrepro_lint.domain.programs import Program
+from torchrepro_lint.domain.programs import Program, effects_in
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
-from torchrepro_lint.domain.rng.seeding import PartlySeeded
+from torchrepro_lint.domain.rng.seeding import PartlySeeded, seeding_functions, seeding_parameters
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Constant,
+    DefinitionStatement,
     Expression,
     ExpressionStatement,
     Import,
     Operation,
+    Param,
     Record,
     Ref,
+    Statement,
     Subscript,
     SyntaxTree,
     span,
 )
-from torchrepro_lint.syntax.qualified_names import qualname_of, split_name
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, qualname_of, split_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
@@ -239,7 +243,62 @@ def fix_program(project: Traces, program: Program, draws: Sequence[tuple[str, Dr
         title = f"Seed {family_names(families)} beside {seed.label}"
         return fix_in(found[0], program.entry.path, title, found[1])._replace(seeds=True)
     place = entry_place(project, program, first.trace_event)
-    return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, families)
+    if isinstance(place, NoFix):
+        return place
+    helper = seed_helper(project, program.entry.path, families)
+    called = _call_helper(project, program.entry.path, place, helper) if helper else None
+    return called or fix_start(project, program.entry.path, place, families)
+
+
+class SeedHelper(Record, frozen=True):
+    """A function of the project, under its name in a file, that seeds what it is asked to; ``seed`` is its parameter for the seed,
+    and ``bound`` the statement of the file that binds its name.
+    """
+
+    word: str
+    seed: Param | None
+    bound: Statement
+
+
+def seed_helper(project: Traces, path: str, families: Sequence[str]) -> SeedHelper | None:
+    """The function of the project, defined or imported in a file, that seeds families unconditionally and does nothing else that
+    draws or trains. It takes the seed first, or nothing.
+    """
+    tree = project.files[path]
+    for word, names in tree.exports:
+        for target in project.resolver.modules.resolve(path, names[0]) if len(names) == 1 else ():
+            bound = next((each for each in tree.body if binds(each, word)), None)
+            if bound is None or not in_project(target) or target not in seeding_functions(project, path_of(target)):
+                continue
+            effects = effects_in(project, target)
+            if effects.draws or effects.matters or effects.entropic or not effects.seeds.keys() >= set(families):
+                continue
+            if any(all(is_conditional(each.trace_event) for each in effects.seeds[family]) for family in families):
+                continue
+            for definition in project.resolver.functions(target):
+                first, *others = definition.params or (None,)
+                seeds = first is None or first.name in {*seeding_parameters(project, target)}
+                if seeds and not definition.decorators and all(each.default is not None for each in others):
+                    return SeedHelper(word, first, bound)
+    return None
+
+
+def _call_helper(project: Traces, path: str, place: SeedPlace, helper: SeedHelper) -> Fix | None:
+    """Call a function of the project that seeds, below its definition; with the program's own seed, or with its default."""
+    text, function = project.text(path), place.position.function
+    own = place.seed.text != FALLBACK
+    if shadowed(project.files[path], helper.word, function.name if function else "") or (own and helper.seed is None):
+        return None
+    if function is None and place.position.spots[0].statement.start < helper.bound.end:
+        return None
+    default = helper.seed.default if helper.seed else None
+    is_given = helper.seed is None or (isinstance(default, Constant) and type(default.value) is int and not own)
+    call = f"{helper.word}({'' if is_given else place.seed.text})"
+    edit = insert_lines(text, place, call)
+    if function is None and edit.span.start < helper.bound.end:
+        blanks = 2 if isinstance(helper.bound, DefinitionStatement) else 1
+        edit = write_lines(text, line_end(text, helper.bound.end), call, blanks)
+    return Fix(f"Call {helper.word}", (edit,), safe=False, seeds=True)
 
 
 def fix_start(project: Traces, path: str, place: SeedPlace, families: Sequence[str]) -> Fix:
