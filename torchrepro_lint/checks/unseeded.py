@@ -71,8 +71,9 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
         )
     else:
         helper = seed_helper(context.project, program.entry.path, [family.key])
+        alternative = f", or pass {draw.seed}=..." if draw.seed else ""
         seeder = f"{helper.word}({'...' if helper.seed else ''})" if helper else family.seeder
-        missing = f"nothing in this run seeds {family.what}; call {seeder} first"
+        missing = f"nothing in this run seeds {family.what}; call {seeder} first{alternative}"
     message = Message(draw.label, where, f" draws {source}, and ", missing)
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws {source}")
     families = [

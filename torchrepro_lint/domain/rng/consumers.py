@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
 from torchrepro_lint.catalogue.rows import Consumer, Scalar
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -21,6 +22,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_last,
     split_method,
+    top_package,
     without_calls,
 )
 from torchrepro_lint.syntax.visitor import is_none
@@ -127,3 +129,15 @@ def method_name(call: Call) -> tuple[str, ...]:
     """An in-place sampler on an unknown receiver: only torch has such names."""
     word, _ = method_and_receiver(call.func)
     return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
+
+
+def draw_label(name: str) -> str:
+    """How a draw is named: ``nn.Linear``, ``sample() of pandas``."""
+    made, method = split_method(name)
+    is_method = method and not name.startswith("torch.")
+    return f"{method}() of {top_package(made)}" if is_method else display_name(without_calls(name))
+
+
+def seed_argument(row: Consumer) -> str:
+    """The argument of a callable that takes a seed as a number: ``random_state``."""
+    return next((each for each in row.generators if each.endswith(("seed", "random_state"))), "")

@@ -16,7 +16,7 @@ from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Consumer
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
-from torchrepro_lint.domain.rng.consumers import Consumers, method_name
+from torchrepro_lint.domain.rng.consumers import Consumers, draw_label, method_name, seed_argument
 from torchrepro_lint.domain.rng.seeders import (
     OptionalSeed,
     families_of_call,
@@ -62,13 +62,14 @@ from torchrepro_lint.trace.events import (
 class Draw(Record, frozen=True):
     """A draw: its public name, its trace event and the event's order.
 
-    ``family`` is that of the generator itself, whatever seeds it.
+    ``family`` is that of the generator itself, whatever seeds it. An argument for ``seed``, if there is one, would seed it, too.
     """
 
     label: str
     trace_event: TraceEvent
     order: int
     family: str
+    seed: str = ""
 
 
 class Seed(Record, frozen=True):
@@ -211,7 +212,7 @@ class RngEffects:
                     family = self._family(row, trace_event)
                     if family != "torch" or not self._is_seeded_by_loader(trace_event):
                         kept.setdefault(family, []).append(
-                            Draw(display_name(known), trace_event, self._order, row.family)
+                            Draw(draw_label(name), trace_event, self._order, row.family, seed_argument(row))
                         )
 
     def _is_reseeded(self, family: str, trace_event: TraceEvent) -> bool:
