@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
-from torchrepro_lint.catalogue.rows import Consumer, Scalar
+from torchrepro_lint.catalogue.libraries import LibraryVersions, transform_models
+from torchrepro_lint.catalogue.rows import FAMILIES, Consumer, Scalar
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.resolve.names import Names
@@ -16,8 +18,11 @@ from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
     in_project,
+    instance_value,
     is_inherited_constructor,
     is_instance,
+    is_nested,
+    is_self,
     passes_call,
     simple_name,
     split_last,
@@ -25,6 +30,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
+from torchrepro_lint.syntax.use_def import flattened_values
 from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.events import TraceEvent
 
@@ -78,6 +84,38 @@ class Consumers:
             (each.evidence, each.source, each.phase) == (row.evidence, row.source, row.phase) for each in makers
         )
 
+    def of_elements(
+        self, trace_event: TraceEvent, call: Call, libraries: LibraryVersions
+    ) -> Iterator[tuple[Consumer, str, Call]]:
+        """The rows of what a called container runs, the layers of a ``Sequential`` and the transforms of a ``Compose``, each with the
+        callee and the call that made the element.
+        """
+        if any(map(runs_elements, trace_event.names)):
+            for path, made in self._names.values_through_calls(trace_event.path, call.func):
+                if isinstance(made, Call):
+                    yield from self._of_elements(path, made, libraries, limits.MAX_NESTED_CONTAINERS)
+
+    def _of_elements(
+        self, path: str, container: Call, libraries: LibraryVersions, depth: int
+    ) -> Iterator[tuple[Consumer, str, Call]]:
+        for element in flattened_values(arg.value for arg in container.args):
+            for file, made in self._names.values(path, element):
+                for name in self._names.names(file, made.func) if isinstance(made, Call) else ():
+                    assert isinstance(made, Call)
+                    if runs_elements(instance_value(name)) and depth:
+                        yield from self._of_elements(file, made, libraries, depth - 1)
+                    for row in self.of(instance_value(name), name):
+                        yield row._replace(phase="construct"), name, made
+                    for model in list(transform_models(name, libraries))[:1]:
+                        for family in sorted(model.draws & _GLOBAL):
+                            yield Consumer(model.signature, family, "construct", (), "", "", model.when), name, made
+
+    def runs_later(self, name: str) -> str:
+        """The class of an object that draws in its methods, where one of these is called: ``sklearn.model_selection.KFold``."""
+        maker, method = split_method(name)
+        draws = method and not method.startswith(("get_", "set_"))
+        return maker if draws and any(row.phase == "later" for row in self._catalogue.consumer(maker)) else ""
+
     def draws(self, row: Consumer, trace_event: TraceEvent, call: Call, *, only_evaluates: bool) -> bool:
         """Whether a call may draw by a row; ``only_evaluates`` says that the run only evaluates modules."""
         argument = argument_reader(row.signature, self._construction(row, trace_event, call))
@@ -125,6 +163,16 @@ def _is_training_flag(value: Expression | None) -> bool:
     return isinstance(value, Ref) and value.path[-1:] == ("training",)
 
 
+_GLOBAL = frozenset(each.key for each in FAMILIES)
+
+
+def runs_elements(name: str) -> bool:
+    """Whether a value is a container that runs its elements when it is called: ``torch.nn.Sequential()``."""
+    if not is_instance(name) or in_project(name):
+        return False
+    return name == "torch.nn.Sequential()" or any(row.inner for row in transform_models(class_of(name)))
+
+
 def method_name(call: Call) -> tuple[str, ...]:
     """An in-place sampler on an unknown receiver: only torch has such names."""
     word, _ = method_and_receiver(call.func)
@@ -141,3 +189,13 @@ def draw_label(name: str) -> str:
 def seed_argument(row: Consumer) -> str:
     """The argument of a callable that takes a seed as a number: ``random_state``."""
     return next((each for each in row.generators if each.endswith(("seed", "random_state"))), "")
+
+
+def called_variable(func: Expression) -> str:
+    """The last word where a variable or an attribute of ``self`` is called: ``self.transform(x)``."""
+    match func:
+        case Ref(roots=roots, path=(word,)) if any(map(is_self, roots)):
+            return word
+        case Ref(roots=roots, path=()) if any(map(is_nested, roots)):
+            return simple_name(roots[0])
+    return ""
