@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import declared_default
 from torchrepro_lint.domain.programs import programs_of, programs_reaching
 from torchrepro_lint.domain.rng.forward_uses import CONFIGURATION_NAME, OptionReads, option_reads
 from torchrepro_lint.domain.rng.optional_seeds import COMMAND_LINES
@@ -105,12 +106,12 @@ def _field_options(context: Context, owner: Class) -> Iterator[_SeedOption]:
         _DATACLASS_DECORATORS.intersection(context.project.names(context.path, each)) for each in decorators
     ):
         for statement in owner.body:
-            if isinstance(statement, Assign) and isinstance(statement.value, Constant):
-                target = statement.targets[0]
-                word = simple_name(target.roots[0]) if isinstance(target, Ref) else ""
-                if _SEED.fullmatch(word):
-                    name = f"{context.path}{owner.name}"
-                    yield _SeedOption(span(statement), word, word, statement.value, instance_value(name), "")
+            match statement:
+                case Assign(targets=(Ref(roots=(root, *_)), *_), value=value) if _SEED.fullmatch(simple_name(root)):
+                    default = declared_default(context.project.resolver, context.path, value) if value else None
+                    if isinstance(default, Constant):
+                        word, holder = simple_name(root), instance_value(f"{context.path}{owner.name}")
+                        yield _SeedOption(span(statement), word, word, value, holder, "")
 
 
 def _key_options(path: str, name: str, display: Collection) -> Iterator[_SeedOption]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
+from torchrepro_lint.dataflow.constants import declared_default
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import Option
@@ -127,7 +128,8 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
             if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
                 continue
             if nondeterministic_source(project.resolver, path_of(owner), value) is None:
-                yield with_fallback(f"{word}.{attribute}", value)
+                default = declared_default(project.resolver, path_of(owner), value)
+                yield with_fallback(f"{word}.{attribute}", default)
                 return
     for key, default in _dictionary_seeds(project, path, variable):
         yield with_fallback(f'{word}["{key}"]', default)
@@ -286,12 +288,12 @@ def _seed_variables(
     for at, statement in enumerate(block):
         if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None:
             continue
-        for target in statement.targets:
-            if not isinstance(target, Ref) or target.path or len(target.roots) != 1:
+        for target in variables_bound(statement):
+            if len(target.roots) != 1:
                 continue
             root, word = target.roots[0], simple_name(target.roots[0])
             if SEED_NAME.fullmatch(word):
-                gives = is_integer(statement.value)
+                gives = target in statement.targets and is_integer(statement.value)
             elif isinstance(statement.value, Constant):
                 gives = False  # ``args = None``, which has no fields
             else:
