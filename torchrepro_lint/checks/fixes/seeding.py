@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import
-from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, line_end, shadowed, write_lines
+from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, insert_paragraph, shadowed
 from torchrepro_lint.checks.fixes.program_seed import (
     CONSTANT,
     FALLBACK,
@@ -296,8 +296,8 @@ def _call_helper(project: Traces, path: str, place: SeedPlace, helper: SeedHelpe
     call = f"{helper.word}({'' if is_given else place.seed.text})"
     edit = insert_lines(text, place, call)
     if function is None and edit.span.start < helper.bound.end:
-        blanks = 2 if isinstance(helper.bound, DefinitionStatement) else 1
-        edit = write_lines(text, line_end(text, helper.bound.end), call, blanks)
+        apart = "\n" if isinstance(helper.bound, DefinitionStatement) else ""  # two blank lines below a function
+        edit = insert_paragraph(text, helper.bound.end, f"{apart}{call}")
     return Fix(f"Call {helper.word}", (edit,), safe=False, seeds=True)
 
 
