@@ -122,6 +122,8 @@ def _message(context: Context, trace_event: TraceEvent) -> str:
     at = control_flow_position(context.project.files[trace_event.path], trace_event.event.statement.start)
     repeated = at is not None and in_loop(at)  # the same seed in each turn would start all episodes alike
     remedy = "call reset(seed=...) once before the loop" if repeated else "pass seed=..."
+    if any(name.startswith("gym.") for name in trace_event.names):
+        remedy = f"{remedy} (before gym 0.26 call seed(...) on it)"
     return f"the environment's first reset() has no seed and starts from entropy; {remedy}"
 
 
