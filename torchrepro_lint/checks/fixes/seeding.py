@@ -261,11 +261,13 @@ class SeedHelper(Record, frozen=True):
 
 
 def seed_helper(project: Traces, path: str, families: Sequence[str]) -> SeedHelper | None:
-    """The function of the project, defined or imported in a file, that seeds families unconditionally and does nothing else that
-    draws or trains. It takes the seed first, or nothing.
+    """The function of the project, defined or imported in a file, that is named after seeds, seeds families unconditionally, and
+    neither draws nor trains. It takes the seed first, or nothing.
     """
     tree = project.files[path]
     for word, names in tree.exports:
+        if not _ABOUT_SEEDS.search(word):
+            continue
         for target in project.resolver.modules.resolve(path, names[0]) if len(names) == 1 else ():
             bound = next((each for each in tree.body if binds(each, word)), None)
             if bound is None or not in_project(target) or target not in seeding_functions(project, path_of(target)):
