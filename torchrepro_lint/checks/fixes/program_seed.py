@@ -294,8 +294,10 @@ def _seed_variables(
             root, word = target.roots[0], simple_name(target.roots[0])
             if SEED_NAME.fullmatch(word):
                 gives = target in statement.targets and is_integer(statement.value)
-            elif isinstance(statement.value, Constant):
-                gives = False  # ``args = None``, which has no fields
+            elif isinstance(statement.value, Constant) or (
+                isinstance(statement.value, Collection) and statement.value.kind != "dict"
+            ):
+                gives = False  # ``args = None`` and ``args, word = None, "none"``, which have no fields
             else:
                 gives = root in seed_uses(project, path, position.body).writes or bool(
                     seed_fields(project, path, position, root, word)

@@ -100,15 +100,18 @@ class Consumers:
     ) -> Iterator[tuple[Consumer, str, Call]]:
         for element in flattened_values(arg.value for arg in container.args):
             for file, made in self._names.values(path, element):
-                for name in self._names.names(file, made.func) if isinstance(made, Call) else ():
-                    assert isinstance(made, Call)
-                    if runs_elements(instance_value(name)) and depth:
-                        yield from self._of_elements(file, made, libraries, depth - 1)
-                    for row in self.of(instance_value(name), name):
-                        yield row._replace(phase="construct"), name, made
-                    for model in list(transform_models(name, libraries))[:1]:
-                        for family in sorted(model.draws & _GLOBAL):
-                            yield Consumer(model.signature, family, "construct", (), "", "", model.when), name, made
+                if isinstance(made, Call):
+                    for name in self._names.names(file, made.func):
+                        if runs_elements(instance_value(name)) and depth:
+                            yield from self._of_elements(file, made, libraries, depth - 1)
+                        yield from ((row, name, made) for row in self._of_element(name, libraries))
+
+    def _of_element(self, name: str, libraries: LibraryVersions) -> Iterator[Consumer]:
+        """The rows of a layer or transform that is called, with conditions on the call that made it."""
+        yield from (row._replace(phase="construct") for row in self.of(instance_value(name), name))
+        for model in list(transform_models(name, libraries))[:1]:
+            for family in sorted(model.draws & _GLOBAL):
+                yield Consumer(model.signature, family, "construct", (), "", "", model.when)
 
     def runs_later(self, name: str) -> str:
         """The class of an object that draws in its methods, where one of these is called: ``sklearn.model_selection.KFold``."""
