@@ -31,8 +31,8 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.use_def import flattened_values
-from torchrepro_lint.syntax.visitor import is_none
-from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The members of torchvision's enumerations of weights.
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
@@ -202,3 +202,17 @@ def called_variable(func: Expression) -> str:
         case Ref(roots=roots, path=()) if any(map(is_nested, roots)):
             return simple_name(roots[0])
     return ""
+
+
+_NO_GRADIENT = frozenset({"no_grad", "inference_mode"})
+
+
+def is_without_gradient(trace_event: TraceEvent) -> bool:
+    """Whether an event stands in a ``with torch.no_grad()`` block."""
+    values = (guard.value for guard in guards(trace_event) if guard.kind == "with")
+    return any(isinstance(each, Call) and last_identifier(each.func) in _NO_GRADIENT for each in values)
+
+
+def has_generator(loader: Call) -> bool:
+    """Whether a loader gets a generator; torch's starts with a constant seed unless it is given another."""
+    return any(arg.keyword == "generator" and not is_none(arg.value) for arg in loader.args)

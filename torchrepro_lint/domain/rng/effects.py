@@ -6,7 +6,7 @@ do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -16,10 +16,18 @@ from torchrepro_lint.catalogue.libraries import LibraryVersions, loader_names
 from torchrepro_lint.catalogue.rows import Consumer
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
-from torchrepro_lint.domain.rng.consumers import Consumers, draw_label, method_name, runs_elements, seed_argument
+from torchrepro_lint.domain.rng.consumers import (
+    Consumers,
+    draw_label,
+    has_generator,
+    is_without_gradient,
+    method_name,
+    runs_elements,
+    seed_argument,
+)
 from torchrepro_lint.domain.rng.seeders import (
     OptionalSeed,
-    families_of_call,
+    families_seeded,
     is_seeder_word,
     is_seeding_method,
     leaves_result,
@@ -43,7 +51,6 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
 from torchrepro_lint.trace.events import (
@@ -177,10 +184,16 @@ class RngEffects:
         return "act" if acts else "read" if reads_data(names) else ""
 
     @cached_property
-    def _only_evaluates(self) -> bool:
-        """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass."""
-        words = frozenset().union(*prefix_and_rest(self.run, "words", _called_words))
-        return "eval" in words and not words & {"train", "backward"}
+    def _words(self) -> frozenset[str]:
+        return frozenset().union(*prefix_and_rest(self.run, "words", _called_words))
+
+    def _evaluates(self, trace_event: TraceEvent) -> bool:
+        """Whether modules are evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass; where the run has a
+        backward pass, without gradients.
+        """
+        trains = not self._words.isdisjoint({"train", "backward"})
+        apart = "backward" in self._words and is_without_gradient(trace_event)
+        return "eval" in self._words and (apart or not trains)
 
     @cached_property
     def _has_workers(self) -> bool:
@@ -243,7 +256,7 @@ class RngEffects:
             return False
         loaders = [loader for step in trace_event.call_path for loader in self._loaders(step)]
         return bool(loaders) and all(
-            _has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders
+            has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders
         )
 
     def _loaders(self, step: CallFrame) -> Iterator[tuple[str, Call]]:
@@ -295,7 +308,7 @@ class RngEffects:
             row.family in self._seeded_blocks.get(block, ()) for _, block in guard_values(trace_event)
         ):
             return False
-        return self._consumers.draws(row, trace_event, call, only_evaluates=self._only_evaluates)
+        return self._consumers.draws(row, trace_event, call, only_evaluates=self._evaluates(trace_event))
 
     def _family(self, row: Consumer, trace_event: TraceEvent) -> str:
         """The family that seeds a draw: workers' Python and NumPy generators are seeded from torch's (NumPy's from
@@ -373,16 +386,6 @@ _KNOWN_PACKAGES = frozenset(
 )
 
 
-def families_seeded(
-    catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str, call: Call
-) -> tuple[str, ...] | None:
-    """The families that a call of ``name`` seeds: none for a seed from entropy; None where it is no seeder."""
-    if name in user:
-        return user[name]
-    seeder = catalogue.seeder(name)
-    return None if seeder is None else families_of_call(seeder, call)
-
-
 def _fork_blocks(trace_event: TraceEvent) -> set[tuple[str, Expression]]:
     """The ``torch.random.fork_rng`` blocks around an event, after which torch's generators are restored, by file and value."""
     return {
@@ -393,8 +396,3 @@ def _fork_blocks(trace_event: TraceEvent) -> set[tuple[str, Expression]]:
         and isinstance(guard.value.func, Ref)
         and (*guard.value.func.roots, *guard.value.func.path)[-1].endswith("fork_rng")
     }
-
-
-def _has_generator(loader: Call) -> bool:
-    """Whether a loader gets a generator; torch's starts with a constant seed unless it is given another."""
-    return any(arg.keyword == "generator" and not is_none(arg.value) for arg in loader.args)

@@ -6,8 +6,9 @@ is, whether its calls leave a result or measure something over data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Seeder
@@ -81,6 +82,16 @@ def families_of_call(seeder: Seeder, call: Call) -> tuple[str, ...]:
         return ()
     truth = evaluate(seeder.when, seeder.signature, argument_reader(seeder.signature, call))
     return () if truth is Truth.FAILS else seeder.families
+
+
+def families_seeded(
+    catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str, call: Call
+) -> tuple[str, ...] | None:
+    """The families that a call of ``name`` seeds: none for a seed from entropy; None where it is no seeder."""
+    if name in user:
+        return user[name]
+    seeder = catalogue.seeder(name)
+    return None if seeder is None else families_of_call(seeder, call)
 
 
 def _missing_seed_meaning(seeder: Seeder, call: Call) -> str:

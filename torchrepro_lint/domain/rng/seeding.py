@@ -14,9 +14,9 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.domain.programs import effects_in, programs_reaching
-from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed, families_seeded
+from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.domain.rng.optional_seeds import SCALAR_DRAWS
-from torchrepro_lint.domain.rng.seeders import passed_seed
+from torchrepro_lint.domain.rng.seeders import families_seeded, passed_seed
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
