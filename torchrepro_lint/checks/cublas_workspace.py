@@ -43,7 +43,7 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     found = [effect for effect in flag_writes_in(context.project, program, CUBLAS_VARIABLE) if effect.value is not None]
     good = [effect for effect in found if effect.value is UNKNOWN_VALUE or effect.value in CUBLAS_VALUES]
     work = first_accelerator_computation(context.project, program)
-    if good and (work is None or good[0].order < work[0]):
+    if good and (work is None or good[0].order <= work[0]):  # a trainer sets it before its own work
         return
     from torchrepro_lint.checks.fixes.switches import fix_workspace
 

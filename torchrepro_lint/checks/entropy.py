@@ -93,7 +93,9 @@ def _catalogued_seeder_fault(
     if seeds_from_entropy(seeder, site.call) or (missing and seeder.none == "entropy"):
         from torchrepro_lint.checks.fixes.entropy import fix_reseeding
 
-        message = f"{display_name(name)}({'None' if given else ''}) takes its seed from entropy; pass a constant"
+        takes_seed = seeder.seed in (*seeder.signature.parameters, *seeder.signature.keywords)
+        remedy = "pass a constant" if takes_seed else "seed with a constant, by torch.manual_seed(...)"
+        message = f"{display_name(name)}({'None' if given else ''}) takes its seed from entropy; {remedy}"
         return message, fix_reseeding(context.project, path, site, seeder.families)
     if given is None or (source := nondeterministic_source(names, path, given)) is None:
         return None
@@ -190,7 +192,9 @@ def _plain_generators(context: Context) -> Iterator[Finding]:
             elif _is_seeded_later(site, seeded) or _is_tested(context.project, site, _given_seed(site)):
                 continue
             elif lacks_seed(context.project.resolver, context.path, site.call):
-                message = f"{SEEDABLE_GENERATORS[name]}() without a seed draws fresh entropy on each run; pass a seed"
+                label = SEEDABLE_GENERATORS[name]
+                cause = f"{label} gets None as its seed, so it" if _given_seed(site) else f"{label}() without a seed"
+                message = f"{cause} draws fresh entropy on each run; pass a seed"
                 fix = fix_generator(context.project, context.path, site)
             else:
                 continue

@@ -22,6 +22,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_last,
     split_method,
 )
+from torchrepro_lint.syntax.scopes import control_flow_position, in_loop
 from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.entry_points import Entry
@@ -91,7 +92,7 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
             case _ if word := _called_method(context, trace_event, call):
                 keys = _environment_keys(context, ran, trace_event, call)
                 if not keys <= seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
-                    yield trace_event, _message(trace_event.names)
+                    yield trace_event, _message(context, trace_event)
                 seen |= keys
 
 
@@ -116,10 +117,15 @@ def _seeds_space(trace_event: TraceEvent) -> bool:
     return False
 
 
-def _message(names: tuple[str, ...]) -> str:
-    if any(name.startswith("stable_baselines3.") for name in names):
+def _message(context: Context, trace_event: TraceEvent) -> str:
+    if any(name.startswith("stable_baselines3.") for name in trace_event.names):
         return "the environments' first reset() starts from entropy; call seed(...) on them first"
-    return "the environment's first reset() has no seed and starts from entropy; pass seed=..."
+    at = control_flow_position(context.project.files[trace_event.path], trace_event.event.statement.start)
+    repeated = at is not None and in_loop(at)  # the same seed in each turn would start all episodes alike
+    remedy = "call reset(seed=...) once before the loop" if repeated else "pass seed=..."
+    if any(name.startswith("gym.") for name in trace_event.names):
+        remedy = f"{remedy} (before gym 0.26 call seed(...) on it)"
+    return f"the environment's first reset() has no seed and starts from entropy; {remedy}"
 
 
 def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str:

@@ -78,5 +78,8 @@ def _cure(context: Context, program: Program, only_convolutions: bool) -> str:
     gap = first_gap(context.project, program)
     if gap:
         return Message(gap, f", so check it before you call {_FLAG}")
-    also = " or set torch.backends.cudnn.deterministic = True" if only_convolutions else ""
-    return f"call {_FLAG}{also}"
+    from torchrepro_lint.checks.fixes.switches import trainer_switch
+
+    trainer = trainer_switch(program)
+    call = f"pass {trainer[1]}=True to the trainer" if trainer else f"call {_FLAG}"
+    return f"{call} or set torch.backends.cudnn.deterministic = True" if only_convolutions else call

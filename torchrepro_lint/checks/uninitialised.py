@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.initialisation import initialises_from_outside
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_weights, reads_of_empty
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, returns_empty
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
@@ -83,7 +84,7 @@ def _empty_tensors(
                         if isinstance(statement, Assign) and first.value in empty:
                             for target in statement.targets:
                                 if isinstance(target, Ref) and len(target.path) == 1:
-                                    yield target.path[0], value, "nn.Parameter(torch.empty(...))"
+                                    yield target.path[0], value, f"nn.Parameter({_called(context, first.value)}(...))"
                     case Call(
                         func=Ref(path=("register_buffer" | "register_parameter" as kind,)), args=(name, tensor, *_)
                     ):
@@ -91,7 +92,13 @@ def _empty_tensors(
                         if kind == "register_parameter" and isinstance(inner, Call) and inner.args:
                             inner = inner.args[0].value
                         if isinstance(name.value, Constant) and inner in empty:
-                            yield str(name.value.value), value, f"{kind}(torch.empty(...))"
+                            yield str(name.value.value), value, f"{kind}({_called(context, inner)}(...))"
+
+
+def _called(context: Context, made: Expression) -> str:
+    """The function that returned memory, as it is usually written: ``torch.empty``."""
+    names = _names(context, made.func) if isinstance(made, Call) else ()
+    return min(map(display_name, names), default="torch.empty")
 
 
 def _names(context: Context, func: Expression) -> set[str]:

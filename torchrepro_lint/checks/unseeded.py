@@ -17,6 +17,7 @@ from torchrepro_lint.trace.call_paths import (
     entry_statement,
     first_line,
     fresh_start,
+    place_of,
     place_of_call,
     process_starts,
     reached_at,
@@ -41,13 +42,14 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
     draw = _unseeded_draw(context, program, family)
     if draw is None:
         return
-    from torchrepro_lint.checks.fixes.seeding import fix_program
+    from torchrepro_lint.checks.fixes.seeding import fix_program, seed_helper
 
     effects = program.effects
     statement = entry_statement(program.entry, draw.trace_event)
     source = f"from {family.owner}" if draw.family == family.key else f"in workers, which {family.what} seeds"
     where = reached_at(context.project, program.entry, draw.trace_event)
     start = fresh_start(context.project, draw.trace_event) if family.key in effects.seeds else None
+    entropic = next((each for each in effects.entropic.get(family.key, ()) if each.order < draw.order), None)
     missing: str
     if start is not None:
         place = place_of_call(context.project, start)
@@ -56,12 +58,22 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
             place,
             f") has none of its parent's seeds; call {family.seeder} in it",
         )
+    elif entropic is not None:
+        place = place_of(context.project, entropic.trace_event)
+        missing = Message(
+            f"{entropic.label} (",
+            place,
+            f") seeds {family.what} with another number in each run; seed it with a constant",
+        )
     elif family.key == "torch" and "torch-cuda" in effects.seeds:
         missing = (
             "torch.cuda.manual_seed seeds CUDA only, so the CPU generator is unseeded; call torch.manual_seed(...)"
         )
     else:
-        missing = f"nothing in this run seeds {family.what}; call {family.seeder} first"
+        helper = seed_helper(context.project, program.entry.path, [family.key])
+        alternative = f", or pass {draw.seed}=..." if draw.seed else ""
+        seeder = f"{helper.word}({'...' if helper.seed else ''})" if helper else family.seeder
+        missing = f"nothing in this run seeds {family.what}; call {seeder} first{alternative}"
     message = Message(draw.label, where, f" draws {source}, and ", missing)
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws {source}")
     families = [

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import declared_default
 from torchrepro_lint.domain.programs import programs_of, programs_reaching
-from torchrepro_lint.domain.rng.forward_uses import OptionReads, option_reads
+from torchrepro_lint.domain.rng.forward_uses import CONFIGURATION_NAME, OptionReads, option_reads
+from torchrepro_lint.domain.rng.optional_seeds import COMMAND_LINES
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
@@ -21,11 +23,18 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     span,
 )
-from torchrepro_lint.syntax.qualified_names import instance_value, module_symbol, simple_name
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    instance_value,
+    last_word,
+    module_symbol,
+    path_of,
+    simple_name,
+)
 from torchrepro_lint.trace.traces import Context
 
 _SEED = lazy_pattern(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")
-_CONFIG_NAME = lazy_pattern(r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*")
+_COMMAND_WORDS = frozenset(map(last_word, COMMAND_LINES))
 _DATACLASS_DECORATORS = frozenset(
     {"dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass", "pydantic.dataclasses.dataclass"}
 )
@@ -68,12 +77,20 @@ def _seed_options(context: Context) -> Iterator[_SeedOption]:
         yield from _field_options(context, owner)
     for name, values in context.tree.assigned.items():
         for how, value in values:
-            if how == "=" and isinstance(value, Collection) and _CONFIG_NAME.fullmatch(simple_name(name)):
+            if how == "=" and isinstance(value, Collection) and CONFIGURATION_NAME.fullmatch(simple_name(name)):
                 yield from _key_options(context.path, name, value)
-    for program in programs_of(context.project, context.path):
-        if program.entry.function:
-            for definition in context.project.resolver.functions(program.entry.function):
-                yield from _parameter_options(context, program.entry.function, definition)
+    for command in sorted({*_commands(context)}):
+        for definition in context.project.resolver.functions(command):
+            yield from _parameter_options(context, command, definition)
+
+
+def _commands(context: Context) -> Iterator[str]:
+    """The functions of a file that a command line calls: a typer command, and what ``typer.run`` or ``fire.Fire`` is given."""
+    yield from (each.entry.function for each in programs_of(context.project, context.path) if each.entry.function)
+    for site in context.project.calls_by(context.path, _COMMAND_WORDS):
+        if site.call.args and not COMMAND_LINES.isdisjoint(site.names):
+            given = context.project.names(context.path, site.call.args[0].value)
+            yield from (name for name in given if in_project(name) and path_of(name) == context.path)
 
 
 def _decorated_function(context: Context, call: Call) -> str:
@@ -82,15 +99,19 @@ def _decorated_function(context: Context, call: Call) -> str:
 
 
 def _field_options(context: Context, owner: Class) -> Iterator[_SeedOption]:
-    decorators = (each.func if isinstance(each, Call) else each for each in owner.decorators)
-    if any(_DATACLASS_DECORATORS.intersection(context.project.names(context.path, each)) for each in decorators):
+    """Fields of a dataclass, and of a class that is named like a configuration and only holds constants."""
+    decorators = [each.func if isinstance(each, Call) else each for each in owner.decorators]
+    plain = not (decorators or owner.bases or owner.methods) and CONFIGURATION_NAME.fullmatch(simple_name(owner.name))
+    if plain or any(
+        _DATACLASS_DECORATORS.intersection(context.project.names(context.path, each)) for each in decorators
+    ):
         for statement in owner.body:
-            if isinstance(statement, Assign) and isinstance(statement.value, Constant):
-                target = statement.targets[0]
-                word = simple_name(target.roots[0]) if isinstance(target, Ref) else ""
-                if _SEED.fullmatch(word):
-                    name = f"{context.path}{owner.name}"
-                    yield _SeedOption(span(statement), word, word, statement.value, instance_value(name), "")
+            match statement:
+                case Assign(targets=(Ref(roots=(root, *_)), *_), value=value) if _SEED.fullmatch(simple_name(root)):
+                    default = declared_default(context.project.resolver, context.path, value) if value else None
+                    if isinstance(default, Constant):
+                        word, holder = simple_name(root), instance_value(f"{context.path}{owner.name}")
+                        yield _SeedOption(span(statement), word, word, value, holder, "")
 
 
 def _key_options(path: str, name: str, display: Collection) -> Iterator[_SeedOption]:
@@ -103,7 +124,7 @@ def _key_options(path: str, name: str, display: Collection) -> Iterator[_SeedOpt
 
 
 def _parameter_options(context: Context, name: str, function: Function) -> Iterator[_SeedOption]:
-    """Parameters of a typer command; click's have their own declaration."""
+    """Parameters of a command; click's have their own declaration."""
     options = context.project.resolver.options
     for param in function.params:
         if param.default is not None and _SEED.fullmatch(param.name) and not options.named(param.name):

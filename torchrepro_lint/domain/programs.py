@@ -163,7 +163,9 @@ def _contains_backward(_start: int, trace_events: Sequence[TraceEvent]) -> bool:
 
 def _effects(project: Traces, run: Trace) -> RngEffects:
     table = project.database.table("callee effects")
-    found = RngEffects(run, project.resolver, project.catalogue, dict(project.settings.seeders), table)
+    found = RngEffects(
+        run, project.resolver, project.catalogue, dict(project.settings.seeders), table, project.libraries
+    )
     return without_identifier_draws(project, found)
 
 

@@ -55,10 +55,14 @@ def call_path(project: ProgramIndex, trace_event: TraceEvent, label: str) -> tup
 
 
 # Callees that start a function in another process, which has its own generators.
-_SPAWNERS = lazy_pattern(r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool")
+_SPAWNERS = lazy_pattern(
+    r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool|ray\.(tune|train)\."
+)
 # Those whose processes are new interpreters, unless their ``start_method``, which comes sixth, says otherwise.
-_FRESH = lazy_pattern(r"torch\.multiprocessing\.(spawn\.)?(spawn|start_processes)")
-_FRESH_WORDS = frozenset({"spawn", "start_processes"})
+_FRESH = lazy_pattern(
+    r"torch\.multiprocessing\.(spawn\.)?(spawn|start_processes)|ray\.(tune\.(Tuner|run)|train\.torch\.TorchTrainer)"
+)
+_FRESH_WORDS = frozenset({"spawn", "start_processes", "Tuner", "run", "TorchTrainer"})
 _FRESH_METHODS = frozenset({"spawn", "forkserver"})
 
 

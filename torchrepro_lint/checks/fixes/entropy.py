@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
 from torchrepro_lint.checks.fixes.import_block import ensure_import
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SEED_NAME
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.checks.repetition import runs_often
@@ -15,6 +16,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import (
     Arg,
+    Assign,
     Call,
     Constant,
     Expression,
@@ -137,11 +139,27 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
     given = written_seed(project, path, place.start, seeder=True)
     if isinstance(given, NoFix):
         return given
-    seed = given.below_limit  # the value may reach a generator that takes no more
+    # The value may reach a generator that takes no more.
+    seed = (
+        WrittenSeed(FALLBACK)
+        if given.edits and given.text.isidentifier() and _is_named(project, path, place)
+        else given.below_limit
+    )
     start, end = span(place)
     while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place is not value:
         start, end = start - 1, end + 1
     return _replace_with_seed(seed.text, Span(start, end), seed)
+
+
+def _is_named(project: Traces, path: str, value: Expression) -> bool:
+    """Whether a value is all that a variable of the module with the name of a seed gets: it needs no other name for a constant."""
+    position = control_flow_position(project.files[path], value.start)
+    statement = position.spots[-1].statement if position and position.function is None else None
+    return (
+        isinstance(statement, Assign)
+        and statement.value is value
+        and all(SEED_NAME.fullmatch(last_identifier(each)) for each in statement.targets)
+    )
 
 
 _REPEATED = NoFix("the statement runs many times, and a fixed seed would give the same numbers each time")

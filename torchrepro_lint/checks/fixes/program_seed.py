@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
+from torchrepro_lint.dataflow.constants import declared_default
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
-from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import Option
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
+    Collection,
     Constant,
     Expression,
     If,
-    Import,
     Operation,
     Record,
     Ref,
@@ -124,18 +124,31 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
         yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
     for owner in project_classes(project.resolver.names_of(path, variable)):
-        for attribute, value in _class_fields(project, owner):
+        for attribute, value in class_fields(project, owner):
             if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
                 continue
             if nondeterministic_source(project.resolver, path_of(owner), value) is None:
-                yield with_fallback(f"{word}.{attribute}", value)
+                default = declared_default(project.resolver, path_of(owner), value)
+                yield with_fallback(f"{word}.{attribute}", default)
                 return
+    for key, default in _dictionary_seeds(project, path, variable):
+        yield with_fallback(f'{word}["{key}"]', default)
+        return
     for reference in _seed_reads(project, path, position, root):
         text = ".".join((word, *reference.path))
         yield with_fallback(
             text, Constant(0, 0, None) if seed_uses(project, path, position.body).tests(reference) else None
         )
         return
+
+
+def _dictionary_seeds(project: Traces, path: str, variable: Ref) -> Iterator[tuple[str, Expression | None]]:
+    """The seeds in the one dictionary display that a variable stands for: ``{"seed": 7}``."""
+    match project.values(path, variable):
+        case [(_, Collection(kind="dict", items=items))]:
+            for key, value in zip(items[::2], items[1::2], strict=True):
+                if isinstance(key, Constant) and SEED_NAME.fullmatch(str(key.value)) and may_be_number(value):
+                    yield str(key.value), value
 
 
 def _seed_options(project: Traces, path: str, variable: Ref) -> Iterator[Option]:
@@ -148,7 +161,7 @@ def _seed_options(project: Traces, path: str, variable: Ref) -> Iterator[Option]
                 yield from (each for each in project.resolver.options.named(word) if each.path in parsed_in)
 
 
-def _class_fields(project: Traces, owner: str) -> Iterator[tuple[str, Expression]]:
+def class_fields(project: Traces, owner: str) -> Iterator[tuple[str, Expression]]:
     for each in project.resolver.ancestry(owner):
         for definition in project.resolver.classes(each):
             for statement in definition.body:
@@ -275,14 +288,16 @@ def _seed_variables(
     for at, statement in enumerate(block):
         if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None:
             continue
-        for target in statement.targets:
-            if not isinstance(target, Ref) or target.path or len(target.roots) != 1:
+        for target in variables_bound(statement):
+            if len(target.roots) != 1:
                 continue
             root, word = target.roots[0], simple_name(target.roots[0])
             if SEED_NAME.fullmatch(word):
-                gives = is_integer(statement.value)
-            elif isinstance(statement.value, Constant):
-                gives = False  # ``args = None``, which has no fields
+                gives = target in statement.targets and is_integer(statement.value)
+            elif isinstance(statement.value, Constant) or (
+                isinstance(statement.value, Collection) and statement.value.kind != "dict"
+            ):
+                gives = False  # ``args = None`` and ``args, word = None, "none"``, which have no fields
             else:
                 gives = root in seed_uses(project, path, position.body).writes or bool(
                     seed_fields(project, path, position, root, word)
@@ -347,44 +362,3 @@ def _variable_seeds(project: Traces, path: str, position: ControlFlowPosition) -
             else:
                 last = max([statement, *field_writes(project, path, position, root)], key=lambda each: each.start)
                 yield from (SeedValue(text, last) for text in seed_fields(project, path, position, root, word))
-
-
-def module_constant(project: Traces, path: str, position: ControlFlowPosition) -> SeedValue | None:
-    """``SEED`` of the module, its own or imported, if it is bound before."""
-    for word, binding in _seed_constants(project, path):
-        if position.function is not None:
-            return SeedValue(word, None)
-        if binding.start < position.spots[0].statement.start:
-            return SeedValue(word, binding)
-    return None
-
-
-@query()
-def _seed_constants(project: Traces, path: str) -> tuple[tuple[str, Statement], ...]:
-    """The seed constants of a module, with the statements that bind them."""
-    return tuple(_find_seed_constants(project, path))
-
-
-def _find_seed_constants(project: Traces, path: str) -> Iterator[tuple[str, Statement]]:
-    tree = project.files[path]
-    for word, names in tree.exports:
-        if not SEED_NAME.fullmatch(word) or len(names) != 1:
-            continue
-        values = [
-            value
-            for target in project.resolver.modules.resolve(path, names[0])
-            for _, value in project.resolver.assigned(target)
-        ]
-        if len(values) != 1 or not is_integer(values[0]) or not isinstance(values[0], Constant):
-            continue
-        binding = next((each for each in tree.body if _binds(each, word)), None)
-        if binding is not None:
-            yield word, binding
-
-
-def _binds(statement: Statement, word: str) -> bool:
-    if isinstance(statement, Import):
-        return any(local == word for local, _ in statement.names)
-    return any(
-        isinstance(each, Ref) and each.roots == (f":{word}",) and not each.path for each in assigned_targets(statement)
-    )

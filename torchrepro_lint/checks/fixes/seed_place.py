@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, module_constant, own_seed
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, own_seed
+from torchrepro_lint.checks.fixes.seed_constants import module_constant
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
 from torchrepro_lint.checks.repetition import function_runs_often
 from torchrepro_lint.domain.programs import Program

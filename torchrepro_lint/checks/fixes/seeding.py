@@ -9,34 +9,38 @@ import re
 from collections.abc import Iterable, Sequence
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import
-from torchrepro_lint.checks.fixes.insertions import free_name, insert_below
+from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, insert_paragraph, shadowed
 from torchrepro_lint.checks.fixes.program_seed import (
     CONSTANT,
     FALLBACK,
     SEED_LIMIT,
     SEED_NAME,
 )
+from torchrepro_lint.checks.fixes.seed_constants import binds
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines
-from torchrepro_lint.domain.programs import Program
+from torchrepro_lint.domain.programs import Program, effects_in
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
-from torchrepro_lint.domain.rng.seeding import PartlySeeded
+from torchrepro_lint.domain.rng.seeding import PartlySeeded, seeding_functions, seeding_parameters
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
     Constant,
+    DefinitionStatement,
     Expression,
     ExpressionStatement,
     Import,
     Operation,
+    Param,
     Record,
     Ref,
+    Statement,
     Subscript,
     SyntaxTree,
     span,
 )
-from torchrepro_lint.syntax.qualified_names import qualname_of, split_name
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, qualname_of, split_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
@@ -47,11 +51,12 @@ _TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_se
 PLAIN_SEEDERS = frozenset(
     (*_TORCH, "torch.cuda.random.manual_seed", "torch.cuda.random.manual_seed_all", "numpy.random.seed", "random.seed")
 )
-# For each family its module, the usual short name and the call; in the order in which they are written.
+# For each family its modules, the usual short name and the call; in the order in which they are written. The first of the
+# modules is imported where the file has none.
 _SEED_CALLS = {
-    "python": ("random", "", "{}.seed"),
-    "numpy": ("numpy", "np", "{}.random.seed"),
-    "torch": ("torch", "", "{}.manual_seed"),
+    "python": (("random", "", "{}.seed"),),
+    "numpy": (("numpy", "np", "{}.random.seed"), ("numpy.random", "npr", "{}.seed")),
+    "torch": (("torch", "", "{}.manual_seed"),),
 }
 _ABOUT_SEEDS = lazy_pattern(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
 
@@ -73,20 +78,23 @@ class SeedingLines(Record, frozen=True):
 
 
 def seeding_lines(
-    tree: SyntaxTree, text: str, families: Sequence[str], seed: str, inside: str, at: int
+    tree: SyntaxTree, text: str, families: Sequence[str], seed: str, inside: str, at: int, *, repeats: bool = False
 ) -> SeedingLines:
     """How to seed families at an offset inside a function (empty: at the top level). For several families, a constant or
-    conditional seed is first bound to a name.
+    conditional seed is first bound to a name, unless the line ``repeats`` that of a call above.
     """
     lines: list[str] = []
     imports: list[Edit] = []
     words: list[tuple[str, str]] = []
-    if len(families) > 1 and (" if " in seed or seed == FALLBACK):
+    if len(families) > 1 and not repeats and (" if " in seed or seed == FALLBACK):
         variable = free_name(tree, "seed" if inside or seed != FALLBACK else CONSTANT, inside)
         lines, seed = [f"{variable} = {seed}"], variable
-    for family, (module, short, call) in _SEED_CALLS.items():
+    for family, modules in _SEED_CALLS.items():
         if family in families:
-            word, edits = ensure_import(tree, text, module, short, inside, at)
+            ways = [
+                (module, call, *ensure_import(tree, text, module, short, inside, at)) for module, short, call in modules
+            ]
+            module, call, word, edits = next((way for way in ways if not way[-1]), ways[0])
             lines.append(f"{call.format(word)}({seed})")
             imports += edits
             words.append((module, word))
@@ -105,7 +113,8 @@ def seed_beside(project: Traces, seed: Seed, families: Sequence[str]) -> tuple[s
         written = f"{written} % 2**32"
     inside = split_name(seed.trace_event.function)[2]
     above = span(seed.trace_event.event.statement)
-    found = seeding_lines(tree, text, families, written, f":{inside}" if inside else "", above.end)
+    place = f":{inside}" if inside else ""
+    found = seeding_lines(tree, text, families, written, place, above.end, repeats=" if " not in written)
     return path, join_insertions((*found.imports, insert_below(text, above, found.lines)))
 
 
@@ -232,7 +241,64 @@ def fix_program(project: Traces, program: Program, draws: Sequence[tuple[str, Dr
         title = f"Seed {family_names(families)} beside {seed.label}"
         return fix_in(found[0], program.entry.path, title, found[1])._replace(seeds=True)
     place = entry_place(project, program, first.trace_event)
-    return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, families)
+    if isinstance(place, NoFix):
+        return place
+    helper = seed_helper(project, program.entry.path, families)
+    called = _call_helper(project, program.entry.path, place, helper) if helper else None
+    return called or fix_start(project, program.entry.path, place, families)
+
+
+class SeedHelper(Record, frozen=True):
+    """A function of the project, under its name in a file, that seeds what it is asked to; ``seed`` is its parameter for the seed,
+    and ``bound`` the statement of the file that binds its name.
+    """
+
+    word: str
+    seed: Param | None
+    bound: Statement
+
+
+def seed_helper(project: Traces, path: str, families: Sequence[str]) -> SeedHelper | None:
+    """The function of the project, defined or imported in a file, that is named after seeds, seeds families unconditionally, and
+    neither draws nor trains. It takes the seed first, or nothing.
+    """
+    tree = project.files[path]
+    for word, names in tree.exports:
+        if not _ABOUT_SEEDS.search(word):
+            continue
+        for target in project.resolver.modules.resolve(path, names[0]) if len(names) == 1 else ():
+            bound = next((each for each in tree.body if binds(each, word)), None)
+            if bound is None or not in_project(target) or target not in seeding_functions(project, path_of(target)):
+                continue
+            effects = effects_in(project, target)
+            if effects.draws or effects.matters or effects.entropic or not effects.seeds.keys() >= set(families):
+                continue
+            if any(all(is_conditional(each.trace_event) for each in effects.seeds[family]) for family in families):
+                continue
+            for definition in project.resolver.functions(target):
+                first, *others = definition.params or (None,)
+                seeds = first is None or first.name in {*seeding_parameters(project, target)}
+                if seeds and not definition.decorators and all(each.default is not None for each in others):
+                    return SeedHelper(word, first, bound)
+    return None
+
+
+def _call_helper(project: Traces, path: str, place: SeedPlace, helper: SeedHelper) -> Fix | None:
+    """Call a function of the project that seeds, below its definition; with the program's own seed, or with its default."""
+    text, function = project.text(path), place.position.function
+    own = place.seed.text != FALLBACK
+    if shadowed(project.files[path], helper.word, function.name if function else "") or (own and helper.seed is None):
+        return None
+    if function is None and place.position.spots[0].statement.start < helper.bound.end:
+        return None
+    default = helper.seed.default if helper.seed else None
+    is_given = helper.seed is None or (isinstance(default, Constant) and type(default.value) is int and not own)
+    call = f"{helper.word}({'' if is_given else place.seed.text})"
+    edit = insert_lines(text, place, call)
+    if function is None and edit.span.start < helper.bound.end:
+        apart = "\n" if isinstance(helper.bound, DefinitionStatement) else ""  # two blank lines below a function
+        edit = insert_paragraph(text, helper.bound.end, f"{apart}{call}")
+    return Fix(f"Call {helper.word}", (edit,), safe=False, seeds=True)
 
 
 def fix_start(project: Traces, path: str, place: SeedPlace, families: Sequence[str]) -> Fix:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE
-from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE
+from torchrepro_lint.catalogue.rows import CUBLAS_NOT_NEEDED_SINCE, CUBLAS_VARIABLE, FlagSetting
+from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.import_block import (
     ensure_import,
@@ -35,11 +36,23 @@ from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
 from torchrepro_lint.syntax.control_flow import event_key, is_main_test
-from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, If, Import, Ref, Statement, SyntaxTree, span
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Expression,
+    If,
+    Import,
+    Ref,
+    Statement,
+    SyntaxTree,
+    span,
+)
 from torchrepro_lint.syntax.qualified_names import split_name, top_package
 from torchrepro_lint.syntax.scopes import control_flow_position
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.visitor import last_identifier, passing_argument, statements
 from torchrepro_lint.trace.events import TraceEvent, is_conditional
+from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Traces
 
 _EQUALS = lazy_pattern(r"[ \t]*=[ \t]*")
@@ -91,8 +104,12 @@ _WORKSPACE = '["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
 def fix_enabling(project: Traces, program: Program, first: TraceEvent, known: Catalogue) -> Fix | NoFix:
     """Turn deterministic mode on, beside the program's own switch for cuDNN, below its seeding, or where it starts.
 
-    The workspace of cuBLAS is set, too, where the project does not rule out a release that needs it.
+    The workspace of cuBLAS is set, too, where the project does not rule out a release that needs it. A trainer that takes the mode as
+    an argument sets both.
     """
+    trainer = trainer_switch(program)
+    if trainer is not None:
+        return _passed_to_trainer(project, program, *trainer)
     word = "use_deterministic_algorithms" if release(known.version) >= _MODERN_SINCE else "set_deterministic"
     fix = _beside_own_switch(project, program, first, word) or _enabled(project, program, first, word)
     old = release(known.version) < CUBLAS_NOT_NEEDED_SINCE  # then TRL205 asks for it in turn
@@ -104,6 +121,42 @@ def fix_enabling(project: Traces, program: Program, first: TraceEvent, known: Ca
     if isinstance(workspace, NoFix):
         return workspace
     return fix._replace(edits=join_insertions((*workspace.edits, *fix.edits)))
+
+
+def trainer_switch(program: Program) -> tuple[TraceEvent, str] | None:
+    """The first call that makes a trainer which turns the mode on if it is asked to, and does not ask: with the argument for it.
+
+    None where the argument is no literal, or may be passed behind a star.
+    """
+    for each in program.run.trace_events:
+        call = each.event.value
+        if each.event.kind != "call" or not isinstance(call, Call):
+            continue
+        word = next(_words_for_mode(each.names), "")
+        given = passing_argument(call, None, word) if word else None
+        if word and not (given or any(arg.star for arg in call.args)):
+            return each, word
+        if given and not given.star and isinstance(given.value, Constant):
+            return each, word
+    return None
+
+
+def _words_for_mode(names: Iterable[str]) -> Iterator[str]:
+    """The arguments that turn the mode on; not those that also make CUDA wait for each kernel."""
+    for row in rows_of(names):
+        if not any(each.flag == "CUDA_LAUNCH_BLOCKING" for each in row.settings):
+            for each in row.settings:
+                match each:
+                    case FlagSetting(flag="deterministic-algorithms", value=True, when=(condition,)):
+                        yield condition.of
+
+
+def _passed_to_trainer(project: Traces, program: Program, event: TraceEvent, word: str) -> Fix:
+    call = event.event.value
+    assert isinstance(call, Call)
+    given = passing_argument(call, None, word)
+    edit = replace_argument(given, "True") if given else append_argument(call, project.text(event.path), f"{word}=True")
+    return fix_in(event.path, program.entry.path, f"Pass {word}=True to {last_identifier(call.func)}", (edit,))
 
 
 def _beside_own_switch(project: Traces, program: Program, first: TraceEvent, word: str) -> Fix | None:

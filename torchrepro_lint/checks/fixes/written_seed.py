@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 from torchrepro_lint.checks.fixes.import_block import ensure_import, imports_torch
 from torchrepro_lint.checks.fixes.insertions import free_word, insert_constant
-from torchrepro_lint.checks.fixes.program_seed import CONSTANT, FALLBACK, module_constant, own_seed
+from torchrepro_lint.checks.fixes.program_seed import CONSTANT, FALLBACK, own_seed
+from torchrepro_lint.checks.fixes.seed_constants import module_constant
 from torchrepro_lint.checks.fixes.seed_origins import (
     SeedOrigin,
     SeedScope,

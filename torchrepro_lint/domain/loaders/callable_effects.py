@@ -20,7 +20,8 @@ from torchrepro_lint.dataflow.environment import (
     context_insensitive_key,
 )
 from torchrepro_lint.domain.programs import WorkerTrace, worker_trace
-from torchrepro_lint.domain.rng.effects import Draw, called_variable
+from torchrepro_lint.domain.rng.consumers import called_variable
+from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -395,6 +396,5 @@ def _calls_variable(func: Expression) -> bool:
 
 
 def _is_named_transform(value: Expression) -> bool:
-    if isinstance(value, Ref):
-        return bool(_TRANSFORM_WORD.fullmatch((value.path or (simple_name(value.roots[0]),))[-1]))
-    return False
+    word = (value.path or (simple_name(value.roots[0]),))[-1] if isinstance(value, Ref) else ""
+    return bool(_TRANSFORM_WORD.fullmatch(word))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
-from torchrepro_lint.catalogue.rows import Consumer, Scalar
+from torchrepro_lint.catalogue.libraries import LibraryVersions, transform_models
+from torchrepro_lint.catalogue.rows import FAMILIES, Consumer, Scalar
+from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -15,16 +18,21 @@ from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
     in_project,
+    instance_value,
     is_inherited_constructor,
     is_instance,
+    is_nested,
+    is_self,
     passes_call,
     simple_name,
     split_last,
     split_method,
+    top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import is_none
-from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.syntax.use_def import flattened_values
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The members of torchvision's enumerations of weights.
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
@@ -76,6 +84,41 @@ class Consumers:
             (each.evidence, each.source, each.phase) == (row.evidence, row.source, row.phase) for each in makers
         )
 
+    def of_elements(
+        self, trace_event: TraceEvent, call: Call, libraries: LibraryVersions
+    ) -> Iterator[tuple[Consumer, str, Call]]:
+        """The rows of what a called container runs, the layers of a ``Sequential`` and the transforms of a ``Compose``, each with the
+        callee and the call that made the element.
+        """
+        if any(map(runs_elements, trace_event.names)):
+            for path, made in self._names.values_through_calls(trace_event.path, call.func):
+                if isinstance(made, Call):
+                    yield from self._of_elements(path, made, libraries, limits.MAX_NESTED_CONTAINERS)
+
+    def _of_elements(
+        self, path: str, container: Call, libraries: LibraryVersions, depth: int
+    ) -> Iterator[tuple[Consumer, str, Call]]:
+        for element in flattened_values(arg.value for arg in container.args):
+            for file, made in self._names.values(path, element):
+                if isinstance(made, Call):
+                    for name in self._names.names(file, made.func):
+                        if runs_elements(instance_value(name)) and depth:
+                            yield from self._of_elements(file, made, libraries, depth - 1)
+                        yield from ((row, name, made) for row in self._of_element(name, libraries))
+
+    def _of_element(self, name: str, libraries: LibraryVersions) -> Iterator[Consumer]:
+        """The rows of a layer or transform that is called, with conditions on the call that made it."""
+        yield from (row._replace(phase="construct") for row in self.of(instance_value(name), name))
+        for model in list(transform_models(name, libraries))[:1]:
+            for family in sorted(model.draws & _GLOBAL):
+                yield Consumer(model.signature, family, "construct", (), "", "", model.when)
+
+    def runs_later(self, name: str) -> str:
+        """The class of an object that draws in its methods, where one of these is called: ``sklearn.model_selection.KFold``."""
+        maker, method = split_method(name)
+        draws = method and not method.startswith(("get_", "set_"))
+        return maker if draws and any(row.phase == "later" for row in self._catalogue.consumer(maker)) else ""
+
     def draws(self, row: Consumer, trace_event: TraceEvent, call: Call, *, only_evaluates: bool) -> bool:
         """Whether a call may draw by a row; ``only_evaluates`` says that the run only evaluates modules."""
         argument = argument_reader(row.signature, self._construction(row, trace_event, call))
@@ -123,7 +166,53 @@ def _is_training_flag(value: Expression | None) -> bool:
     return isinstance(value, Ref) and value.path[-1:] == ("training",)
 
 
+_GLOBAL = frozenset(each.key for each in FAMILIES)
+
+
+def runs_elements(name: str) -> bool:
+    """Whether a value is a container that runs its elements when it is called: ``torch.nn.Sequential()``."""
+    if not is_instance(name) or in_project(name):
+        return False
+    return name == "torch.nn.Sequential()" or any(row.inner for row in transform_models(class_of(name)))
+
+
 def method_name(call: Call) -> tuple[str, ...]:
     """An in-place sampler on an unknown receiver: only torch has such names."""
     word, _ = method_and_receiver(call.func)
     return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
+
+
+def draw_label(name: str) -> str:
+    """How a draw is named: ``nn.Linear``, ``sample() of pandas``."""
+    made, method = split_method(name)
+    is_method = method and not name.startswith("torch.")
+    return f"{method}() of {top_package(made)}" if is_method else display_name(without_calls(name))
+
+
+def seed_argument(row: Consumer) -> str:
+    """The argument of a callable that takes a seed as a number: ``random_state``."""
+    return next((each for each in row.generators if each.endswith(("seed", "random_state"))), "")
+
+
+def called_variable(func: Expression) -> str:
+    """The last word where a variable or an attribute of ``self`` is called: ``self.transform(x)``."""
+    match func:
+        case Ref(roots=roots, path=(word,)) if any(map(is_self, roots)):
+            return word
+        case Ref(roots=roots, path=()) if any(map(is_nested, roots)):
+            return simple_name(roots[0])
+    return ""
+
+
+_NO_GRADIENT = frozenset({"no_grad", "inference_mode"})
+
+
+def is_without_gradient(trace_event: TraceEvent) -> bool:
+    """Whether an event stands in a ``with torch.no_grad()`` block."""
+    values = (guard.value for guard in guards(trace_event) if guard.kind == "with")
+    return any(isinstance(each, Call) and last_identifier(each.func) in _NO_GRADIENT for each in values)
+
+
+def has_generator(loader: Call) -> bool:
+    """Whether a loader gets a generator; torch's starts with a constant seed unless it is given another."""
+    return any(arg.keyword == "generator" and not is_none(arg.value) for arg in loader.args)

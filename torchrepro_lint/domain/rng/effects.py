@@ -6,20 +6,28 @@ do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import argument_reader
-from torchrepro_lint.catalogue.libraries import loader_names
+from torchrepro_lint.catalogue.libraries import LibraryVersions, loader_names
 from torchrepro_lint.catalogue.rows import Consumer
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
-from torchrepro_lint.domain.rng.consumers import Consumers, method_name
+from torchrepro_lint.domain.rng.consumers import (
+    Consumers,
+    draw_label,
+    has_generator,
+    is_without_gradient,
+    method_name,
+    runs_elements,
+    seed_argument,
+)
 from torchrepro_lint.domain.rng.seeders import (
     OptionalSeed,
-    families_of_call,
+    families_seeded,
     is_seeder_word,
     is_seeding_method,
     leaves_result,
@@ -38,14 +46,11 @@ from torchrepro_lint.syntax.nodes import Call, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
-    is_nested,
-    is_self,
     passes_call,
     simple_name,
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import is_none
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_targets import runs_in_worker
 from torchrepro_lint.trace.events import (
@@ -62,13 +67,14 @@ from torchrepro_lint.trace.events import (
 class Draw(Record, frozen=True):
     """A draw: its public name, its trace event and the event's order.
 
-    ``family`` is that of the generator itself, whatever seeds it.
+    ``family`` is that of the generator itself, whatever seeds it. An argument for ``seed``, if there is one, would seed it, too.
     """
 
     label: str
     trace_event: TraceEvent
     order: int
     family: str
+    seed: str = ""
 
 
 class Seed(Record, frozen=True):
@@ -98,6 +104,7 @@ class RngEffects:
         catalogue: Catalogue,
         user_seeders: dict[str, tuple[str, ...]],
         callee_effects: CalleeEffectTable,
+        libraries: LibraryVersions = (),
     ) -> None:
         self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
@@ -114,11 +121,13 @@ class RngEffects:
         self._consumers = Consumers(names, catalogue)
         self._user_seeders = user_seeders
         self._callee_effects = callee_effects
+        self._libraries = libraries
         self.run = run
         self._metric_events: list[TraceEvent] = []
         self._seeded_forks: set[tuple[str, Expression]] = set()
         self._seeded_blocks: dict[tuple[str, Expression], tuple[str, ...]] = {}
         iterated: dict[str, list[Draw]] = {}
+        self._later: dict[str, list[tuple[str, Draw]]] = {}
         self._reads_any_data = False
         for order, trace_event in self._effective_events():
             self._order = order
@@ -165,7 +174,7 @@ class RngEffects:
         """The same for all calls of a callee with these names, by this method."""
         if leaves_result(self._names, names, call) or may_log(names, call) or is_seeding_method(names, call):
             return "act"
-        acts = any(
+        acts = any(self._consumers.runs_later(each) or runs_elements(each) for each in names) or any(
             known in self._user_seeders
             or self._catalogue.seeder(known) is not None
             or bool(self._catalogue.consumer(class_of(known)))
@@ -175,10 +184,16 @@ class RngEffects:
         return "act" if acts else "read" if reads_data(names) else ""
 
     @cached_property
-    def _only_evaluates(self) -> bool:
-        """Whether modules are only evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass."""
-        words = frozenset().union(*prefix_and_rest(self.run, "words", _called_words))
-        return "eval" in words and not words & {"train", "backward"}
+    def _words(self) -> frozenset[str]:
+        return frozenset().union(*prefix_and_rest(self.run, "words", _called_words))
+
+    def _evaluates(self, trace_event: TraceEvent) -> bool:
+        """Whether modules are evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass; where the run has a
+        backward pass, without gradients.
+        """
+        trains = not self._words.isdisjoint({"train", "backward"})
+        apart = "backward" in self._words and is_without_gradient(trace_event)
+        return "eval" in self._words and (apart or not trains)
 
     @cached_property
     def _has_workers(self) -> bool:
@@ -201,18 +216,31 @@ class RngEffects:
         elif logs_metric(trace_event.names, call):
             self._metric_events.append(trace_event)
         self.unknown_seeder = self.unknown_seeder or is_seeding_method(trace_event.names, call)
+        for maker in filter(None, map(self._consumers.runs_later, trace_event.names)):
+            for family, draw in self._later.pop(maker, ()):
+                self.draws.setdefault(family, []).append(draw._replace(order=self._order))
         for name in self._consumers.external_names(trace_event.names or method_name(call)):
-            known = without_calls(name)
-            self._seed(trace_event, call, known)
-            for row in self._consumers.of(name, known):
-                if self._draws(row, trace_event, call) and not self._is_reseeded(row.family, trace_event):
-                    self._mark_acting(trace_event)
-                    kept = iterated if row.phase in ("iterate", "later") else self.draws
-                    family = self._family(row, trace_event)
-                    if family != "torch" or not self._is_seeded_by_loader(trace_event):
-                        kept.setdefault(family, []).append(
-                            Draw(display_name(known), trace_event, self._order, row.family)
-                        )
+            self._seed(trace_event, call, without_calls(name))
+            for row in self._consumers.of(name, without_calls(name)):
+                self._draw(row, name, trace_event, call, iterated)
+        for row, name, made in self._consumers.of_elements(trace_event, call, self._libraries):
+            self._draw(row, name, trace_event, made, iterated)
+
+    def _draw(
+        self, row: Consumer, name: str, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]
+    ) -> None:
+        """Record a draw by a row, if the call draws at all, in the generator that seeds it."""
+        if not self._draws(row, trace_event, call) or self._is_reseeded(row.family, trace_event):
+            return
+        self._mark_acting(trace_event)
+        family = self._family(row, trace_event)
+        if family == "torch" and self._is_seeded_by_loader(trace_event):
+            return
+        draw = Draw(draw_label(name), trace_event, self._order, row.family, seed_argument(row))
+        kept = iterated if row.phase in ("iterate", "later") else self.draws
+        kept.setdefault(family, []).append(draw)
+        if row.phase == "later":
+            self._later.setdefault(without_calls(name), []).append((family, draw))
 
     def _is_reseeded(self, family: str, trace_event: TraceEvent) -> bool:
         """Whether a worker has seeded the family on its call path to the event, under no further condition."""
@@ -228,7 +256,7 @@ class RngEffects:
             return False
         loaders = [loader for step in trace_event.call_path for loader in self._loaders(step)]
         return bool(loaders) and all(
-            _has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders
+            has_generator(with_expanded_keywords(self._names, path, call, partly=True)) for path, call in loaders
         )
 
     def _loaders(self, step: CallFrame) -> Iterator[tuple[str, Call]]:
@@ -280,7 +308,7 @@ class RngEffects:
             row.family in self._seeded_blocks.get(block, ()) for _, block in guard_values(trace_event)
         ):
             return False
-        return self._consumers.draws(row, trace_event, call, only_evaluates=self._only_evaluates)
+        return self._consumers.draws(row, trace_event, call, only_evaluates=self._evaluates(trace_event))
 
     def _family(self, row: Consumer, trace_event: TraceEvent) -> str:
         """The family that seeds a draw: workers' Python and NumPy generators are seeded from torch's (NumPy's from
@@ -358,16 +386,6 @@ _KNOWN_PACKAGES = frozenset(
 )
 
 
-def families_seeded(
-    catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str, call: Call
-) -> tuple[str, ...] | None:
-    """The families that a call of ``name`` seeds: none for a seed from entropy; None where it is no seeder."""
-    if name in user:
-        return user[name]
-    seeder = catalogue.seeder(name)
-    return None if seeder is None else families_of_call(seeder, call)
-
-
 def _fork_blocks(trace_event: TraceEvent) -> set[tuple[str, Expression]]:
     """The ``torch.random.fork_rng`` blocks around an event, after which torch's generators are restored, by file and value."""
     return {
@@ -378,18 +396,3 @@ def _fork_blocks(trace_event: TraceEvent) -> set[tuple[str, Expression]]:
         and isinstance(guard.value.func, Ref)
         and (*guard.value.func.roots, *guard.value.func.path)[-1].endswith("fork_rng")
     }
-
-
-def called_variable(func: Expression) -> str:
-    """The last word where a variable or an attribute of ``self`` is called: ``self.transform(x)``."""
-    match func:
-        case Ref(roots=roots, path=(word,)) if any(map(is_self, roots)):
-            return word
-        case Ref(roots=roots, path=()) if any(map(is_nested, roots)):
-            return simple_name(roots[0])
-    return ""
-
-
-def _has_generator(loader: Call) -> bool:
-    """Whether a loader gets a generator; torch's starts with a constant seed unless it is given another."""
-    return any(arg.keyword == "generator" and not is_none(arg.value) for arg in loader.args)

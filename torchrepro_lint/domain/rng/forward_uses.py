@@ -48,6 +48,10 @@ from torchrepro_lint.syntax.visitor import (
 )
 from torchrepro_lint.trace.traces import Traces
 
+# Variables and classes that hold the options of a program.
+CONFIGURATION_NAME = lazy_pattern(
+    r"(?i)(?=\w*\Z)\w*(config|cfg|conf|hparams|params|defaults|args|opts|options|settings)\w*"
+)
 _DIVISIONS = frozenset({"%", "&", "//", ">>"})
 _NUMERIC_CONVERSIONS = frozenset(
     {"builtins.abs", "builtins.int", "builtins.float", "numpy.abs", "numpy.uint32", "numpy.int64", "math.fabs"}
@@ -237,6 +241,8 @@ class OptionReads:
         return any(instance_value(name).endswith(_NAMESPACES) for site in sites for name in site.names)
 
     def _holds(self, path: str, value: Expression, holder: str) -> bool:
+        if isinstance(value, Ref) and value.path[-1:] == ("__dict__",):
+            value = value._replace(path=value.path[:-1])
         if isinstance(value, Collection):
             return any(item is not None and self._holds(path, item, holder) for item in value.items)
         if not holder:

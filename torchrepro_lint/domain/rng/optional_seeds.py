@@ -34,7 +34,7 @@ SCALAR_DRAWS = {
     "torch": lazy_pattern(r"torch\.(randint|rand|randperm|initial_seed)"),
 }
 # Functions that turn a function of the program into a command line.
-_COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire", "typer.run", "tyro.cli", "jsonargparse.CLI", "defopt.run"})
+COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire", "typer.run", "tyro.cli", "jsonargparse.CLI", "defopt.run"})
 
 
 class Shipped(Record, frozen=True):
@@ -205,7 +205,7 @@ def _drawing(call: Call) -> Call:
 
 def _is_command_line(project: ValueFlow, caller: str, event: Event) -> bool:
     call = event.value
-    return isinstance(call, Call) and not _COMMAND_LINES.isdisjoint(project.names(path_of(caller), call.func))
+    return isinstance(call, Call) and not COMMAND_LINES.isdisjoint(project.names(path_of(caller), call.func))
 
 
 class _DefaultFeasibility(PathFeasibility):

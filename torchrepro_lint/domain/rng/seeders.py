@@ -6,8 +6,9 @@ is, whether its calls leave a result or measure something over data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
 from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Seeder
@@ -81,6 +82,16 @@ def families_of_call(seeder: Seeder, call: Call) -> tuple[str, ...]:
         return ()
     truth = evaluate(seeder.when, seeder.signature, argument_reader(seeder.signature, call))
     return () if truth is Truth.FAILS else seeder.families
+
+
+def families_seeded(
+    catalogue: Catalogue, user: Mapping[str, tuple[str, ...]], name: str, call: Call
+) -> tuple[str, ...] | None:
+    """The families that a call of ``name`` seeds: none for a seed from entropy; None where it is no seeder."""
+    if name in user:
+        return user[name]
+    seeder = catalogue.seeder(name)
+    return None if seeder is None else families_of_call(seeder, call)
 
 
 def _missing_seed_meaning(seeder: Seeder, call: Call) -> str:
@@ -190,8 +201,10 @@ def _hashes_text(names: Names, path: str, expression: Expression, seen: set[tupl
 
 _SAVERS = lazy_pattern(
     r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"
-    r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.im(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
-    r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|(pickle|joblib|dill)\.dump|safetensors\.\w+\.save_\w+|scipy\.io\.savemat|torch\.optim\.\w+\(\)\.step"
+    r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.(im|mim|v)(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
+    r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|scipy\.io\.(savemat|wavfile\.write)|diffusers\..*\.save|"
+    r"diffusers\.utils\.export_to_\w+|builtins\.open\(\)\.write(lines)?|(pickle|joblib|dill|json)\.dump|"
+    r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|safetensors\.\w+\.save_\w+|torch\.optim\.\w+\(\)\.step"
 )
 _SAVING_METHODS = frozenset(
     {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
@@ -204,8 +217,10 @@ _LOGGING_METHODS = frozenset(
 )
 _METRIC = lazy_pattern(
     r"(?i)(?<![a-z])(acc|accuracy|loss|f1|auc|roc|iou|miou|dice|map|mse|rmse|mae|psnr|ssim|fid|bleu|rouge|"
-    r"perplexity|ppl|precision|recall|reward|return|top[-@ ]?[15]|error rate)(?![a-z])"
+    r"perplexity|ppl|precision|recall|reward|return|scores?|top[-@ ]?[15]|error rate)(?![a-z])"
 )
+# What ``loss.shape`` tells is no metric.
+_ABOUT_FORM = frozenset({("shape",), ("size",), ("dtype",), ("device",), ("ndim",), ("dim",), ("requires_grad",)})
 # Packages that read no data: a run over random numbers calls them, too.
 _PACKAGES_WITHOUT_DATA = frozenset(
     {"torch", "torchvision", "torchaudio", "timm", "einops", "numpy", "math", "builtins", "time", "datetime", "random"}
@@ -267,8 +282,9 @@ def _texts(call: Call) -> Iterator[str]:
         for each in subexpressions(arg.value):
             if isinstance(each, Constant) and isinstance(each.value, str):
                 yield each.value
-            elif isinstance(each, Ref):
-                yield (each.path or (simple_name(each.roots[0]),))[-1].replace("_", " ")
+            elif isinstance(each, Ref) and each.path[-1:] not in _ABOUT_FORM:
+                for word in (simple_name(each.roots[0]), *each.path):
+                    yield word.replace("_", " ")
 
 
 # An unresolved call named like a seeder may be one: then nothing is reported about the run.

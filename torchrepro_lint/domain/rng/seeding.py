@@ -14,9 +14,9 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import seeding_identifiers
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.domain.programs import effects_in, programs_reaching
-from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed, families_seeded
+from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.domain.rng.optional_seeds import SCALAR_DRAWS
-from torchrepro_lint.domain.rng.seeders import passed_seed
+from torchrepro_lint.domain.rng.seeders import families_seeded, passed_seed
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
@@ -128,7 +128,7 @@ def seed_of_event(project: Traces, trace_event: TraceEvent) -> Expression | None
 
 def seeding_arguments(project: Traces, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
     """The arguments of a call of a project function that become seeds, each with the function's last word."""
-    for word in _seeding_parameters(project, name):
+    for word in seeding_parameters(project, name):
         for function in project.resolver.functions(name):
             position = [param.name for param in function.params].index(word)
             arg = parameter_argument(call, function, position, bound=takes_receiver(function))
@@ -141,7 +141,7 @@ _SEEDS = SetEquations()
 
 
 @query(cutoff=True, cycle=_SEEDS)
-def _seeding_parameters(project: Traces, name: str) -> Iterator[str]:
+def seeding_parameters(project: Traces, name: str) -> Iterator[str]:
     """The parameters of a function that it passes to a seeder, itself or through another function."""
     path = path_of(name)
     for function in project.resolver.functions(name):
