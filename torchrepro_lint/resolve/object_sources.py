@@ -234,13 +234,14 @@ class ObjectSources(Values):
         """``net, optimizer = prepare(net, optimizer)``, ``for name, net in nets.items()``."""
         for root in value.roots:
             for how, made in self.assigned(path + root):
-                if how == "[]" and isinstance(made, Call):
+                gives_tuple = how == "[]" and isinstance(made, Call) and self._gives_tuple(path, made)
+                if how == "[]" and isinstance(made, Call) and (gives_tuple or iterated_containers(made, None)):
                     place = self._place(path, root, made)
                     for held in iterated_containers(made, place):
                         yield path, Subscript(made.start, made.end, held, (made,), made.end)  # under any key
                         added = self.events.added(path, held) if isinstance(held, Ref) else ()
                         yield from ((path, each) for each in added)
-                    if self._gives_tuple(path, made):
+                    if gives_tuple:
                         yield from self._of_result(path, made, place)
 
     def _gives_tuple(self, path: str, call: Call) -> bool:
