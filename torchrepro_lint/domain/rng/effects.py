@@ -39,6 +39,7 @@ from torchrepro_lint.domain.rng.seeders import (
     puts_back,
     reads_data,
     seeds_from_entropy,
+    writes_bytes,
 )
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
@@ -210,7 +211,9 @@ class RngEffects:
 
     def _call(self, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]) -> None:
         self._reads_any_data = self._reads_any_data or reads_data(trace_event.names)
-        if leaves_result(self._names, trace_event.names, call):
+        if leaves_result(self._names, trace_event.names, call) and not writes_bytes(
+            self._names, trace_event.path, call
+        ):
             self.matters = True
             self._mark_acting(trace_event)
         elif logs_metric(trace_event.names, call):
@@ -349,8 +352,7 @@ class RngEffects:
 
     def _has_nondeterministic_seed(self, path: str, name: str, call: Call) -> bool:
         """Whether the seed is nondeterministic, so that the call seeds from entropy in effect."""
-        seeder = self._catalogue.seeder(name)
-        seed = None if seeder is None else passed_seed(seeder, call)
+        seed = passed_seed(seeder, call) if (seeder := self._catalogue.seeder(name)) is not None else None
         return seed is not None and nondeterministic_source(self._names, path, seed) is not None
 
     def _may_be_seeder(self, name: str) -> bool:

@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_parentheses,
 )
-from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import is_none, known_argument, last_identifier, receiver_of, subexpressions
 from torchrepro_lint.trace.library_models import trains_or_measures
 
 # Methods and functions that restore a generator, whatever they belong to.
@@ -245,6 +245,18 @@ def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
         return True
     word, receiver = method_and_receiver(call.func)
     return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
+
+
+def writes_bytes(names: Names, path: str, call: Call) -> bool:
+    """Whether a call writes to a file that is opened for bytes: more often a download than a result."""
+    receiver = receiver_of(call.func)
+    roots = receiver.roots if isinstance(receiver, Ref) and not receiver.path else ()
+    for made in (receiver, *(value for root in roots for _, value in names.assigned(path + root))):
+        if isinstance(made, Call) and names.names(path, made.func) == ("builtins.open",):
+            mode = known_argument(made, 1, "mode")
+            if isinstance(mode, Constant) and isinstance(mode.value, str) and "b" in mode.value:
+                return True
+    return False
 
 
 def logs_metric(called: tuple[str, ...], call: Call) -> bool:
