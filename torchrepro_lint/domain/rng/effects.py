@@ -39,7 +39,7 @@ from torchrepro_lint.domain.rng.seeders import (
     puts_back,
     reads_data,
     seeds_from_entropy,
-    writes_bytes,
+    writes_aside,
 )
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
@@ -211,9 +211,7 @@ class RngEffects:
 
     def _call(self, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]) -> None:
         self._reads_any_data = self._reads_any_data or reads_data(trace_event.names)
-        if leaves_result(self._names, trace_event.names, call) and not writes_bytes(
-            self._names, trace_event.path, call
-        ):
+        if leaves_result(self._names, trace_event.names, call) and not writes_aside(self._names, trace_event, call):
             self.matters = True
             self._mark_acting(trace_event)
         elif logs_metric(trace_event.names, call):

@@ -25,6 +25,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_parentheses,
 )
 from torchrepro_lint.syntax.visitor import is_none, known_argument, last_identifier, receiver_of, subexpressions
+from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import trains_or_measures
 
 # Methods and functions that restore a generator, whatever they belong to.
@@ -247,16 +248,20 @@ def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
     return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
 
 
-def writes_bytes(names: Names, path: str, call: Call) -> bool:
-    """Whether a call writes to a file that is opened for bytes: more often a download than a result."""
+_WRITERS = frozenset({"builtins.open().write", "builtins.open().writelines", "json.dump"})
+
+
+def writes_aside(names: Names, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a call writes a file that is more often a download than a result: bytes; or the settings that a package keeps: on import."""
+    if not trace_event.names or not _WRITERS.issuperset(trace_event.names):
+        return False
     receiver = receiver_of(call.func)
     roots = receiver.roots if isinstance(receiver, Ref) and not receiver.path else ()
-    for made in (receiver, *(value for root in roots for _, value in names.assigned(path + root))):
-        if isinstance(made, Call) and names.names(path, made.func) == ("builtins.open",):
-            mode = known_argument(made, 1, "mode")
-            if isinstance(mode, Constant) and isinstance(mode.value, str) and "b" in mode.value:
-                return True
-    return False
+    opened = (value for root in roots for _, value in names.assigned(trace_event.path + root))
+    modes = (known_argument(each, 1, "mode") for each in (receiver, *opened) if isinstance(each, Call))
+    return any(isinstance(mode, Constant) and "b" in str(mode.value) for mode in modes) or any(
+        step.event.kind == "import" for step in trace_event.call_path
+    )
 
 
 def logs_metric(called: tuple[str, ...], call: Call) -> bool:
