@@ -32,7 +32,14 @@ def test_work_grows_as_the_length(name: str) -> None:
     assert work(write(120)) < 4 * work(write(40))
 
 
-@pytest.mark.parametrize("name", [name for name in REPEATS if name not in IN_PROPORTION])
+# Every second one is tried each time, and all by `pytest -m long`.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if number % 2 else ())
+        for number, name in enumerate(name for name in REPEATS if name not in IN_PROPORTION)
+    ],
+)
 def test_work_does_not_grow_as_the_cube(name: str) -> None:
     write = REPEATS[name]
     work(write(SHORT))  # what is loaded once is loaded
