@@ -214,7 +214,7 @@ def _is_tested(project: Traces, site: CallSite, given: Expression | None) -> boo
     values = [given]
     if isinstance(given, Ref) and site.guards:
         bodies = [each.body for each in project.resolver.functions(site.function)]
-        found = (pair for body in bodies for pair in stores(body, (given.roots, given.path)))
+        found = (pair for body in bodies for pair in stores(body, given.access_path))
         values += [value for statement, value in found if statement.end <= site.call.start][-1:]
     return any(implies_not_none(guard, value) for guard in site.guards for value in values if value is not None)
 

@@ -26,9 +26,10 @@ from torchrepro_lint.dataflow.constants import (
 )
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
-from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
+from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, stores
 from torchrepro_lint.syntax.cli_options import entry_of_vars
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Assign,
     Call,
     Collection,
@@ -393,5 +394,5 @@ class _PlaceFlow(Record, frozen=True):
 
     path: str
     environment: Environment
-    place: Place
+    place: AccessPath
     text: str = ""

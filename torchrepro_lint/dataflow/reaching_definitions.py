@@ -20,6 +20,7 @@ from torchrepro_lint.dataflow.environment import (
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.definitions import targets, unpack
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Assign,
     Call,
     Expression,
@@ -222,11 +223,7 @@ class DefinitionFlow:
         return {each: before.get(each, False) for each in found if any(each in way for way in ways)}
 
 
-# A variable, or an attribute of one: the roots of a reference, and the attributes that are read from them.
-Place: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
-
-
-def stores(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Statement, Expression | None]]:
+def stores(body: tuple[Statement, ...], place: AccessPath) -> Iterator[tuple[Statement, Expression | None]]:
     """The statements of a body that store to a place, each with the value; None where that is not written out."""
     for statement in statements(body):
         value = statement.value if isinstance(statement, Assign) else None

@@ -6,7 +6,6 @@ Where the function views the result, its memory layout matters, not only its val
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TypeAlias
 
 from torchrepro_lint.checks.fixes.helpers import Helper, provide_helper
 from torchrepro_lint.checks.fixes.index_select_call import IndexSelectCall
@@ -25,6 +24,7 @@ from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Edit, Fix, NoFix
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Assign,
     Attribute,
     Call,
@@ -49,8 +49,6 @@ _NEW_LAYOUT = frozenset(
     {"contiguous", "reshape", "flatten", "matmul", "mm", "bmm", "size", "dim", "tolist", "item", "numel"}
 )
 
-_Variable: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
-
 
 class ViewUses:
     """The calls of ``view`` in a body, which is visited once."""
@@ -62,7 +60,7 @@ class ViewUses:
 
     def of(self, call: Call) -> bool:
         """Whether ``view`` or ``view_as`` is called on a call's result, directly or through variables."""
-        carriers: set[_Variable] = set()
+        carriers: set[AccessPath] = set()
         while fresh := {each for one in self._assigned for each in _new_carriers(one, call, carriers)} - carriers:
             carriers |= fresh
         return any(_is_view(each, call, carriers) for each in self._views)
@@ -72,14 +70,14 @@ def _may_view(expression: Expression) -> bool:
     return isinstance(expression, Call) and last_identifier(expression.func) in _VIEWS
 
 
-def _new_carriers(statement: Assign, call: Call, carriers: set[_Variable]) -> list[_Variable]:
+def _new_carriers(statement: Assign, call: Call, carriers: set[AccessPath]) -> list[AccessPath]:
     """The variables to which a statement assigns the result."""
     if statement.value is None or not _carries(statement.value, call, carriers):
         return []
     return [target.access_path for target in statement.targets if isinstance(target, Ref)]
 
 
-def _is_view(expression: Expression, call: Call, carriers: set[_Variable]) -> bool:
+def _is_view(expression: Expression, call: Call, carriers: set[AccessPath]) -> bool:
     match expression:
         case Call(func=Ref(roots=roots, path=(*before, word))):
             return word in _VIEWS and _is_carrier(roots, tuple(before), carriers)
@@ -88,7 +86,7 @@ def _is_view(expression: Expression, call: Call, carriers: set[_Variable]) -> bo
     return False
 
 
-def _carries(expression: Expression, call: Call, carriers: set[_Variable]) -> bool:
+def _carries(expression: Expression, call: Call, carriers: set[AccessPath]) -> bool:
     """Whether an expression is the result of the call, or has its memory layout."""
     match expression:
         case Call(start=start, end=end) if (start, end) == (call.start, call.end):
@@ -106,7 +104,7 @@ def _carries(expression: Expression, call: Call, carriers: set[_Variable]) -> bo
     return False
 
 
-def _is_carrier(roots: tuple[str, ...], path: tuple[str, ...], carriers: set[_Variable]) -> bool:
+def _is_carrier(roots: tuple[str, ...], path: tuple[str, ...], carriers: set[AccessPath]) -> bool:
     """Whether a variable, or the object that it is an attribute of, carries the result."""
     return any((roots, path[:count]) in carriers for count in range(len(path) + 1))
 

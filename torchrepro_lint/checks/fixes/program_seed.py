@@ -17,12 +17,15 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import Option
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Assign,
     Call,
     Collection,
     Constant,
+    DefinitionStatement,
     Expression,
     If,
+    Import,
     Operation,
     Record,
     Ref,
@@ -30,7 +33,14 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
 from torchrepro_lint.syntax.scopes import ControlFlowPosition
-from torchrepro_lint.syntax.visitor import expressions_within, is_none, known_argument, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    expressions_within,
+    is_none,
+    known_argument,
+    last_identifier,
+    statements,
+    subexpressions,
+)
 from torchrepro_lint.trace.traces import Traces
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")
@@ -47,7 +57,7 @@ class SeedUses:
         self.body = body
         self.read: dict[str, list[Ref]] = {}
         self.writes: dict[str, list[Statement]] = {}
-        self._tested: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+        self._tested: set[AccessPath] = set()
         every = list(statements(body))
         targets = [each for statement in every for each in assigned_targets(statement) if is_seed_attribute(each)]
         for statement in every:
@@ -279,6 +289,16 @@ def _bindings(block: tuple[Statement, ...]) -> dict[str, list[int]]:
 def variables_bound(statement: Statement) -> Iterator[Ref]:
     """The variables that a statement binds."""
     return (ref for target in targets(statement) for ref in bound_references(target) if not ref.path)
+
+
+def binds(statement: Statement, word: str) -> bool:
+    """Whether a statement binds a variable, a class, a function or an import of this name."""
+    match statement:
+        case Import(names=names):
+            return any(local == word for local, _ in names)
+        case DefinitionStatement(name=name):
+            return simple_name(name) == word
+    return any(last_identifier(each) == word for each in variables_bound(statement))
 
 
 def _seed_variables(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrepro_lint.checks.fixes.program_seed import SEED_NAME, SeedValue, assigned_targets, class_fields, is_integer
+from torchrepro_lint.checks.fixes.program_seed import SEED_NAME, SeedValue, binds, class_fields, is_integer
 from torchrepro_lint.domain.rng.forward_uses import CONFIGURATION_NAME
 from torchrepro_lint.query.database import query
-from torchrepro_lint.syntax.nodes import Constant, DefinitionStatement, Expression, Import, Ref, Statement
-from torchrepro_lint.syntax.qualified_names import simple_name
+from torchrepro_lint.syntax.nodes import Constant, Expression, Statement
 from torchrepro_lint.syntax.scopes import ControlFlowPosition
 from torchrepro_lint.trace.traces import Traces
 
@@ -57,15 +56,3 @@ def _values(project: Traces, path: str, word: str, name: str) -> list[tuple[str,
         for attribute, value in class_fields(project, target)
         if SEED_NAME.fullmatch(attribute)
     ]
-
-
-def binds(statement: Statement, word: str) -> bool:
-    """Whether a statement of a module binds a name: an import, a definition or an assignment."""
-    match statement:
-        case Import(names=names):
-            return any(local == word for local, _ in names)
-        case DefinitionStatement(name=name):
-            return simple_name(name) == word
-    return any(
-        isinstance(each, Ref) and each.roots == (f":{word}",) and not each.path for each in assigned_targets(statement)
-    )

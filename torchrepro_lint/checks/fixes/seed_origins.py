@@ -12,19 +12,18 @@ from typing import TypeAlias
 
 from torchrepro_lint import limits
 from torchrepro_lint.checks.fixes.insertions import binding_function, shadowed
-from torchrepro_lint.checks.fixes.program_seed import variables_bound
+from torchrepro_lint.checks.fixes.program_seed import binds, variables_bound
 from torchrepro_lint.dataflow.environment import Closure
-from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, Place, stores
+from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, stores
 from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.domain.rng.seeding import seed_of_event
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Call,
     Constant,
-    DefinitionStatement,
     Expression,
     If,
-    Import,
     Operation,
     Record,
     Ref,
@@ -38,7 +37,6 @@ from torchrepro_lint.syntax.qualified_names import (
     is_top_level,
     local_symbol,
     qualname_of,
-    simple_name,
 )
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, function_at
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, statements
@@ -199,7 +197,7 @@ class SeedScope:
         places = [(ref.roots, ref.path[:length]) for length in range(len(ref.path) + 1)]
         return any(self._reaching(scope, *here, each) - self._reaching(scope, *there, each) for each in places)
 
-    def _reaching(self, scope: str, inside: str, offset: int, place: Place) -> frozenset[Statement]:
+    def _reaching(self, scope: str, inside: str, offset: int, place: AccessPath) -> frozenset[Statement]:
         """The statements of a function that give a place the value that it has in it, or in a function inside it."""
         bodies = [each.body for each in self._tree.functions if each.name == scope] if scope else [self._tree.body]
         for body in bodies:
@@ -244,18 +242,18 @@ class SeedScope:
         if function is not None:
             imported = [each for each in self._tree.body if not (isinstance(each, If) and is_main_test(each.test))]
             reads = (each for each in body_expressions(function.body) if isinstance(each, Ref))
-            return any(_binds(each, word) for each in statements(imported)) or any(
+            return any(binds(each, word) for each in statements(imported)) or any(
                 f":{word}" in each.roots for each in reads
             )
         before = self._position.spots[0].before if self._position.spots else ()
-        return any(_binds(each, word) for outer in before for each in statements((outer,)))
+        return any(binds(each, word) for outer in before for each in statements((outer,)))
 
     def _is_bound(self, root: str, word: str) -> bool:
         """Whether a variable of the function is bound before the place on all paths: a parameter, or an assignment."""
         function = self._position.function
         if function and any(root == local_symbol(function.name, param.name) for param in function.params):
             return True
-        return any(_binds(each, word) for each in self._position.before)
+        return any(binds(each, word) for each in self._position.before)
 
     def _object(self, path: str, ref: Ref) -> str | None:
         """How an object that a reference elsewhere denotes is written here."""
@@ -305,13 +303,3 @@ class SeedScope:
 
 def _variable(root: str, *words: str) -> Ref:
     return Ref(0, 0, (root,), words, 0)
-
-
-def _binds(statement: Statement, word: str) -> bool:
-    """Whether a statement binds a variable, a class, a function or an import of this name."""
-    match statement:
-        case Import(names=names):
-            return any(local == word for local, _ in names)
-        case DefinitionStatement(name=name):
-            return simple_name(name) == word
-    return any(last_identifier(each) == word for each in variables_bound(statement))

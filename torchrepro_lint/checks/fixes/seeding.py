@@ -15,8 +15,8 @@ from torchrepro_lint.checks.fixes.program_seed import (
     FALLBACK,
     SEED_LIMIT,
     SEED_NAME,
+    binds,
 )
-from torchrepro_lint.checks.fixes.seed_constants import binds
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines
 from torchrepro_lint.domain.programs import Program, effects_in
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
