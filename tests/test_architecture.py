@@ -159,6 +159,48 @@ def test_nothing_is_identified_by_its_address() -> None:
     assert found == NEEDING_ADDRESSES
 
 
+# Where objects that are no nodes of the syntax tree are compared by identity: whole trees, tables, bindings, frames and truth values.
+COMPARED_BY_IDENTITY = {
+    ("checks.fixes.insertions", "known[0] is not tree"),
+    ("dataflow.types.bindings", "one is other"),
+    ("dataflow.types.bindings", "known is not binding"),
+    ("dataflow.types.flow", "end[name] is not binding"),
+    ("dataflow.types.variables", "top is not binding"),
+    ("resolve.call_sites", "before is calls"),
+    ("resolve.higher_order", "self._names.is_bound(path, given, each) is takes_receiver(each)"),
+    ("resolve.names", "imports_torch(old.summary) is not imports_torch(facts.summary)"),
+    ("resolve.names", "reads_namespaces(old.summary) is not reads_namespaces(facts.summary)"),
+    ("resolve.program_index", "known(path) is not facts"),
+    ("resolve.program_index", "known.peek(path) is not facts"),
+    ("trace.builder", "self._recording[-1].frame is top"),
+    ("trace.events", "known[0] is not old"),
+}
+
+
+def test_nodes_are_compared_by_what_they_are() -> None:
+    """After an edit, remembered answers may have nodes of the file as it was, which are equal to those of the new tree, and others."""
+    packages = ("resolve", "dataflow", "trace", "domain", "checks")
+    found = {
+        (name.removeprefix("torchrepro_lint."), ast.unparse(node))
+        for name, path in modules().items()
+        if name.split(".")[1:2] and name.split(".")[1] in packages
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot)
+        if not any(is_no_node(side) for side in (node.left, *node.comparators))
+    }
+    assert found == COMPARED_BY_IDENTITY
+
+
+def is_no_node(side: ast.expr) -> bool:
+    """Whether an operand of ``is`` is a literal, a constant, a member of an enumeration, a type, or the result of a comparison."""
+    match side:
+        case ast.Constant() | ast.Compare() | ast.Call(func=ast.Name(id="type" | "bool")) | ast.Name(id="kind"):
+            return True
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name)):
+            return name.isupper() or name[:1].isupper()
+    return False
+
+
 def takes_name_apart(node: ast.AST) -> bool:
     """Whether a node asks by the characters of a qualified name what it is, or puts one together."""
     match node:

@@ -165,6 +165,22 @@ def test_a_file_that_becomes_a_program_is_followed() -> None:
     assert not checked.found["other.py"]
 
 
+def test_an_answer_may_have_nodes_of_an_unchanged_part_of_an_edited_file() -> None:
+    """``_C.clone()`` is the same call after the edit of settings.py, and a new object."""
+    settings = "_C = CN()\n_C.MODEL.HEAD.NAME = 'zeros'\ndef get_config():\n    return _C.clone()\n"
+    load = "importlib.import_module(f'nets.{cfg.MODEL%s.NAME}').build(cfg)"
+    files = {
+        "nets/small.py": "import torch\ndef build(cfg):\n    return torch.nn.Linear(3, 1)\n",
+        "settings.py": settings,
+        "a.py": f"import importlib\ndef create(cfg):\n    return {load % ''}\n    cfg = get_config()\n",
+        "zeros.py": "import importlib\nfrom settings import get_config, get_dict\ncfg, config = get_config(), get_dict()\n"
+        f"{load % '.HEAD'}.sum().backward()\n",
+    }
+    checked = _Checked(files, {})
+    checked.change({**files, "settings.py": f"{settings}NOISE = torch.rand(3)\n"})
+    assert checked.followed
+
+
 def _come_and_go(example: Example) -> None:
     files = _modules(example)
     for path, text in files.items():

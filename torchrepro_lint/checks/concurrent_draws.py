@@ -259,14 +259,14 @@ def _only_waits(context: Context, draw: Draw) -> bool:
 def _is_repeated(context: Context, start: TaskStart, others: list[TaskStart]) -> bool:
     """Whether a call runs more than once before what it starts has ended, or another one before that does the same."""
     call = start.site.call
-    if any(_overlap(context, start, each) for each in others if each.site.call is not call):
+    if any(_overlap(context, start, each) for each in others if each.site.call != call):
         return True
     return runs_often(context.project, context.path, call) and not _waits_in_loop(context, start)
 
 
 def _overlap(context: Context, one: TaskStart, other: TaskStart) -> bool:
     """Whether two calls of a function start tasks on one pool, or threads that nothing waits for in between."""
-    if one.site.function != other.site.function or one.pool is not other.pool:
+    if one.site.function != other.site.function or one.pool != other.pool:
         return False
     first, last = sorted(each.site.call.start for each in (one, other))
     level = control_flow_position(context.tree, first)

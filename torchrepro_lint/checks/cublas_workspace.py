@@ -51,7 +51,7 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     for at, message in _messages(context, program, enabling, found, good):
         if at.trace_event.path == context.path:
             value = at.trace_event.event.value
-            place = span(value) if at is enabling and value is not None else None
+            place = span(value) if at == enabling and value is not None else None
             place = place or first_line(context.lines, at.trace_event.event.statement)
             late = at.trace_event.event.statement if good else None
             gap = first_gap(context.project, program)

@@ -129,7 +129,7 @@ def _tests_version(test: Expression) -> bool:
 
 
 def _contains(statement: Statement, other: Statement) -> bool:
-    return any(each is other for block in blocks(statement) for each in statements(block))
+    return any(each == other for block in blocks(statement) for each in statements(block))
 
 
 def _unless_it_stops(

@@ -51,7 +51,7 @@ def seed(context: Context) -> Iterator[Finding]:
 def _is_worker_seed(project: Traces, path: str, site: CallSite) -> bool:
     """Whether a call seeds a worker, which another rule reports."""
     return site.function in worker_function_names(project) or any(
-        each.call is site.call for each in worker_seeds(project, path)
+        each.call == site.call for each in worker_seeds(project, path)
     )
 
 

@@ -205,9 +205,9 @@ def _is_inspected(context: Context, path: str, value: Expression) -> bool:
     match here.parent if here is not None else None:
         case Attribute(name=name):
             return name in _INSPECTING
-        case Subscript(value=inner) as item if inner is value:
+        case Subscript(value=inner) as item if inner == value:
             return _is_inspected(context, path, item)
-        case Call(func=func) as outer if func is not value:
+        case Call(func=func) as outer if func != value:
             word = last_identifier(func)
             return word in _INSPECTORS or (word in _CONVERTERS and _is_inspected(context, path, outer))
     return False

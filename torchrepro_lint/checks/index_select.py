@@ -44,7 +44,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _without_repeats(sites: tuple[CallSite, ...]) -> Iterator[CallSite]:
     """The middle of a chained comparison belongs to two comparisons and occurs twice."""
     for site, before in zip(sites, (None, *sites), strict=False):
-        if before is None or before.call is not site.call:
+        if before is None or before.call != site.call:
             yield site
 
 
@@ -80,7 +80,7 @@ def _is_passed_without_gradient(context: Context, source: Expression) -> bool:
     passed = [(file, value) for file, value in project.values(context.path, source) if not is_none(value)]
     return (
         bool(passed)
-        and all(value is not source for _, value in passed)
+        and (context.path, source) not in passed
         and all(TensorFacts(project, file).without_gradient(value) for file, value in passed)
     )
 

@@ -73,12 +73,12 @@ def _is_mapped(project: ValueFlow, path: str, function: str) -> bool:
 def _is_given_to_map(project: ValueFlow, path: str, function: Expression) -> bool:
     """Whether an expression, perhaps within ``functools.partial``, is an argument of such a call."""
     here = project.uses.spots(path).of(function)
-    if here is None or not isinstance(here.parent, Call) or here.parent.func is function:
+    if here is None or not isinstance(here.parent, Call) or here.parent.func == function:
         return False
     word = last_identifier(here.parent.func)
     if word == "partial":
         return _is_given_to_map(project, path, here.parent)
-    named = next((arg.keyword for arg in here.parent.args if arg.value is function), None)
+    named = next((arg.keyword for arg in here.parent.args if arg.value == function), None)
     return bool(_MAPS.fullmatch(word)) or (named is not None and bool(_CALLED_FOR_EACH.fullmatch(named)))
 
 

@@ -46,7 +46,7 @@ def check(context: Context) -> Iterator[Finding]:
     reported: set[int] = set()
     for program in programs_in(context.project, context.path) if own else ():
         call = _resuming(context, program) if "torch" in program.effects.seeds else None
-        if call is not None and any(call is each for each in own) and call.start not in reported:
+        if call is not None and any(call == each for each in own) and call.start not in reported:
             reported.add(call.start)
             yield Finding("TRL112", span(call), _MESSAGE)
 

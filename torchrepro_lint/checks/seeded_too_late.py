@@ -46,7 +46,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
         each
         for each in draws
         if each.order <= every[0].order
-        and each.trace_event.event is not seeding
+        and each.trace_event.event != seeding
         and not _makes_seed(context, each.trace_event)
     )
     draw = first_feasible_draw(context.project, program.run, early)
@@ -77,7 +77,7 @@ def _is_alternative(draw: TraceEvent, call: Call) -> bool:
     return any(
         isinstance(each, Operation)
         and each.op in ("or", "if")
-        and any(part is call for operand in each.operands[1:] for part in subexpressions(operand))
+        and any(part == call for operand in each.operands[1:] for part in subexpressions(operand))
         for each in expressions_within(draw.event.statement)
     )
 

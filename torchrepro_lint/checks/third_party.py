@@ -75,5 +75,5 @@ def _remedy(context: Context, site: CallSite, row: ThirdPartyOperation) -> Fix |
     if given is None:
         edit = append_argument(site.call, context.lines.text, f"{row.argument}=True")
     else:
-        edit = replace_argument(next(arg for arg in site.call.args if arg.value is given), "True")
+        edit = replace_argument(next(arg for arg in site.call.args if arg.value == given), "True")
     return Fix(f"Pass {row.argument}=True", (edit,), safe=False)

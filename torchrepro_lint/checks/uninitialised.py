@@ -127,9 +127,9 @@ def _may_fill(context: Context, owner: Class, word: str, made: Expression) -> bo
 
 def _fills(statement: Statement, word: str, made: Expression) -> bool:
     if isinstance(statement, Assign) and any(_writes(target, word) for target in statement.targets):
-        return statement.value is not made
+        return statement.value != made
     return any(
-        each is not made and isinstance(each, Call) and _may_write(each, word) for each in expressions_within(statement)
+        each != made and isinstance(each, Call) and _may_write(each, word) for each in expressions_within(statement)
     )
 
 

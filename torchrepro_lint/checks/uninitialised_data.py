@@ -127,7 +127,7 @@ def _own_attribute(site: CallSite) -> str:
     """The attribute of ``self`` to which a call is assigned as it is."""
     match site.statement:
         case Assign(targets=(Ref(roots=(root,), path=(word,)),), value=value, op="=" | ":") if (
-            value is site.call and is_self(root)
+            value == site.call and is_self(root)
         ):
             return word
     return ""

@@ -87,9 +87,7 @@ def _of_program(context: Context, program: Program, code: str, family: Family) -
         fix = NoFix(
             f"the fix of the TRL105 finding at the call that seeds {family.what} from entropy settles this, too"
         )
-    elif start is not None and any(
-        edge.event is not start.event for edge in program.run.call_edges.get(start.into, ())
-    ):
+    elif start is not None and any(edge.event != start.event for edge in program.run.call_edges.get(start.into, ())):
         # There the parameter for the rank may be None.
         fix = NoFix("the function that the process runs is also called directly, where its arguments may differ")
     else:

@@ -190,7 +190,7 @@ class _Body:
 
     def _comes_from_clock(self, path: str, value: Expression, depth: int) -> bool:
         found = self.project.resolver.values_through_calls(path, value)
-        return any(self._is_clock(file, each, depth - 1) for file, each in found if each is not value)
+        return any(self._is_clock(file, each, depth - 1) for file, each in found if (file, each) != (path, value))
 
     # --- the work ----------------------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class _Body:
                 return self._is_result(inner, depth)
             case Ref(path=()) if depth:
                 found = self.project.values(self.path, value)
-                return any(self._is_result(each, depth - 1) for _, each in found if each is not value)
+                return any(self._is_result(each, depth - 1) for _, each in found if each != value)
         return False
 
     def _computes(self, func: Expression) -> bool:

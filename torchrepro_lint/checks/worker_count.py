@@ -82,9 +82,11 @@ def _count_source(
             for name in project.names(count.path, each.func):
                 if name in _PROCESSOR_COUNTS and not _is_in_other_branch(project, there, count.path, each):
                     return name
-        elif each is not count.value:
+        elif each != count.value:
             for behind in loader.value_sources.of(count._replace(value=each)):
-                if behind.value is not each and (found := _count_source(project, loader, there, behind, depth + 1)):
+                if behind.place != (count.path, each) and (
+                    found := _count_source(project, loader, there, behind, depth + 1)
+                ):
                     return found
     return ""
 

@@ -40,7 +40,7 @@ def keywords_not_forwarded(project: ProgramIndex, site: CallSite) -> frozenset[s
     own = "" if rest is None else local_symbol(functions[0].name, rest.name)
     if double.roots != (own,) or any(_other_uses(functions[0], own)):
         return frozenset()
-    return frozenset(each.name for each in functions[0].params if each is not rest)
+    return frozenset(each.name for each in functions[0].params if each != rest)
 
 
 def with_forwarded_arguments(project: ProgramIndex, site: CallSite, depth: int = 0) -> list[Call]:
@@ -53,7 +53,7 @@ def with_forwarded_arguments(project: ProgramIndex, site: CallSite, depth: int =
     path = path_of(site.function)
     star_arguments = {arg.star: arg.value for arg in site.call.args if arg.star}
     owners = [_owner(project, path, star, value) for star, value in star_arguments.items()]
-    if not owners or owners[0] is None or any(each is not owners[0] for each in owners):
+    if not owners or owners[0] is None or any(each != owners[0] for each in owners):
         return []
     called = path + constructed_class(owners[0].name)  # a constructor is called by its class
     sites = [each for _, each in project.sites_of(called)]
@@ -142,7 +142,7 @@ def _with_keywords_expanded(project: ValueFlow, path: str, call: Call) -> Iterat
         yield call
         return
     for items in dicts:
-        plain = tuple(arg for arg in call.args if arg is not double)
+        plain = tuple(arg for arg in call.args if arg != double)
         yield call._replace(args=(*plain, *(Arg(each.start, each.end, word, "", each) for word, each in items or ())))
 
 

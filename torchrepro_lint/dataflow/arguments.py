@@ -78,7 +78,7 @@ def _of_sources(sources: ValueSources, passed: Closure, depth: int) -> BoundArgu
     """The entries of what a call or a subscript stands for; unknown if it has no value source."""
     # An element of a result is followed one step: the variable that is returned may have been updated.
     behind = sources.step_back if isinstance(getattr(passed.value, "value", None), Call) else sources.of
-    found = [each for each in behind(passed) if each.value is not passed.value]
+    found = [each for each in behind(passed) if each.place != passed.place]
     ways = [dictionary_entries(sources, each, depth + 1) for each in found] or [UNKNOWN_ARGUMENTS]
     return _join_all(ways)
 
@@ -333,7 +333,7 @@ def list_items(sources: ValueSources, closure: Closure, depth: int = 0) -> Bound
             return _concatenated(list_items(sources, closure._replace(value=each), depth + 1) for each in operands)
         case Call(func=func, args=(arg,)) if _LISTS.intersection(sources.project.names(closure.path, func)):
             return list_items(sources, closure._replace(value=arg.value), depth + 1)
-    found = [each for each in sources.of(closure) if each.value is not closure.value]
+    found = [each for each in sources.of(closure) if each.place != closure.place]
     return _concatenated(list_items(sources, each, depth + 1) for each in found) if found else UNKNOWN_ARGUMENTS
 
 

@@ -255,8 +255,8 @@ class DefaultValues:
         if body is None or len(assigned) > limits.MAX_DEFAULT_DEPTH:
             return None
         inside = path == closure.path and (home is None or home.start <= ref.start < home.end)
-        offset = ref.start if inside and function_around(self._project.files[path], ref) is home else None
-        elsewhere = any(function_around(self._project.files[path], each) is not home for each in assigned)
+        offset = ref.start if inside and function_around(self._project.files[path], ref) == home else None
+        elsewhere = any(function_around(self._project.files[path], each) != home for each in assigned)
         if elsewhere or (offset is None and home is not None):
             return None
         flow = _PlaceFlow(path, closure.environment if inside else _NO_ARGUMENTS, ((root,), ()), simple_name(root))
@@ -300,7 +300,7 @@ class DefaultValues:
             if options:
                 return self._of_option(path, ref)
             return self._declared(Closure(path, default), describe(ref)) if command and default is not None else None
-        values = [self._declared(each, describe(ref)) if each.value is default else self.of(each) for each in given]
+        values = [self._declared(each, describe(ref)) if each.value == default else self.of(each) for each in given]
         return agreed(values)
 
     def _home(self, path: str, root: str) -> tuple[Function | None, tuple[Statement, ...] | None]:

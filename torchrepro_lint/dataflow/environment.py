@@ -150,6 +150,11 @@ class Closure(Record, frozen=True):
     value: Expression
     environment: Environment = Environment()
 
+    @property
+    def place(self) -> tuple[str, Expression]:
+        """The expression with its file, whatever the environment."""
+        return self.path, self.value
+
 
 class BoundArguments(Record, frozen=True):
     """The arguments of a call, or the entries of a dictionary: by name, and positional ones in excess of the parameters.

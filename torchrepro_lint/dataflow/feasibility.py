@@ -67,7 +67,7 @@ def ruling_tests(
         inner = next((each for each in blocks(statement) if contains(each, offset)), None)
         if inner is None:
             yield from _ruling_operands(statement, offset, decide)
-        elif isinstance(statement, If) and decide(statement.test) is (inner is not statement.body):
+        elif isinstance(statement, If) and decide(statement.test) is (inner != statement.body):
             yield statement.test
         else:
             yield from ruling_tests(inner, offset, decide)
@@ -284,7 +284,7 @@ def _counting(sources: ValueSources, sized: Closure, ref: Ref) -> Iterator[Expre
         if len(around) == 1 and around[0].target is not None and sites[0].change.kind == "add":
             loop = around[0]
             jumps = any(isinstance(each, SimpleStatement) for each in statements(loop.body))
-            if any(each is sites[0].statement for each in loop.body) and not jumps:
+            if any(each == sites[0].statement for each in loop.body) and not jumps:
                 yield loop.source
 
 
@@ -350,7 +350,7 @@ def _length_comparison(expression: Expression | None) -> tuple[str, int] | None:
 
 
 def _is_in_block(here: ExpressionPosition, tested: If, number: int) -> bool:
-    return any(block.owner is tested and block.number == number for block in here.blocks)
+    return any(block.owner == tested and block.number == number for block in here.blocks)
 
 
 def implies_not_none(guard: Guard, value: Expression | None) -> bool:

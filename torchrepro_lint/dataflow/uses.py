@@ -289,7 +289,7 @@ def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozense
     if not ref.path or ref.path[:-1] != words or ref.path[-1] not in but:
         return True
     spot = spots.of(ref)
-    return spot is None or not isinstance(spot.parent, Call) or spot.parent.func is not ref
+    return spot is None or not isinstance(spot.parent, Call) or spot.parent.func != ref
 
 
 class _Reach:

@@ -237,7 +237,7 @@ def _known_entries(names: Names, path: str, given: Expression) -> dict[str, Expr
                 return _passed_keywords(names, path, parameter.function)
             found = [*names.values(path, given)]
             entries = None
-            if len(found) == 1 and found[0][1] is not given:
+            if len(found) == 1 and found[0] != (path, given):
                 entries = _known_entries(names, *found[0])
             return entries if entries is None else _with_updates(names, found[0][0], given, entries)
     return None
@@ -324,7 +324,7 @@ def environment_settings(names: Names, path: str, event: Event, found: tuple[str
         yield from _environment_call_settings(names, path, event.value, frozenset(found))
     elif event.kind == "index" and isinstance(event.statement, SimpleStatement) and event.statement.kind == "del":
         for target in event.statement.values:
-            if isinstance(target, Subscript) and target.value is event.value and _ENVIRONMENT in found:
+            if isinstance(target, Subscript) and target.value == event.value and _ENVIRONMENT in found:
                 yield from _variable_removed(names, path, target.indices[0])
 
 

@@ -202,7 +202,7 @@ class FirstUses:
             if word in _NEUTRAL:
                 return Use.NEUTRAL, ref
             last = number == len(words) - 1
-            if last and isinstance(spot.parent, Call) and spot.parent.func is ref:
+            if last and isinstance(spot.parent, Call) and spot.parent.func == ref:
                 return self._of_method(word, spot.parent)
             if word not in _PASSING:
                 return Use.FILLS, ref
@@ -254,7 +254,7 @@ class FirstUses:
     def _of_attribute(self, word: str, read: Attribute) -> tuple[Use, Expression]:
         """An attribute of the call itself: ``torch.empty(3).sum``."""
         spot = self._spots.of(read)
-        if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is read:
+        if spot is not None and isinstance(spot.parent, Call) and spot.parent.func == read:
             return self._of_method(word, spot.parent)
         if word in _NEUTRAL:
             return Use.NEUTRAL, read
@@ -262,16 +262,16 @@ class FirstUses:
 
     def _of_element(self, value: Expression, parent: Subscript) -> tuple[Use, Expression]:
         spot = self._spots.of(parent)
-        if parent.value is not value:
+        if parent.value != value:
             return Use.READS, value  # it is an index
         if spot is not None and (spot.written or (spot.parent is None and isinstance(spot.statement, Assign))):
             return _assigned(spot), parent
         return self.of(parent)
 
     def _of_argument(self, value: Expression, call: Call) -> tuple[Use, Expression]:
-        if call.func is value or any(
-            (arg.value is value and arg.star)
-            or (arg.keyword == "out" and (arg.value is value or is_same_reference(arg.value, value)))
+        if call.func == value or any(
+            (arg.value == value and arg.star)
+            or (arg.keyword == "out" and (arg.value == value or is_same_reference(arg.value, value)))
             for arg in call.args
         ):
             return Use.FILLS, call
@@ -300,7 +300,7 @@ class FirstUses:
 
     def _in_function(self, path: str, function: Function, value: Expression, call: Call) -> Use:
         received = self._project.resolver.call_graph.receiving(self._path, call, function)
-        word = next((param.name for arg, param in received if arg.value is value and param.kind[:1] != "*"), "")
+        word = next((param.name for arg, param in received if arg.value == value and param.kind[:1] != "*"), "")
         if not word or not function.body or function.generator or function.decorators:
             return Use.FILLS
         inside = FirstUses(self._project, path, self._depth - 1)
@@ -373,9 +373,7 @@ class FirstUses:
         conditional = any(isinstance(block.owner, (If, Try, Match)) for block in inner[loops[0] :]) or _is_branch(
             self._spots, ref
         )
-        return not conditional or not any(
-            self._may_fill(each, loop) for each in self._spots.uses(root) if each is not ref
-        )
+        return not conditional or not any(self._may_fill(each, loop) for each in self._spots.uses(root) if each != ref)
 
     def _may_fill(self, ref: Ref, loop: Loop) -> bool:
         if not loop.start <= ref.start < loop.end:

@@ -204,7 +204,7 @@ class Configurations:
 
     def _values(self, path: str, value: Ref | Call, keys: _Keys) -> Iterator[tuple[str, Expression, _Keys]]:
         """The values of a variable or attribute, or what a call returns; else an attribute is a key of what has it."""
-        found = [each for each in self._names.values_through_calls(path, value) if each[1] is not value]
+        found = [each for each in self._names.values_through_calls(path, value) if each != (path, value)]
         yield from ((file, each, keys) for file, each in found)
         if not found and isinstance(value, Ref) and value.path:
             yield path, value._replace(path=value.path[:-1]), (value.path[-1], *keys)
@@ -214,7 +214,7 @@ class Configurations:
     def _set_below(self, path: str, made: Call, keys: _Keys) -> Iterator[tuple[str, Expression, _Keys]]:
         """What is stored below keys of a configuration that a variable has: ``config.model.name = "net"``."""
         for (root, words), stored in self._stores(path).items() if keys else ():
-            if words == keys[: len(words)] and any(value is made for _, value in self._names.assigned(path + root)):
+            if words == keys[: len(words)] and any(value == made for _, value in self._names.assigned(path + root)):
                 yield from ((path, value, keys[len(words) :]) for value in stored)
 
     @query(lru=_CACHED_FILES)
@@ -279,7 +279,7 @@ class Configurations:
         for each in entered:
             yield from self._sources(path, each, depth + 1)
         for file, each in self._names.values(path, value) if not entered else ():
-            if isinstance(each, Call) and each is not value:
+            if isinstance(each, Call) and (file, each) != (path, value):
                 yield from self._sources(file, each, depth + 1)
             else:
                 yield file, each

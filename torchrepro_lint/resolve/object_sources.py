@@ -352,7 +352,7 @@ class ObjectSources(Values):
                 found.update(self.follow(name, reference.path))
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
-                found.update(self.names(file, value) if value is not reference else ())
+                found.update(self.names(file, value) if (file, value) != (path, reference) else ())
         if len(reference.path) == 1 and not any(map(in_project, found)):
             found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))

@@ -89,7 +89,7 @@ class Values(ClassHierarchy):
         """The sources of an expression; nothing where it stands for itself."""
         self.modules.reads.record_read(path)
         found = tuple(self._work_out(path, expression, calls=calls))
-        return () if len(found) == 1 and found[0][1] is expression else found
+        return () if found == ((path, expression),) else found
 
     def _work_out(self, path: str, expression: Expression, *, calls: bool) -> Iterator[tuple[str, Expression]]:
         """Follow each variable and each call once, however many paths lead to it."""

@@ -300,7 +300,7 @@ def unpacking_index(body: Iterable[Statement], root: str, value: Expression, pat
     None where the variable gets the value in another way, or stands behind a star.
     """
     for statement in statements(tuple(body)):
-        if isinstance(statement, Assign) and statement.value is value:
+        if isinstance(statement, Assign) and statement.value == value:
             for target in statement.targets:
                 if (found := _index_in(target, value, root, path)) is not None:
                     return found
@@ -310,7 +310,7 @@ def unpacking_index(body: Iterable[Statement], root: str, value: Expression, pat
 def loop_unpacking_index(body: Iterable[Statement], root: str, source: Expression) -> int | None:
     """The index of a variable where a loop destructures each element of a source: 1 for ``net`` in ``for i, net in enumerate(nets)``."""
     for statement in statements(tuple(body)):
-        if isinstance(statement, Loop) and statement.source is source and isinstance(statement.target, Collection):
+        if isinstance(statement, Loop) and statement.source == source and isinstance(statement.target, Collection):
             return _index_in(statement.target, source, root)
     return None
 

@@ -157,7 +157,7 @@ def body_expressions(body: Iterable[Statement]) -> Iterator[Expression]:
 def read_expressions(statement: Statement) -> Iterator[Expression]:
     """The ``expressions`` of a statement without the targets that it only assigns to."""
     targets = statement.targets if isinstance(statement, Assign) and statement.op == "=" else ()
-    return (each for each in expressions(statement) if not any(each is target for target in targets))
+    return (each for each in expressions(statement) if not any(each == target for target in targets))
 
 
 def all_expressions(tree: SyntaxTree) -> Iterator[Expression]:
@@ -353,7 +353,7 @@ def launched_call(call: Call) -> Call | None:
         packed = passing_argument(call, places[1], "args"), passing_argument(call, places[2], "kwargs", "kwds")
         args = (*rank, *_unpacked(packed[0], "*"), *_unpacked(packed[1], "**"))
     else:
-        args = tuple([arg for arg in call.args if arg is not function]) if word == "submit" else (unknown,)
+        args = tuple([arg for arg in call.args if arg != function]) if word == "submit" else (unknown,)
     return call._replace(func=function.value, args=args)
 
 

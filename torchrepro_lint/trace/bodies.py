@@ -220,7 +220,7 @@ class _Body:
             if known is None or known.param.default is None or found != names.names(self._path, known.param.default):
                 return False
             given = names.passed(self._path + root)
-            if not given or any(value is known.param.default for _, value in given):
+            if not given or any(value == known.param.default for _, value in given):
                 return False
         return not called.path
 

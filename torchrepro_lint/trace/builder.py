@@ -266,7 +266,7 @@ class Trace(CallTargets):
                 maker = waiting.call_path[-1].into if waiting.call_path else self.starts[0]
                 self._run_later(waiting.targets, waiting, maker)
             came = [each for each in self._postponed if self._is_constructed(self._class_of(each.name))]
-            self._postponed = [each for each in self._postponed if not any(each is other for other in came)]
+            self._postponed = [each for each in self._postponed if each not in came]
             if not came and self._not_yet_passed:
                 came = self._not_yet_passed.pop(next(iter(self._not_yet_passed)))
             if not came:

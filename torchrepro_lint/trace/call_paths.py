@@ -108,10 +108,14 @@ def _entering(step: CallFrame) -> str:
 def reached_at(project: ProgramIndex, entry: Entry, trace_event: TraceEvent) -> str:
     """Where an event is and how it is reached, where that is not the reported statement: `` (model.py:14, via f)``."""
     reported = entry_statement(entry, trace_event)
-    if not trace_event.call_path or trace_event.event.statement is reported:
+    if not trace_event.call_path or (trace_event.path, trace_event.event.statement) == (entry.path, reported):
         return ""
     # The steps before the reported statement are code that the reader is looking at.
-    on_path = [index for index, step in enumerate(trace_event.call_path) if step.event.statement is reported]
+    on_path = [
+        index
+        for index, step in enumerate(trace_event.call_path)
+        if (step.path, step.event.statement) == (entry.path, reported)
+    ]
     steps = trace_event.call_path[on_path[0] :] if on_path else trace_event.call_path
     via = [simple_name(step.into) for step in steps if not is_module(step.into)]
     named = [word for word in via if not word.startswith("__") and word != "main"]

@@ -163,7 +163,7 @@ class CallTargets:
         if self._defers_values():
             ordering = samplers_of(call)
             for each in passed_values(call):
-                mode = outside if any(each is sampler for sampler in ordering) else inside
+                mode = outside if any(each == sampler for sampler in ordering) else inside
                 for made in self._makers(path, each):
                     if made in self._deferred:
                         found += (target._replace(mode=mode) for target in self._deferred.pop(made).targets)

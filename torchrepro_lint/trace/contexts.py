@@ -250,7 +250,7 @@ class CallEdgeContexts:
                 fitting = [name for name in classes if method in resolver.methods(name, word)]
                 if fitting:
                     yield sources.construct(each, fitting[0]).environment
-                elif not classes and each.value is not used.value:
+                elif not classes and each.place != used.place:
                     yield from self._objects(each, method)
         finally:
             self._calls.leave()
@@ -285,12 +285,12 @@ class CallEdgeContexts:
         try:
             for part in involved_values(used.value, simple_name(method)):
                 given = used._replace(value=part)
-                passed = isinstance(used.value, Call) and any(part is arg.value for arg in used.value.args)
+                passed = isinstance(used.value, Call) and any(part == arg.value for arg in used.value.args)
                 if passed and method in self._run_by_calling(self._project.names(used.path, part)):
                     yield given
                     continue
                 for each in self._project.value_sources.of(given):
-                    if isinstance(each.value, Call) and each.value is not used.value and not self._makes(each):
+                    if isinstance(each.value, Call) and each.place != used.place and not self._makes(each):
                         yield from self._arguments_with(each, method)
         finally:
             self._calls.leave()

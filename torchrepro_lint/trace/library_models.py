@@ -144,7 +144,7 @@ def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterato
             fills.setdefault(part.access_path, []).append(filled)
     for event in found if fills else ():
         match event.statement, event.value:
-            case Assign(targets=(Ref() as layer,), value=whole) as made, Call() as call if _origin(whole) is call:
+            case Assign(targets=(Ref() as layer,), value=whole) as made, Call() as call if _origin(whole) == call:
                 drawn = _drawn_parts(names.names(path_of(name), call.func), call)
                 parts = (fills.get((layer.roots, (*layer.path, word)), ()) for word in drawn)
                 later = [[fill for fill in part if fill[0] > made.end] for part in parts]
@@ -199,7 +199,7 @@ def _uses_numbers(statement: Statement, place: Ref) -> bool:
     for each in visitor.expressions_within(statement):
         if isinstance(each, Ref) and (each.roots, each.path[:depth]) == place.access_path:
             used = _NUMBERS.fullmatch("".join(each.path[depth : depth + 1])) and _MEASURES.isdisjoint(each.path[depth:])
-            if used and not any(each is target for target in targets):
+            if used and not any(each == target for target in targets):
                 return True
     return False
 
@@ -210,7 +210,7 @@ def _assigned_all(names: Names, path: str, event: Event, given: Mapping[str, obj
     If it replaces some under a test, it has to assert that each has weights. ``given``: constants that parameters have.
     """
     match event.statement:
-        case Loop(target=target, source=source, body=body) if event.value is source:
+        case Loop(target=target, source=source, body=body) if event.value == source:
             each = target.items[-1] if isinstance(target, Collection) and target.items else target
             inner = [*visitor.statements(body)]
             replaced = [(one, place) for one in inner if (place := _replaced(one)) is not None]
@@ -262,7 +262,7 @@ def _made_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]
 def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
     """The models that a statement only initialises: ``net.create_architecture()``, ``net.apply(init)``, ``init_weights(net)``."""
     match event.statement, event.value:
-        case ExpressionStatement(value=whole), Call(func=Ref(path=path) as func, args=args) as call if whole is call:
+        case ExpressionStatement(value=whole), Call(func=Ref(path=path) as func, args=args) as call if whole == call:
             if event.kind == "call" and _INITIALISING.fullmatch(last_identifier(func)):
                 given = (func._replace(path=path[:-1]), *(arg.value for arg in args if isinstance(arg.value, Ref)))
                 yield from (at for each in given for at in (each.access_path, (each.roots, ())) if at in places)
@@ -286,7 +286,7 @@ def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[AccessPath, tuple[s
     for event in found:
         match event.value, event.statement:
             case Call(func=Ref(roots=roots, path=(*path, "state_dict"))) as value, Assign(targets=targets) as statement:
-                if statement.value is value:
+                if statement.value == value:
                     yield from (((roots, tuple(path)), each.roots) for each in targets if isinstance(each, Ref))
 
 
@@ -388,7 +388,7 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
     for function in names.functions(name):
         wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
         found += _places(arg.value for param, arg in passed if param in wanted)
-        if wanted and wanted[0] is function.params[0] and names.is_bound(path, call.func, function):
+        if wanted and wanted[0] == function.params[0] and names.is_bound(path, call.func, function):
             found += _places(filter(None, [receiver_or_container(call.func)]))
     return found
 

@@ -45,10 +45,10 @@ _PARAMETERS = (None, "seed", "entropy", "key")
 def fix_reseeding(project: Traces, path: str, site: CallSite, families: tuple[str, ...]) -> Fix | NoFix:
     """Drop a call that seeds from entropy if it undoes an earlier seeding or runs often, else give it a seed."""
     text, call = project.text(path), site.call
-    alone = isinstance(site.statement, ExpressionStatement) and site.statement.value is call
+    alone = isinstance(site.statement, ExpressionStatement) and site.statement.value == call
     if _is_optional_parameter(project, path, site):
         return NoFix("callers that pass no seed ask for entropy; pass a seed there")
-    if alone and (_undoes_seeding(project, site, families) or runs_often(project, path, call)):
+    if alone and (_undoes_seeding(project, path, site, families) or runs_often(project, path, call)):
         position = control_flow_position(project.files[path], call.start)
         edit = (
             remove_statement(text, position.spots[-1], all(map(_is_entropy_seeding, position.spots[-1].block)))
@@ -105,7 +105,7 @@ def fix_own_generator(project: Traces, path: str, site: CallSite) -> Fix | NoFix
     call, func = site.call, site.call.func
     if (
         not isinstance(site.statement, ExpressionStatement)
-        or site.statement.value is not call
+        or site.statement.value != call
         or not isinstance(func, Ref)
         or call.args
     ):
@@ -146,7 +146,7 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
         else given.below_limit
     )
     start, end = span(place)
-    while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place is not value:
+    while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place != value:
         start, end = start - 1, end + 1
     return _replace_with_seed(seed.text, Span(start, end), seed)
 
@@ -157,7 +157,7 @@ def _is_named(project: Traces, path: str, value: Expression) -> bool:
     statement = position.spots[-1].statement if position and position.function is None else None
     return (
         isinstance(statement, Assign)
-        and statement.value is value
+        and statement.value == value
         and all(SEED_NAME.fullmatch(last_identifier(each)) for each in statement.targets)
     )
 
@@ -200,7 +200,7 @@ def fix_library_call(project: Traces, path: str, found: UnrepeatableCall) -> Fix
 
 def _pass_argument(text: str, found: UnrepeatableCall, value: str, more: tuple[Edit, ...]) -> Fix:
     argument, call = found.row.argument, found.site.call
-    place = next((arg for arg in call.args if arg.value is found.given), None)
+    place = next((arg for arg in call.args if arg.value == found.given), None)
     edit = append_argument(call, text, f"{argument}={value}") if place is None else replace_argument(place, value)
     return Fix(f"Pass {argument}={value}", (*more, edit), safe=False)
 
@@ -270,11 +270,11 @@ def _replace_with_seed(content: str, place: Span, seed: WrittenSeed) -> Fix:
     return Fix(f"Seed with {seed.text}", (*seed.edits, Edit(place, content)), safe=False)
 
 
-def _undoes_seeding(project: Traces, site: CallSite, families: tuple[str, ...]) -> bool:
+def _undoes_seeding(project: Traces, path: str, site: CallSite, families: tuple[str, ...]) -> bool:
     """Whether every program that reaches a call has seeded its families before."""
-    programs = programs_reaching(project, site.function)
+    programs, place = programs_reaching(project, site.function), (path, site.call)
     for program in programs:
-        orders = [n for n, each in enumerate(program.run.trace_events) if each.event.value is site.call]
+        orders = [n for n, each in enumerate(program.run.trace_events) if (each.path, each.event.value) == place]
         for family in families:
             seeds = program.effects.seeds.get(family, ())
             if not orders or not any(seed.order < orders[0] for seed in seeds):

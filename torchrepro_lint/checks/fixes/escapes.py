@@ -154,7 +154,7 @@ class _Search:
     def _is_method_followed(
         self, path: str, ref: Ref, words: tuple[str, ...], spot: ExpressionPosition, *, home: bool
     ) -> bool:
-        if not isinstance(spot.parent, Call) or spot.parent.func is not ref or len(words) != 1:
+        if not isinstance(spot.parent, Call) or spot.parent.func != ref or len(words) != 1:
             return False
         if words[0] in _READING:
             return True
@@ -170,9 +170,9 @@ class _Search:
                 unpacked = isinstance(spot.statement, Assign) and _is_copied(spot.statement)
                 return unpacked or not isinstance(spot.statement, Assign | With)
             case Comprehension(elements=elements):
-                return not any(each is ref for each in elements)
+                return not any(each == ref for each in elements)
             case Subscript(value=value):
-                return value is not ref or self._inference.of(path, ref).element.kind not in _MUTABLE
+                return value != ref or self._inference.of(path, ref).element.kind not in _MUTABLE
             case Operation(op=op):
                 return op in _COPYING or op in ("f", "yield from")
             case Call() as call:

@@ -124,7 +124,7 @@ def _is_passed(project: Traces, path: str, variable: str) -> bool:
     spots = project.uses.spots(path)
     return any(
         isinstance(above := here.parent, Call)
-        and any(arg.value is ref and arg.keyword == KEYWORD for arg in above.args)
+        and any(arg.value == ref and arg.keyword == KEYWORD for arg in above.args)
         for ref in spots.uses(variable)
         if not ref.path and (here := spots.of(ref)) is not None
     )
@@ -223,7 +223,7 @@ def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] 
         return NoFix("callers may pass a generator through **, so they choose the seed")
     loader = _enclosing_loader(project, path, call)
     shared = known_argument(loader, None, KEYWORD)
-    if isinstance(shared, Ref) and not shared.path and loader is not call:
+    if isinstance(shared, Ref) and not shared.path and loader != call:
         return (_pass_generator(project, path, call, last_identifier(shared)),)
     if word := visible_generator(project, path, position, comprehension_names(position, call.start)):
         return (_pass_generator(project, path, call, word),)

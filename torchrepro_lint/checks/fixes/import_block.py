@@ -46,7 +46,7 @@ def only_imports(statement: Statement) -> bool:
         return isinstance(statement, Import)
     if isinstance(statement, If) and is_main_test(statement.test):
         return False
-    inner = [each for each in statements((statement,)) if each is not statement]
+    inner = [each for each in statements((statement,)) if each != statement]
     return any(isinstance(each, Import) for each in inner) and not any(
         isinstance(each, DefinitionStatement) for each in inner
     )

@@ -114,12 +114,12 @@ def _text_before_index(text: str, parts: IndexSelectCall, shape: SubscriptShape)
         if has_comment(gap):
             written = _with_comments(written, space, comments_and_layout(gap))
             space = ""
-        elif not _at_line_start(written) and (written or arg is parts.call.args[0]):
+        elif not _at_line_start(written) and (written or arg == parts.call.args[0]):
             # The line break after a removed dimension or input is removed with it.
             space = space or last_indent(gap) or (" " if written else "")
-        if arg is parts.by:
+        if arg == parts.by:
             break
-        if arg is parts.dim and shape.before:
+        if arg == parts.dim and shape.before:
             written, space = f"{written}{space}{shape.before},", ""
     if shape.before and parts.dim.start > parts.by.start:
         return f"{written}{space}{shape.before}, "

@@ -144,7 +144,7 @@ def _diverging_statements(
         if one.function != other.function:
             return None
         for number, (here, there) in enumerate(zip(one.spots, other.spots, strict=False)):
-            if here.block is not there.block:
+            if here.block != there.block:
                 return None
             if here.at != there.at:
                 return here, there, ControlFlowPosition(one.function, one.spots[: number + 1])

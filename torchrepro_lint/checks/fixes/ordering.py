@@ -143,7 +143,7 @@ class SortFixes:
     def _takes_any_iterable(self, node: Expression, position: ExpressionPosition) -> bool:
         """Whether a value is only iterated where it stands, so that a dict does as well as a set."""
         match position.parent:
-            case Call(func=func, args=args) if func is not node:
+            case Call(func=func, args=args) if func != node:
                 names = self._context.project.names(self._path, func)
                 method = last_identifier(func) in ("join", "extend") and not any(map(in_project, names))
                 return _is_starred(node, args) or method or (bool(names) and all(map(_ITERATING.fullmatch, names)))
@@ -173,7 +173,7 @@ class SortFixes:
     def _wrap_in_sorted(self, node: Expression, position: ExpressionPosition, by_name: str) -> tuple[Edit, ...]:
         """``list(x)`` becomes ``sorted(x)``; everything else is put between parentheses."""
         match position.parent:
-            case Call(func=Ref(roots=("builtins.list",), path=()) as func, args=(arg,)) if arg.value is node:
+            case Call(func=Ref(roots=("builtins.list",), path=()) as func, args=(arg,)) if arg.value == node:
                 ends = (Edit(Span(node.end, node.end), by_name),) if by_name else ()
                 return (Edit(Span(func.start, func.end), "sorted"), *ends)
             case _ if _is_next(position):
@@ -192,17 +192,16 @@ class SortFixes:
             case None if isinstance(position.statement, Assign) and depth == 0:
                 return self._is_variable_only_iterated(position.statement, position)
             case Comprehension(clauses=clauses):
-                return any(clause.source is node for clause in clauses)
+                return any(clause.source == node for clause in clauses)
             case Subscript(value=value):
-                return value is node
+                return value == node
             case Operation(op=op):
                 return op in ("*", "yield from", "in", "not in", "not")
-            case Call(func=func) as call if func is not node:
+            case Call(func=func) as call if func != node:
                 names = self._context.project.names(self._path, func)
                 what = argument_effect(names, last_identifier(func), isinstance(func, Ref) and bool(func.path))
                 return (
-                    what in ("keep", "enumerate", "zip", "next", "free", "sorted", "mapping", "text")
-                    and call is not node
+                    what in ("keep", "enumerate", "zip", "next", "free", "sorted", "mapping", "text") and call != node
                 )
         return False
 
@@ -228,7 +227,7 @@ class SortFixes:
 
 def _is_starred(node: Expression, args: tuple[Arg, ...]) -> bool:
     """Whether a value is an argument whose elements are passed one by one: ``f(*values)``."""
-    return any(arg.value is node and arg.star == "*" for arg in args)
+    return any(arg.value == node and arg.star == "*" for arg in args)
 
 
 def _is_next(position: ExpressionPosition) -> bool:
@@ -241,7 +240,7 @@ def _is_next(position: ExpressionPosition) -> bool:
 
 def _iterates_node(taker: Expression, node: Expression) -> bool:
     """Whether the set itself is iterated, and not an element that ``pop`` takes out."""
-    return not (isinstance(taker, Call) and last_identifier(taker.func) == "pop" and taker.func is node)
+    return not (isinstance(taker, Call) and last_identifier(taker.func) == "pop" and taker.func == node)
 
 
 _WALK_TITLE = "Walk the folders in sorted order"
@@ -251,7 +250,7 @@ def fix_walk(context: Context, listing: Listing) -> Fix | NoFix:
     """Sort an ``os.walk`` where a top-down ``for`` statement iterates it and names its three parts."""
     call = listing.site.call
     position = context.project.uses.spots(context.path).of(call)
-    if position is None or not isinstance(position.statement, Loop) or position.statement.source is not call:
+    if position is None or not isinstance(position.statement, Loop) or position.statement.source != call:
         return NoFix("no for loop iterates it, so there is no place to sort the folders")
     if _may_be_bottom_up(call):
         return NoFix("it may walk bottom-up, and then the folders are read before the loop can sort them")
@@ -305,9 +304,9 @@ def _sorted_files(
 
 def _is_iterated(position: ExpressionPosition, ref: Ref) -> bool:
     if position.parent is None:
-        return isinstance(position.statement, Loop) and position.statement.source is ref
+        return isinstance(position.statement, Loop) and position.statement.source == ref
     return isinstance(position.parent, Comprehension) and any(
-        clause.source is ref for clause in position.parent.clauses
+        clause.source == ref for clause in position.parent.clauses
     )
 
 

@@ -115,7 +115,7 @@ def _common_positions(program: Program, positions: list[ControlFlowPosition]) ->
     for position in positions:
         for number, spot in enumerate(position.spots):
             branch = spot.parent if isinstance(spot.parent, If) and not is_main_test(spot.parent.test) else None
-            if branch and not _all_draws_under(program, branch, "if" if spot.block is branch.body else "else"):
+            if branch and not _all_draws_under(program, branch, "if" if spot.block == branch.body else "else"):
                 return [*found, ControlFlowPosition(position.function, position.spots[:number])]
         found.append(position)
     return found
@@ -125,7 +125,7 @@ def _all_draws_under(program: Program, test: If, branch: str) -> bool:
     """Whether all draws of a program that nothing seeds stand in one branch of a test."""
     effects = program.effects
     return all(
-        any(guard.value is test.test and guard.kind == branch for guard in guards(draw.trace_event))
+        any(guard.value == test.test and guard.kind == branch for guard in guards(draw.trace_event))
         for family, draws in effects.draws.items()
         if family not in effects.seeds
         for draw in draws
@@ -256,7 +256,7 @@ def _main_position(positions: list[ControlFlowPosition]) -> ControlFlowPosition 
         launches = isinstance(last.statement, (ExpressionStatement, SimpleStatement)) and (
             len(last.block) == 1 or _calls_main(last.statement)
         )
-        deeper = number + 1 < len(positions) and positions[number + 1].function is not position.function
+        deeper = number + 1 < len(positions) and positions[number + 1].function != position.function
         if not (launches and deeper and not in_loop(position)):
             return position
     return None
@@ -271,7 +271,7 @@ def _calls_main(statement: Statement) -> bool:
 
 def _below_constants(before: tuple[Statement, ...], after: Statement) -> Statement:
     """The last of the imports and literal assignments that directly follow a statement, and of the import block around it."""
-    at = [each is after for each in before].index(True)
+    at = [each == after for each in before].index(True)
     block = last_of_block(before)
     if block is not None and block.start > after.start:
         return block
@@ -303,4 +303,4 @@ def first_offset(text: str, statement: Statement) -> int:
 
 
 def _is_in_block(statement: Statement, block: tuple[Statement, ...]) -> bool:
-    return any(each is statement for each in block)
+    return any(each == statement for each in block)

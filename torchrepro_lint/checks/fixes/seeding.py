@@ -139,7 +139,7 @@ def existing_seed(project: Traces, effects: RngEffects, draw: TraceEvent, order:
 def is_plain_seeding(trace_event: TraceEvent) -> bool:
     """Whether a seeding call is a statement of its own, of a plain seeder, with a seed that can be written again."""
     call, statement = trace_event.event.value, trace_event.event.statement
-    if not isinstance(statement, ExpressionStatement) or statement.value is not call or not isinstance(call, Call):
+    if not isinstance(statement, ExpressionStatement) or statement.value != call or not isinstance(call, Call):
         return False
     if not PLAIN_SEEDERS.intersection(trace_event.names) or len(call.args) != 1 or call.args[0].star:
         return False
@@ -191,7 +191,7 @@ def fix_drawn(project: Traces, program: Program, draw: Draw) -> Fix | NoFix | No
     drawn = _drawn_part(statement.value, call)
     if drawn is None or not _is_number(project, draw.trace_event.path, drawn):
         return None
-    if drawn is not statement.value or _is_tested(draw.trace_event, statement.targets):
+    if drawn != statement.value or _is_tested(draw.trace_event, statement.targets):
         return NoFix("the program draws a seed when its user gives none, and only its author can choose a default")
     edit = Edit(span(drawn), FALLBACK)
     return fix_in(draw.trace_event.path, program.entry.path, f"Use {FALLBACK} as the seed", (edit,))._replace(

@@ -68,9 +68,9 @@ def fix_switch(
     edits: tuple[Edit, ...] = (Edit(span(given), value),)
     if write.event.kind == "set" and isinstance(statement, Assign) and len(statement.targets) > 1:
         alike = [
-            each for each in others if each.event.statement is statement and each.setting.what == write.setting.what
+            each for each in others if each.event.statement == statement and each.setting.what == write.setting.what
         ]
-        own = [target for target in statement.targets if any(each.event.value is target for each in alike)]
+        own = [target for target in statement.targets if any(each.event.value == target for each in alike)]
         if len(own) < len(statement.targets):
             edits = _split_assignment(text, statement, own, value)
     elif write.event.kind == "set" and isinstance(statement, Assign):
@@ -244,7 +244,7 @@ def _remove_late(tree: SyntaxTree, text: str, late: Statement) -> Edit | None:
     plain = (
         block_position is not None
         and block_position.parent is None
-        and block_position.statement is late
+        and block_position.statement == late
         and len(block_position.block) > 1
     )
     return (

@@ -81,7 +81,7 @@ def _origins(project: ValueFlow, path: str, index: Expression, depth: int) -> It
             known = project.value_sources.assignments(path)
             for root in roots:
                 for each in known.get(root, ()):
-                    if each.value is not None and each.value is not value:
+                    if each.value is not None and each.value != value:
                         yield from _origins(project, path, each.value, depth - 1)
 
 
@@ -141,7 +141,7 @@ def cancels(project: ValueFlow, path: str, subscript: Subscript) -> bool:
             }
             rounds.update(root for index in indices if isinstance(index, Ref) for root in index.roots)
             left = [
-                each for each in subexpressions(value) if isinstance(each, Ref) and not any(each is one for one in own)
+                each for each in subexpressions(value) if isinstance(each, Ref) and not any(each == one for one in own)
             ]
             return bool(own) and all(rounds.isdisjoint(each.roots) for each in left)
     return False
@@ -172,7 +172,7 @@ def _binds(spots: UseDefIndex, owner: object, root: str) -> bool:
     if not isinstance(owner, Loop) or owner.target is None:
         return False
     written = [ref for ref in spots.uses(root) if owner.start <= ref.start < owner.end and _is_written(spots, ref)]
-    return any(ref is each for ref in written for each in bound_references(owner.target)) and len(written) == 1
+    return any(ref == each for ref in written for each in bound_references(owner.target)) and len(written) == 1
 
 
 def _is_written(spots: UseDefIndex, ref: Ref) -> bool:
@@ -207,7 +207,7 @@ def _is_never_mutated(project: ValueFlow, path: str, spots: UseDefIndex, root: s
         match spot.parent:
             case None if isinstance(spot.statement, Loop) or _is_rebound(spot):
                 continue
-            case Comprehension(clauses=clauses) if any(clause.source is ref for clause in clauses):
+            case Comprehension(clauses=clauses) if any(clause.source == ref for clause in clauses):
                 continue
             case Call(func=func) if not ref.path and last_identifier(func) in _ORDER_FREE_CALLS:
                 continue
@@ -244,15 +244,15 @@ def _other_uses(spots: UseDefIndex, root: str, along: str, made: ExpressionPosit
         match spot.parent:
             case None if _is_rebound(spot):
                 continue
-            case Subscript(value=value) if value is ref and not ref.path:
+            case Subscript(value=value) if value == ref and not ref.path:
                 continue
             case Call(func=func) if (
-                func is ref and ref.path == ("append",) and isinstance(spot.statement, ExpressionStatement)
+                func == ref and ref.path == ("append",) and isinstance(spot.statement, ExpressionStatement)
             ):
                 *around, block = spot.blocks
                 beside = made is not None and [each.key for each in around] == [each.key for each in made.blocks]
                 whole = isinstance(block.owner, Loop) and block.number == 0 and _iterates_all_of(block.owner, along)
-                yield beside and whole and spot.statement.value is spot.parent
+                yield beside and whole and spot.statement.value == spot.parent
             case _:
                 yield False
 

@@ -140,7 +140,7 @@ def _in_statement(analysis: TaintAnalysis, tainted: TaintedValue, spot: Expressi
             yield from analysis.loops.steps(tainted, spot.statement, spot)
         case With(items=items) if not spot.written:
             for value, entered in items:
-                if value is tainted.node and entered is not None:
+                if value == tainted.node and entered is not None:
                     yield from assign_target(analysis, tainted, entered, spot, entered.end)
         case SimpleStatement(kind="return"):
             yield from analysis.returns.steps(tainted, spot.function)
@@ -170,10 +170,10 @@ def _in_expression(
         case Call():
             yield from (
                 _run_in_order(analysis, tainted, parent)
-                if parent.func is node
+                if parent.func == node
                 else analysis.arguments.steps(tainted, parent, spot)
             )
-        case Subscript(value=value) if value is node:
+        case Subscript(value=value) if value == node:
             yield from analysis.methods.picked(tainted, parent)
         case Subscript() if not cancels(analysis.project, path, parent):
             if spot.written or _is_stored(analysis, path, parent):
@@ -208,7 +208,7 @@ def _is_stored(analysis: TaintAnalysis, path: str, subscript: Subscript) -> bool
 def _in_display(tainted: TaintedValue, parent: Collection) -> Iterator[TaintStep]:
     if parent.kind == "set":
         return
-    places = [index for index, item in enumerate(parent.items) if item is tainted.node]
+    places = [index for index, item in enumerate(parent.items) if item == tainted.node]
     if parent.kind == "dict":
         if tainted.taint.kind == "scalar" or (places[0] % 2 and not _is_asked(parent.items[places[0] - 1])):
             yield TaintedValue(
@@ -233,7 +233,7 @@ def _in_operation(  # noqa: C901  a line or two per operator
             if outer is not None and isinstance(outer.parent, Collection) and outer.parent.kind in ("list", "tuple"):
                 yield from observe_order(tainted, outer.parent, [TaintedValue(path, outer.parent, taint.as_sequence())])
         case "if":
-            if parent.operands[0] is not tainted.node:
+            if parent.operands[0] != tainted.node:
                 yield TaintedValue(path, parent, taint)
         case "+" | "or" | "and" | "await":
             yield TaintedValue(path, parent, taint)

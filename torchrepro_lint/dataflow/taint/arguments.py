@@ -60,7 +60,7 @@ class ArgumentTaint:
 
     def steps(self, tainted: TaintedValue, call: Call, spot: ExpressionPosition) -> Iterator[TaintStep]:
         """The steps of a value that is an argument of a call."""
-        star = next((arg.star for arg in call.args if arg.value is tainted.node), "")
+        star = next((arg.star for arg in call.args if arg.value == tainted.node), "")
         if star:
             yield from self.starred(tainted, call) if star == "*" else ()
             return
@@ -214,7 +214,7 @@ class ArgumentTaint:
 
     def _next(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         taint = tainted.taint
-        if call.args[0].value is not tainted.node:
+        if call.args[0].value != tainted.node:
             return  # the default for an exhausted iterator
         if taint.kind in ("walk", "plain", "table"):
             if inner := taint.element():
@@ -271,7 +271,7 @@ class ArgumentTaint:
     def _parameter(self, tainted: TaintedValue, call: Call, function: Function) -> Param | None:
         """The parameter that receives a value."""
         found = self._analysis.names.call_graph.receiving(tainted.path, call, function)
-        return next((param for arg, param in found if arg.value is tainted.node), None)
+        return next((param for arg, param in found if arg.value == tainted.node), None)
 
     def _wraps(self, name: str) -> bool:
         """Whether an object of the class iterates the argument of its constructor, as a progress bar does."""
@@ -311,16 +311,16 @@ def _depends(taint: OrderTaint) -> bool:
 
 
 def _position(tainted: TaintedValue, call: Call) -> int:
-    return next((index for index, arg in enumerate(call.args) if arg.value is tainted.node), 0)
+    return next((index for index, arg in enumerate(call.args) if arg.value == tainted.node), 0)
 
 
 def _is_first(call: Call, node: Expression) -> bool:
     """Whether a mapping is made from it, ``dict(pairs)``, ``dict.fromkeys(keys)``, rather than holding it as a value."""
-    return call.args[0].value is node and call.args[0].keyword is None
+    return call.args[0].value == node and call.args[0].keyword is None
 
 
 def _keyword(call: Call, node: Expression) -> str | None:
-    return next((arg.keyword for arg in call.args if arg.value is node), None)
+    return next((arg.keyword for arg in call.args if arg.value == node), None)
 
 
 def _is_display(node: Expression) -> bool:

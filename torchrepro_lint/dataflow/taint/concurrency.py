@@ -108,7 +108,7 @@ def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
         queue = got._replace(path=got.path[:-1])
         if not _has_several_producers(project, path, queue):
             continue
-        if got is not site.call.func:
+        if got != site.call.func:
             tainted: tuple[TaintedValue | Sink, ...] = (TaintedValue(path, site.call, COMPLETION),)
         else:
             tainted = tuple(_taken(project, path, site.call))

@@ -252,7 +252,7 @@ def _is_diverted(
     answer = _evaluate_type_test(tested.test, read, taint)
     if answer is None or around.function != here.function:
         return False
-    if any(block.owner is tested and block.number == int(answer) for block in here.blocks):
+    if any(block.owner == tested and block.number == int(answer) for block in here.blocks):
         return True
     behind = read.start > tested.end and {each.key for each in around.blocks} <= {each.key for each in here.blocks}
     return behind and _leaves(tested.body if answer else tested.orelse)
@@ -263,7 +263,7 @@ def _in_other_operand(spots: UseDefIndex, read: Ref, taint: OrderTaint) -> bool:
         match around:
             case Operation(op="if", operands=(test, one, other)):
                 answer = _evaluate_type_test(test, read, taint)
-                if (answer is True and node is other) or (answer is False and node is one):
+                if (answer is True and node == other) or (answer is False and node == one):
                     return True
     return False
 
@@ -298,7 +298,7 @@ def _is_isinstance(call: Expression | None, value: Expression) -> bool:
         and isinstance(call.func, Ref)
         and call.func.roots == ("builtins.isinstance",)
         and len(call.args) == 2
-        and call.args[0].value is value
+        and call.args[0].value == value
     )
 
 

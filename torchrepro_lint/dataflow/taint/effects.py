@@ -141,7 +141,7 @@ class _LoopBody:
         return statement.value is not None and not roots_in(statement.value).isdisjoint(ref.roots)
 
     def _varies(self, expression: Expression) -> bool:
-        if self.arrival is not None and any(each is self.arrival.call for each in subexpressions(expression)):
+        if self.arrival is not None and any(each == self.arrival.call for each in subexpressions(expression)):
             return True
         return not roots_in(expression).isdisjoint(self.varying)
 
@@ -341,7 +341,7 @@ def _bound_by(arrival: Arrival) -> tuple[Expression, ...]:
     bound = [
         each.operands[0]
         for each in expressions_within(statement)
-        if isinstance(each, Operation) and each.op == ":=" and any(one is call for one in subexpressions(each))
+        if isinstance(each, Operation) and each.op == ":=" and any(one == call for one in subexpressions(each))
     ]
     direct = statement.targets if isinstance(statement, Assign) and statement.op in ("=", ":") else ()
     return (*direct, *bound)

@@ -127,7 +127,7 @@ def _is_in_loop(project: TaintFlow, path: str, node: Expression, spot: Expressio
 def comprehensions(project: TaintFlow, path: str, node: Expression) -> Iterator[Comprehension]:
     """The comprehensions whose elements contain an expression, innermost first."""
     for inner, around in project.uses.spots(path).enclosing(node):
-        if isinstance(around, Comprehension) and not any(inner is each.source for each in around.clauses):
+        if isinstance(around, Comprehension) and not any(inner == each.source for each in around.clauses):
             yield around
 
 

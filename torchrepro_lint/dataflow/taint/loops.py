@@ -95,7 +95,7 @@ class LoopTaint:
 
     def comprehended(self, tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
         """The steps of a value that a comprehension iterates, or that its elements contain."""
-        clause = next((each for each in parent.clauses if each.source is tainted.node), None)
+        clause = next((each for each in parent.clauses if each.source == tainted.node), None)
         if clause is None:
             yield from _contained(tainted, parent)
             return
@@ -145,7 +145,7 @@ def _is_path(element: Expression) -> bool:
 
 
 def _contained(tainted: TaintedValue, parent: Comprehension) -> Iterator[TaintStep]:
-    places = [index for index, element in enumerate(parent.elements) if element is tainted.node]
+    places = [index for index, element in enumerate(parent.elements) if element == tainted.node]
     if not places or parent.kind == "set":
         return  # it is in a test, or the result is a set
     if parent.kind == "dict" and places == [0] and tainted.taint.kind != "scalar":

@@ -84,7 +84,7 @@ class MethodTaint:
         word, rest = tainted.attributes[0], tainted.attributes[1:]
         if spot is None:
             return
-        if not rest and isinstance(spot.parent, Call) and spot.parent.func is tainted.node:
+        if not rest and isinstance(spot.parent, Call) and spot.parent.func == tainted.node:
             if word in _WRITING_METHODS and tainted.taint.is_order_dependent:
                 yield Sink(tainted.path, spot.parent, "written")
                 return
@@ -132,7 +132,7 @@ class MethodTaint:
     def _handed_on(self, tainted: TaintedValue, result: OrderTaint, call: Call) -> Iterator[TaintStep]:
         """A bound method as an argument: ``map(table.get, labels)``, ``sorted(labels, key=table.get)``."""
         word = last_identifier(call.func)
-        keyed = any(arg.value is tainted.node and arg.keyword == "key" for arg in call.args)
+        keyed = any(arg.value == tainted.node and arg.keyword == "key" for arg in call.args)
         if keyed and not (tainted.taint.kind == "sequence" and tainted.attributes == ("__getitem__",)):
             # Sorting positions by what a list has there gives that in order.
             yield TaintedValue(tainted.path, call, SCALAR if word in ("max", "min") else LISTING)
@@ -140,7 +140,7 @@ class MethodTaint:
             yield TaintedValue(tainted.path, call, container_of(result))
         elif word == "vectorize":
             spot = self._analysis.uses.spots(tainted.path).of(call)
-            if spot is not None and isinstance(spot.parent, Call) and spot.parent.func is call:
+            if spot is not None and isinstance(spot.parent, Call) and spot.parent.func == call:
                 yield TaintedValue(tainted.path, spot.parent, container_of(result))
 
     def _sorted_in_place(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:

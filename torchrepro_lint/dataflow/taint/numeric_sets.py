@@ -149,11 +149,11 @@ class _ElementSearch:
         spots = self._project.uses.spots(self._path)
         for read in spots.uses(root):
             match spots.of(read).parent, read.path:  # type: ignore[union-attr]  # a use has a position
-                case Call(func=func, args=args), (word,) if func is read:
+                case Call(func=func, args=args), (word,) if func == read:
                     adding = ("setdefault",) if keys else _ADDING
                     rest = {**dict.fromkeys(adding, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(word)
                     yield from ((arg.value, rest) for arg in (args[:1] if keys else args) if rest is not None)
-                case Subscript(value=value, indices=indices) as item, () if keys and value is read:
+                case Subscript(value=value, indices=indices) as item, () if keys and value == read:
                     # A read of a ``defaultdict`` adds its key, too.
                     if spots.of(item).written or self._is_made_table(read):  # type: ignore[union-attr]
                         yield from ((each, places[1:]) for each in indices)
@@ -346,7 +346,7 @@ def becomes_numbers(project: ValueFlow, path: str, spot: ExpressionPosition) -> 
     statement = spot.statement
     roots = {
         root
-        for target in (statement.targets if isinstance(statement, Assign) and statement.value is taken else ())
+        for target in (statement.targets if isinstance(statement, Assign) and statement.value == taken else ())
         if isinstance(target, Ref) and not target.path
         for root in target.roots
     }
@@ -382,7 +382,7 @@ def _makes_numbers(site: CallSite) -> bool:
 
 
 def _is_given(value: Expression, taken: Call, roots: set[str]) -> bool:
-    return value is taken or (isinstance(value, Ref) and not value.path and not roots.isdisjoint(value.roots))
+    return value == taken or (isinstance(value, Ref) and not value.path and not roots.isdisjoint(value.roots))
 
 
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})

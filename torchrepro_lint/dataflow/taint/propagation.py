@@ -81,7 +81,7 @@ def _unpack(
 
 def _items_unpacked(node: Expression, target: Collection, statement: Statement) -> int | None:
     """The number of items of a display that an assignment destructures; None where it is not known."""
-    whole = isinstance(statement, Assign) and any(target is each for each in statement.targets)
+    whole = isinstance(statement, Assign) and any(target == each for each in statement.targets)
     known = whole and isinstance(node, Collection) and node.kind != "dict" and not any(map(is_starred, node.items))
     return len(node.items) if known and isinstance(node, Collection) else None
 
@@ -203,7 +203,7 @@ class ReturnTaint:
             return
         if isinstance(spot.parent, Call) and last_identifier(spot.parent.func) in ("map", "imap", "submit"):
             yield TaintedValue(path, spot.parent, container_of(taint))
-        elif isinstance(spot.statement, Assign) and spot.statement.value is expression:
+        elif isinstance(spot.statement, Assign) and spot.statement.value == expression:
             for target in spot.statement.targets:
                 if isinstance(target, Ref) and not target.path:
                     yield from self._called(path, target, spot, taint)
@@ -212,5 +212,5 @@ class ReturnTaint:
         """The calls of a variable that holds a lambda."""
         for file, read, words in self._analysis.uses.of_variable(path, variable, spot, spot.statement.end):
             there = self._analysis.uses.spots(file).of(read)
-            if not words and there is not None and isinstance(there.parent, Call) and there.parent.func is read:
+            if not words and there is not None and isinstance(there.parent, Call) and there.parent.func == read:
                 yield TaintedValue(file, there.parent, taint)

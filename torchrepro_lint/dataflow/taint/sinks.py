@@ -136,7 +136,7 @@ def _ends(project: TaintFlow, path: str, value: Expression, depth: int = 0) -> I
             yield from _ends(project, path, last.value, depth + 1)
         case Ref() if depth < limits.MAX_FILE_NAME_DEPTH:
             for file, each in project.resolver.values(path, value):
-                if each is not value:
+                if (file, each) != (path, value):
                     yield from _ends(project, file, each, depth + 1)
             if (default := project.resolver.default(path, value)) is not None:
                 yield from _ends(project, path, default, depth + 1)
@@ -234,7 +234,7 @@ class _SinkTexts:
         """`` for `dataset``` of ``dataset = Images(...)``."""
         spot = self._spots.of(self._taken.node)
         match spot.statement if spot is not None else None:
-            case Assign(targets=(Ref() as target,), value=value) if value is self._taken.node:
+            case Assign(targets=(Ref() as target,), value=value) if value == self._taken.node:
                 return f" for `{describe(target)}`"
         return ""
 

@@ -196,7 +196,7 @@ def _maker(project: ValueFlow, path: str, name: Expression, depth: int = 0) -> s
         match inner:
             case Call(func=func) if made := _NAME_MAKERS.intersection(project.names(file, func)):
                 return min(made)
-        if found := _maker(project, file, inner, depth + 1) if inner is not name else "":
+        if found := _maker(project, file, inner, depth + 1) if (file, inner) != (path, name) else "":
             return found
     return ""
 
@@ -287,7 +287,7 @@ def set_orders(project: TaintFlow, path: str) -> Iterator[SetOrder]:
             continue
         if isinstance(whole, Ref) and _is_passed_lists(project, path, whole):
             continue
-        for step in transfer(analysis, TaintedValue(path, node, SET, ("pop",) if whole is not node else ())):
+        for step in transfer(analysis, TaintedValue(path, node, SET, ("pop",) if whole != node else ())):
             if (
                 isinstance(step, OrderObservation)
                 and (taken := decisive_sink(project, path, step.continuations)) is not None
@@ -344,9 +344,9 @@ def may_iterate(node: Expression, spot: ExpressionPosition) -> bool:
         case None:
             return isinstance(spot.statement, Loop) or _is_unpacked(spot)
         case Call():
-            return popped(spot.parent) is node or any(each is node for each in iterated_arguments(spot.parent))
+            return popped(spot.parent) == node or any(each == node for each in iterated_arguments(spot.parent))
         case Comprehension(clauses=clauses):
-            return any(clause.source is node for clause in clauses)
+            return any(clause.source == node for clause in clauses)
         case Operation():
             return iterates_operand(spot.parent)
     return False

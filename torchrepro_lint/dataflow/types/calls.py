@@ -101,9 +101,9 @@ def _argument_returned(
     if position == 0 and takes_receiver(function):
         return UNKNOWN
     one = argument_for(inference, point.path, call, function, position)
-    if one is None or (one is param.default and not point.calls_left):
+    if one is None or (one == param.default and not point.calls_left):
         return UNKNOWN
-    there = inference.program_point(path, one.start, point.calls_left - 1) if one is param.default else point
+    there = inference.program_point(path, one.start, point.calls_left - 1) if one == param.default else point
     given = inference.infer(one, there)
     return given._replace(contents=None, items=None) if given.kind in _DISPLAYS else given
 

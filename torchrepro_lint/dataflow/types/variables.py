@@ -106,7 +106,7 @@ def _is_in_tables_alone(project: ValueFlow, name: str, function: Function) -> bo
 
 
 def _is_called(parent: Expression | None, read: Expression) -> bool:
-    return isinstance(parent, Call) and parent.func is read
+    return isinstance(parent, Call) and parent.func == read
 
 
 # Parameters of such names hold loaded data: tensors without gradient.
@@ -163,7 +163,7 @@ def _rest_from_callers(
         inference.infer(arg.value, inference.program_point(path, arg.value.start, point.calls_left - 1))
         for path, call in calls
         for arg, param in callers.receiving(path, call, function)
-        if param is function.params[position]
+        if param == function.params[position]
     )
     return join_all(*passed)
 
@@ -181,7 +181,7 @@ def _joined_arguments(
         one = argument_for(inference, path, call, function, position)
         if one is None:
             return UNKNOWN
-        is_default = one is function.params[position].default
+        is_default = one == function.params[position].default
         there = inference.program_point(point.path if is_default else path, one.start, point.calls_left - 1)
         given = inference.infer(one, there)
         off = not is_default and gradients_off(inference, there)

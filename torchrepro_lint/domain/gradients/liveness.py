@@ -99,12 +99,12 @@ class _GradientLiveness:
         match parent:
             case Attribute(name=word):
                 return self._after_read(path, parent, (word,))
-            case Call(func=func) if func is not node:
+            case Call(func=func) if func != node:
                 return self._in_call(path, parent)
             case Subscript(value=value):
-                return value is not node or self.is_dead(path, parent)
+                return value != node or self.is_dead(path, parent)
             case Operation(op=op, operands=operands):
-                if op in _COMPARISONS or (op == "if" and operands[0] is node):
+                if op in _COMPARISONS or (op == "if" and operands[0] == node):
                     return True
                 return op in _ARITHMETIC and self.is_dead(path, parent)
             case Collection(kind="tuple" | "list"):
@@ -130,7 +130,7 @@ class _GradientLiveness:
             return position is not None
         if len(words) > 1 or not _DIFFERENTIABLE.fullmatch(words[0]):
             return False
-        called = isinstance(position.parent, Call) and position.parent.func is read
+        called = isinstance(position.parent, Call) and position.parent.func == read
         return self.is_dead(path, position.parent if called and position.parent is not None else read)
 
     def _in_statement(self, path: str, position: ExpressionPosition) -> bool:
@@ -156,7 +156,7 @@ class _GradientLiveness:
         calls = 0
         for file, read, words in self._uses.of_definition(path, function):
             position = self._uses.spots(file).of(read)
-            if words or position is None or not isinstance(position.parent, Call) or position.parent.func is not read:
+            if words or position is None or not isinstance(position.parent, Call) or position.parent.func != read:
                 return False
             calls += 1
             if not self.is_dead(file, position.parent):

@@ -199,7 +199,7 @@ def _is_switched_off(each: Expression, made: Call) -> bool:
     """``nn.Conv2d(...).to(device).requires_grad_(False)``."""
     match each:
         case Call(func=Attribute(value=value, name="requires_grad_"), args=(Arg(value=Constant(value=False)),)):
-            while isinstance(value, Call) and value is not made and isinstance(value.func, Attribute):
+            while isinstance(value, Call) and value != made and isinstance(value.func, Attribute):
                 value = value.func.value
-            return value is made
+            return value == made
     return False

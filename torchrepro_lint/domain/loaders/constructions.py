@@ -189,11 +189,11 @@ def _subclass_construction(
     for environment in calling_contexts(project, site):
         for base, call in project.value_sources.construct(Closure(path, site.call, environment), name).library_calls:
             own = isinstance(call.value, Call) and (
-                call.value is site.call or forwards_star_arguments(project, call.path, call.value)
+                call.value == site.call or forwards_star_arguments(project, call.path, call.value)
             )
             if base in loader_kinds() and own and isinstance(call.value, Call):
                 kind = loader_kinds()[base]
-                calls.append(call if call.value is site.call else call._replace(value=without_self(call.value)))
+                calls.append(call if call.value == site.call else call._replace(value=without_self(call.value)))
     return (kind, calls) if kind is not None else None
 
 
@@ -318,7 +318,7 @@ def _constructor_calls(project: ValueFlow, call: Closure, name: str) -> Iterator
     elif project.resolver.classes(name) and not _SPLITS.keys().isdisjoint(project.resolver.ancestry(name)):
         for outside, inner in project.value_sources.construct(call, name).library_calls:
             own = isinstance(inner.value, Call) and (
-                inner.value is call.value or forwards_star_arguments(project, inner.path, inner.value)
+                inner.value == call.value or forwards_star_arguments(project, inner.path, inner.value)
             )
             if outside in _SPLITS and own and isinstance(inner.value, Call):
                 yield outside, inner._replace(value=without_self(inner.value))

@@ -294,7 +294,7 @@ class _SeedProvenance:
         if seed.path == call.path and outer.start < value.start and value.end <= outer.end:
             return True
         return depth < limits.MAX_WORKER_SEED_DEPTH and any(
-            behind.value is not each and self._comes_from(behind, call, depth + 1)
+            behind.place != (seed.path, each) and self._comes_from(behind, call, depth + 1)
             for each in subexpressions(value)
             if isinstance(each, Ref)
             for behind in self._project.value_sources.of(seed._replace(value=each))
@@ -342,7 +342,7 @@ class _SeedProvenance:
             return True
         if names and set(names) <= _PURE | _SETTINGS:
             return all(self._is_worker_independent(seed._replace(value=arg.value), depth + 1) for arg in call.args)
-        behind = [each for each in self._project.value_sources.of(seed) if each.value is not call]
+        behind = [each for each in self._project.value_sources.of(seed) if each.place != seed.place]
         return bool(behind) and all(self._is_worker_independent(each, depth + 1) for each in behind)
 
     def _reference_is_worker_independent(self, seed: Closure, ref: Ref, depth: int) -> bool:
@@ -353,7 +353,7 @@ class _SeedProvenance:
         base = seed._replace(value=ref._replace(path=()))
         if self._project.resolver.starts_at_receiver(seed.path, ref):
             return True
-        behind = [each for each in self._project.value_sources.of(base) if each.value is not base.value]
+        behind = [each for each in self._project.value_sources.of(base) if each.place != base.place]
         return bool(behind) and all(
             (not isinstance(each.value, Ref) and self._is_worker_independent(each, depth + 1))
             or (

@@ -370,8 +370,8 @@ def _constructor_arguments(context: Context, spelling: Signature, site: CallSite
     """The arguments of a called module's constructor; unknown ones where no constructor is found."""
     found = [
         each
-        for _, each in context.project.values(context.path, site.call.func)
-        if isinstance(each, Call) and each is not site.call
+        for path, each in context.project.values(context.path, site.call.func)
+        if isinstance(each, Call) and (path, each) != (context.path, site.call)
     ]
     yield from (argument_reader(spelling, each) for each in found)
     if not found:

@@ -267,7 +267,7 @@ def _is_weight_read(uses: DefUse, path: str, read: Expression, at: int) -> bool:
         return read.path[at + 1] in _WEIGHT_ATTRIBUTES
     spots = uses.spots(path)
     above = spots.of(read)
-    while above is not None and isinstance(above.parent, Subscript) and above.parent.value is read:
+    while above is not None and isinstance(above.parent, Subscript) and above.parent.value == read:
         read, above = above.parent, spots.of(above.parent)
     return above is not None and isinstance(above.parent, Attribute) and above.parent.name in _WEIGHT_ATTRIBUTES
 
@@ -281,7 +281,7 @@ def _storing_targets(project: Traces, site: CallSite) -> list[Expression]:
             continue
         for function in project.resolver.functions(site.function):
             for statement in statements(function.body):
-                if isinstance(statement, Assign) and statement.value is not None and statement is not site.statement:
+                if isinstance(statement, Assign) and statement.value is not None and statement != site.statement:
                     named = (each.roots for each in subexpressions(statement.value) if isinstance(each, Ref))
                     found += statement.targets if target.roots in named else ()
     return found
@@ -292,4 +292,4 @@ def _assignment_targets(site: CallSite) -> tuple[Expression, ...]:
     statement = site.statement
     if not isinstance(statement, Assign) or statement.value is None:
         return ()
-    return statement.targets if any(each is site.call for each in subexpressions(statement.value)) else ()
+    return statement.targets if any(each == site.call for each in subexpressions(statement.value)) else ()

@@ -136,7 +136,7 @@ def _passed(project: Traces, path: str, index: Expression) -> list[tuple[str, Ex
     if len(functions) != 1 or project.resolver.call_graph.has_unknown_callers(name, functions[0]):
         return []
     found = list(project.values(path, index))
-    return [] if any(value is index or _is_parameter(project, file, value) for file, value in found) else found
+    return [] if (path, index) in found or any(_is_parameter(project, file, value) for file, value in found) else found
 
 
 def _is_parameter(project: Traces, path: str, value: Expression) -> bool:

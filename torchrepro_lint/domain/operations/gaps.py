@@ -142,7 +142,7 @@ class _LossSlice:
         entered = [
             name
             for name, edges in self._run.call_edges.items()
-            if simple_name(name) in _STEPS and any(edge.event is trace_event.event for edge in edges)
+            if simple_name(name) in _STEPS and any(edge.event == trace_event.event for edge in edges)
         ]
         for name in entered:
             self._descend(name)

@@ -131,7 +131,7 @@ def _is_squeezed(project: Traces, path: str, call: Call, along: LiteralValue) ->
     if read is None or not isinstance(read.parent, Attribute) or read.parent.name != "squeeze":
         return False
     called = spots.of(read.parent)
-    if called is None or not isinstance(called.parent, Call) or called.parent.func is not read.parent:
+    if called is None or not isinstance(called.parent, Call) or called.parent.func != read.parent:
         return False
     match called.parent.args:
         case ():

@@ -185,7 +185,7 @@ class PathFeasibility:
         given = used.environment.arguments.get(name, ())
         found = self._project.resolver.parameter(name) if given else None
         default = found.param.default if found is not None else None
-        if default is None or any(each.value is default for each in given):
+        if default is None or any(each.value == default for each in given):
             return False
         passed = {known for each in given for known in self._names(each, each.value)}
         return bool(passed) and passed.isdisjoint(self._project.names(used.path, default))

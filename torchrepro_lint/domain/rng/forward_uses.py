@@ -114,13 +114,13 @@ def _follow_use(
     project: Traces, path: str, node: Expression, position: ExpressionPosition
 ) -> tuple[str, list[tuple[str, Expression]]]:
     match position.parent:
-        case Operation(op=op, operands=operands) if op in _DIVISIONS and operands[0] is node:
+        case Operation(op=op, operands=operands) if op in _DIVISIONS and operands[0] == node:
             return f"decides a bucket or a split{_target(position)}", [(path, position.parent)]
         case Operation(op="+" | "-" | "*" | "^" | "|" | "/" | "or" | ":=" | "&" | "%"):
             return "", [(path, position.parent)]
         case Operation(op="if", operands=(_, *values)) if node in values:
             return "", [(path, position.parent)]
-        case Call(func=func) if func is node:  # ``drawn.item()``
+        case Call(func=func) if func == node:  # ``drawn.item()``
             return "", [(path, position.parent)]
         case Call():
             return _argument_use(project, path, node, position.parent)
@@ -143,7 +143,7 @@ def _argument_use(project: Traces, path: str, node: Expression, call: Call) -> t
     names = project.names(path, call.func)
     if not _NUMERIC_CONVERSIONS.isdisjoint(names):
         return "", [(path, call)]
-    keyword = next((arg.keyword for arg in call.args if arg.value is node and arg.keyword), "")
+    keyword = next((arg.keyword for arg in call.args if arg.value == node and arg.keyword), "")
     seeds = any(name in SEEDABLE_GENERATORS or _seeds_with(project, name, call, node) for name in names)
     seeds = seeds or last_identifier(call.func) in ("seed", "manual_seed")
     if _SEED.fullmatch(keyword) or seeds:

@@ -96,7 +96,7 @@ def _is_discarded(draw: Draw, call: Call) -> bool:
     statement = draw.trace_event.event.statement
     return (
         isinstance(statement, ExpressionStatement)
-        and statement.value is call
+        and statement.value == call
         and any(map(_VALUES.fullmatch, draw.trace_event.names))
         and not any(arg.keyword == "out" for arg in call.args)
     )
@@ -129,19 +129,19 @@ class _IdentifierUses:
         match here.parent:
             case None:
                 return self._statement(path, here, depth)
-            case Call(func=func) as call if func is not value:
+            case Call(func=func) as call if func != value:
                 return self._argument(path, value, call, depth)
             case Attribute(name=name) as method if name in _TEXT_METHODS:
                 above = self._project.uses.spots(path).of(method)
                 return above is not None and isinstance(above.parent, Call) and self.only(path, above.parent, depth - 1)
             case Operation(op="f" | "+" | "-" | "%" | "*" | "/" | "//" | "if" | "or") as whole:
                 return self.only(path, whole, depth - 1)
-            case Comprehension(elements=elements) as whole if any(each is value for each in elements):
+            case Comprehension(elements=elements) as whole if any(each == value for each in elements):
                 return self.only(path, whole, depth - 1)
-            case Subscript(value=held) as whole if held is value:
+            case Subscript(value=held) as whole if held == value:
                 return self.only(path, whole, depth - 1)
             case Collection(kind="dict", items=items):
-                keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item is value]
+                keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item == value]
                 return all(isinstance(key, Constant) and _IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
             case Collection(kind="tuple") as whole:
                 return self.only(path, whole, depth - 1)
@@ -158,8 +158,8 @@ class _IdentifierUses:
             case Attribute() as method:
                 above = spots.of(method)
                 drawn = above.parent if above is not None else None
-                return isinstance(drawn, Call) and drawn.func is method and self._is_identifier(path, drawn, depth)
-            case Call(func=func) as call if func is not made:
+                return isinstance(drawn, Call) and drawn.func == method and self._is_identifier(path, drawn, depth)
+            case Call(func=func) as call if func != made:
                 return self._argument(path, made, call, depth)
         if here is None or here.parent is not None or not isinstance(here.statement, Assign):
             return False
@@ -182,7 +182,7 @@ class _IdentifierUses:
         """The call of what is read: ``rng.choice(letters)``."""
         spot = self._project.uses.spots(path).of(ref)
         called = spot.parent if spot is not None else None
-        return called if isinstance(called, Call) and called.func is ref else None
+        return called if isinstance(called, Call) and called.func == ref else None
 
     def _moved(self, path: str, ref: Expression, words: tuple[str, ...]) -> Expression | None:
         """A variable where it is read, or the call of a method of it that gives the same value."""
@@ -199,7 +199,7 @@ class _IdentifierUses:
         )
 
     def _argument(self, path: str, value: Expression, call: Call, depth: int) -> bool:
-        arg = next((each for each in call.args if each.value is value), None)
+        arg = next((each for each in call.args if each.value == value), None)
         if arg is None or arg.star:
             return False
         if arg.keyword is not None and _IDENTIFIERS.fullmatch(arg.keyword):
@@ -210,10 +210,10 @@ class _IdentifierUses:
         if any(map(_PASSES_ON.fullmatch, names)) or last_identifier(call.func) in _TEXT_METHODS:
             return self.only(path, call, depth - 1)
         if any(name in ("torch.save", "numpy.save", "numpy.savez") for name in names):
-            return arg is passing_argument(call, int("torch.save" in names), "f", "file")
+            return arg == passing_argument(call, int("torch.save" in names), "f", "file")
         # The parameter that gets the value may be named for an identifier.
         return any(
-            each is arg and _IDENTIFIERS.fullmatch(param.name)
+            each == arg and _IDENTIFIERS.fullmatch(param.name)
             for name in names
             for function in self._project.resolver.functions(name)
             for each, param in self._project.resolver.call_graph.receiving(path, call, function)
@@ -256,7 +256,7 @@ def _keyed_call(project: ValueFlow, path: str, function: str) -> Call | None:
     here = None if made is None else spots.of(made)
     if here is None or not isinstance(here.parent, Call):
         return None
-    return here.parent if any(arg.keyword == "key" and arg.value is made for arg in here.parent.args) else None
+    return here.parent if any(arg.keyword == "key" and arg.value == made for arg in here.parent.args) else None
 
 
 def _orders_machines(project: ValueFlow, path: str, function: str) -> bool:
@@ -351,7 +351,7 @@ def _data_step(
 ) -> tuple[str, list[tuple[str, Expression]]]:
     """What a value decides where it stands, and where it goes on to."""
     match here.parent:
-        case Subscript(indices=indices) if any(each is value for each in indices):
+        case Subscript(indices=indices) if any(each == value for each in indices):
             return _INDEX, []
         case Operation(op=op) if op in _COMPARISONS:
             return "decides a comparison", []
@@ -359,11 +359,11 @@ def _data_step(
             return "", [(path, whole)]
         case Attribute(name=name) as part if name in _PARTS:
             return "", [(path, part)]
-        case Comprehension(kind="dict", elements=(key, _)) if key is value:
+        case Comprehension(kind="dict", elements=(key, _)) if key == value:
             return "", []
         case Subscript() | Comprehension() as whole:
             return "", [(path, whole)]
-        case Call(func=func) as call if func is not value:
+        case Call(func=func) as call if func != value:
             return _data_argument(project, path, call)
         case None:
             return _data_statement(project, path, here)

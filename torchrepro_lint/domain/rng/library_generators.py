@@ -73,7 +73,7 @@ def _is_nested(project: Traces, path: str, found: UnrepeatableCall) -> bool:
 
 
 def _contains(outer: Call, inner: Call) -> bool:
-    return outer is not inner and outer.start <= inner.start and inner.end <= outer.end
+    return outer != inner and outer.start <= inner.start and inner.end <= outer.end
 
 
 def _unrepeatable(project: Traces, path: str, site: CallSite) -> UnrepeatableCall | None:

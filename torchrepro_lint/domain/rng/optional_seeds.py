@@ -183,16 +183,16 @@ class _Shipping:
             if not in_project(name) and is_nondeterministic_name(name):
                 return True
             for family, pattern in SCALAR_DRAWS.items():
-                if pattern.fullmatch(plain) and not self._is_seeded_before(family, call):
+                if pattern.fullmatch(plain) and not self._is_seeded_before(family, path, call):
                     self._draws.add((path, _drawing(call)))
                     return True
         return False
 
-    def _is_seeded_before(self, family: str, call: Call) -> bool:
+    def _is_seeded_before(self, family: str, path: str, call: Call) -> bool:
         """Whether the family is seeded when a call draws from it."""
         seeds = self._effects.seeds.get(family) or []
-        inner = _drawing(call)
-        orders = [each.order for each in self._effects.draws.get(family, ()) if each.trace_event.event.value is inner]
+        place, draws = (path, _drawing(call)), self._effects.draws.get(family, ())
+        orders = [each.order for each in draws if (each.trace_event.path, each.trace_event.event.value) == place]
         return bool(seeds) and not any(order <= seeds[0].order for order in orders)
 
 

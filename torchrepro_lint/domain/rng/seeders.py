@@ -173,7 +173,7 @@ def _first_source(names: Names, path: str, value: Expression, seen: set[tuple[st
                     return without_parentheses(name)
                 if name == "builtins.hash" and each.args and _hashes_text(names, path, each.args[0].value, set()):
                     return "hash of a string"
-        elif each is not value and not isinstance(each, Constant):
+        elif each != value and not isinstance(each, Constant):
             for file, inner in names.values(path, each):
                 follow = isinstance(inner, Call) and (file, inner) not in seen
                 if follow and (source := _first_source(names, file, inner, seen)) is not None:
