@@ -172,7 +172,7 @@ def test_an_answer_may_have_nodes_of_an_unchanged_part_of_an_edited_file() -> No
     files = {
         "nets/small.py": "import torch\ndef build(cfg):\n    return torch.nn.Linear(3, 1)\n",
         "settings.py": settings,
-        "a.py": f"import importlib\ndef create(cfg):\n    return {load % ''}\n    cfg = get_config()\n",
+        "a.py": f"import importlib\nfrom settings import get_config\ndef create(cfg):\n    return {load % ''}\n    cfg = get_config()\n",
         "zeros.py": "import importlib\nfrom settings import get_config, get_dict\ncfg, config = get_config(), get_dict()\n"
         f"{load % '.HEAD'}.sum().backward()\n",
     }

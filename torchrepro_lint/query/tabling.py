@@ -72,11 +72,6 @@ class TablingSolver(CycleSolver):
         self._assumed: dict[Asked, tuple[_Names, int]] = {}
         self._endless: dict[Asked, int] = {}
 
-    @property
-    def busy(self) -> bool:
-        """Whether a query is being answered: what is computed meanwhile may depend on a broken cycle."""
-        return bool(self._open) or self.in_isolation
-
     def mark_provisional(self) -> None:
         """The open queries depend on where they were asked: of their answers only the outermost one is stored."""
         if self._open:

@@ -78,11 +78,10 @@ class Values(ClassHierarchy):
     def _worked_out(self, path: str, expression: Expression, *, calls: bool) -> Iterable[tuple[str, Expression]]:
         if not isinstance(expression, (Ref, Call) if calls else Ref):
             return ((path, expression),)
-        if self._solver.busy:
-            return self._work_out(path, expression, calls=calls)
         # Equal references stand for the same, wherever they are in the file.
         what = expression.access_path if isinstance(expression, Ref) else expression
-        found = self._behind.of((path, what, calls), lambda: self._elsewhere(path, expression, calls=calls))
+        key = path, what, calls
+        found = self._solver.final_answer(self._behind, key, lambda: self._elsewhere(path, expression, calls=calls))
         return found or ((path, expression),)
 
     def _elsewhere(self, path: str, expression: Expression, *, calls: bool) -> tuple[tuple[str, Expression], ...]:
@@ -137,9 +136,7 @@ class Values(ClassHierarchy):
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
-        if self._solver.busy:
-            return self._find_passed(name)
-        return self._arguments.of(name, lambda: self._find_passed(name))
+        return self._solver.final_answer(self._arguments, name, lambda: self._find_passed(name))
 
     def _find_passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         self.modules.reads.record_read(path_of(name))
