@@ -22,12 +22,11 @@ from torchrepro_lint.engine.parsed_file import ParsedFile, parse_bytes
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import ReadOptions, read_tree
 from torchrepro_lint.engine.run import prepare
-from torchrepro_lint.query import memo_tables
 from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.resolve import definitions
 from torchrepro_lint.resolve import symbols as class_hierarchy
 from torchrepro_lint.resolve.computed_names import ComputedNames
-from torchrepro_lint.syntax import serialization
+from torchrepro_lint.syntax import qualified_names, serialization
 from torchrepro_lint.syntax.nodes import Ref
 from torchrepro_lint.trace.traces import Traces
 
@@ -40,7 +39,7 @@ BOUNDS = {
     (definitions, "_CACHED_BODIES"): 1,
     (class_hierarchy, "_CACHED_CLASSES"): 1,
     (inference, "_CACHED_FILES"): 0,
-    (memo_tables, "_MAX_INTERNED"): 1,
+    (qualified_names, "_MAX_INTERNED"): 1,
 }
 # Queries with LRU eviction.
 BOUNDED = (Traces.calls, Traces._called, effects_in, DefUse.spots, ComputedNames.may_load)

@@ -15,11 +15,11 @@ from torchrepro_lint.engine.limits import DeadlineExceededError, deadline
 from torchrepro_lint.engine.parsed_file import ParsedFile, StoredFile, parse_bytes, too_large
 from torchrepro_lint.engine.process_pool import WorkerFailure, run_tasks
 from torchrepro_lint.engine.store.file_store import FileStore, PackedFacts, pack_facts
-from torchrepro_lint.query.memo_tables import clear_interned
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.files import FileSignature, TooLarge, digest, file_signature, is_notebook, read_program
 from torchrepro_lint.syntax.nodes import Record
+from torchrepro_lint.syntax.qualified_names import clear_interned
 
 if TYPE_CHECKING:
     from torchrepro_lint.engine.store.cache import Cache

@@ -9,5 +9,4 @@
 - ``CycleSolver``, ``ProvisionalTrail`` of ``cycles``: answers that last while the query is open at which a cycle was broken
 - ``TablingSolver`` of ``tabling``, ``FixpointSolver`` of ``fixpoint``: the algorithms for cycles
 - ``LruTable`` of ``memo_tables``: a bounded table without dependencies
-- ``interned_names``, ``known_names``, ``clear_interned`` of ``memo_tables``: compact memory
 """

@@ -6,7 +6,7 @@ a bit for the word. Without incremental reuse all bits are zero, and tables only
 
 A change is a new revision: the tables drop (``invalidate``) each answer whose dependencies have changed. ``early_cutoff`` has tables
 that keep some of them, and ``cycles`` what computes answers that may lead back to themselves. LRU eviction bounds tables whose answers
-can be computed again. Equal tuples of names are interned, since thousands of records share them.
+can be computed again.
 """
 
 from __future__ import annotations
@@ -19,29 +19,6 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from zlib import crc32
 
 from torchrepro_lint import limits
-
-# The most tuples that are interned at a time: about as many as half a million lines have.
-_MAX_INTERNED = 1 << 18
-
-_words: dict[tuple[str, ...], tuple[str, ...]] = {}
-# ``interned_names`` for tuples that are known already: a plain look-up for callers that ask half a million times.
-known_names = _words.get
-
-
-def interned_names(of: tuple[str, ...]) -> tuple[str, ...]:
-    """Interning of a tuple of names: equal tuples are one object."""
-    known = _words.get(of)
-    if known is None:
-        if len(_words) >= _MAX_INTERNED:
-            _words.clear()
-        known = _words[of] = of
-    return known
-
-
-def clear_interned() -> None:
-    """Empty the table of interned tuples, once all files are read; the files keep the tuples that they share."""
-    _words.clear()
-
 
 # The number of bits for words. Two that share a bit count as changing together.
 _WORD_BITS = 8192

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.cycles import NO_CYCLE, Asked, Compute, CycleSolver
-from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable, interned_names
+from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 
 _Value = TypeVar("_Value")
 _Names = tuple[str, ...]
@@ -134,7 +134,7 @@ class TablingSolver(CycleSolver):
 
     def _evaluate(self, query: Asked, compute: Compute, depth: int, start: int) -> tuple[Any, Mapping[Asked, Any]]:
         before = self._used_cycle
-        answer = _distinct(set(compute()))
+        answer = tuple(sorted(set(compute())))
         self._used_cycle = before
         cycle = self._trail.queries[start:]
         if cycle and self._lowest == depth and self._endless.get(query) != self._reads.revision:
@@ -169,7 +169,7 @@ class TablingSolver(CycleSolver):
             for _ in range(limits.MAX_FIXPOINT_ROUNDS):
                 changed = False
                 for query, compute in equations.items():
-                    found = _distinct(set(compute()))
+                    found = tuple(sorted(set(compute())))
                     if self._lowest < depth:
                         return {}
                     if len(found) > limits.MAX_FIXPOINT_NAMES:
@@ -184,8 +184,3 @@ class TablingSolver(CycleSolver):
             self._assumed = outer
         self._endless.update(dict.fromkeys(equations, self._reads.revision))
         return {}
-
-
-def _distinct(names: set[str]) -> _Names:
-    """The sorted names."""
-    return interned_names(tuple(names)) if len(names) == 1 else tuple(sorted(names))

@@ -13,7 +13,6 @@ from sys import intern
 from types import EllipsisType
 from typing import Any
 
-from torchrepro_lint.query.memo_tables import interned_names
 from torchrepro_lint.syntax import lowering_rules
 from torchrepro_lint.syntax.lowering_rules import (
     MAX_CHAIN_LENGTH,
@@ -35,6 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.parser_tree import Convert, Lowering, ToExpression, UnreliableTree
+from torchrepro_lint.syntax.qualified_names import interned_names
 from torchrepro_lint.syntax.scopes import Scope
 from torchrepro_lint.syntax.tokens import (
     Columns,

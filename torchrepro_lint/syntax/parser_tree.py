@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from torchrepro_lint.query.memo_tables import interned_names
 from torchrepro_lint.syntax.nodes import Arg, Expression, Statement
+from torchrepro_lint.syntax.qualified_names import interned_names
 from torchrepro_lint.syntax.scopes import Imported, Scope, import_bindings
 
 # A node of either parser: opaque to everything but its own tree.

@@ -352,3 +352,28 @@ def enclosing_function(name: Symbol | Root) -> str:
 def outermost_function(name: Symbol | Root) -> str:
     """The outermost function around a symbol, or the symbol itself where there is none."""
     return name.partition(_LOCALS)[0]
+
+
+# --- interning of names, which thousands of nodes share ---------------------------------------------------------------
+
+# The most tuples that are interned at a time: about as many as half a million lines have.
+_MAX_INTERNED = 1 << 18
+
+_words: dict[tuple[str, ...], tuple[str, ...]] = {}
+# ``interned_names`` for tuples that are known already: a plain look-up for callers that ask half a million times.
+known_names = _words.get
+
+
+def interned_names(of: tuple[str, ...]) -> tuple[str, ...]:
+    """Interning of a tuple of names: equal tuples are one object."""
+    known = _words.get(of)
+    if known is None:
+        if len(_words) >= _MAX_INTERNED:
+            _words.clear()
+        known = _words[of] = of
+    return known
+
+
+def clear_interned() -> None:
+    """Empty the table of interned tuples, once all files are read; the files keep the tuples that they share."""
+    _words.clear()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Iterator
 
-from torchrepro_lint.query.memo_tables import interned_names
 from torchrepro_lint.syntax.nodes import (
     Comprehension,
     DefinitionStatement,
@@ -21,7 +20,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import imported_root, is_lambda, top_package
+from torchrepro_lint.syntax.qualified_names import imported_root, interned_names, is_lambda, top_package
 from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier, subexpressions
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}

@@ -15,7 +15,6 @@ from io import BytesIO
 from sys import intern
 from typing import Any
 
-from torchrepro_lint.query.memo_tables import interned_names, known_names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax import nodes
 from torchrepro_lint.syntax.nodes import (
@@ -36,6 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     shared_number,
     shared_numbers,
 )
+from torchrepro_lint.syntax.qualified_names import interned_names, known_names
 
 # Short tags of records that occur often; the other tags are the names of the classes.
 _TAGS: dict[type, str] = {
