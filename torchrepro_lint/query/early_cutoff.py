@@ -130,7 +130,7 @@ class VerifiedTable(MemoTable[Any, Any]):
         if known is None:
             known = self._answers[key] = Answer(self, key)
         known.recompute = again if self._compare else None
-        known.read, known.asked = depends_on
+        known.read, known.asked = self._reads.shared(depends_on[0]), depends_on[1]
         if known.recompute is None or known.value is MISSING or known.value != answer:
             known.value, known.changed = answer, self._reads.revision
         self._settle(known)

@@ -48,6 +48,8 @@ class DependencyTracker:
         self.bits = {path: 1 << number if incremental else 0 for number, path in enumerate(sorted(paths), _WORD_BITS)}
         self.dependencies = 0
         self.asked: list[Any] = []
+        # Equal numbers of this revision; those of all would hold what no answer has any more.
+        self._shared: dict[int, int] = {}
         # The number of changes so far, and what has changed in the last ones.
         self.revision = 0
         self._changes: list[int] = []
@@ -69,6 +71,10 @@ class DependencyTracker:
     def word(kind: str, word: str) -> int:
         """The bit of a word."""
         return 1 << crc32(f"{kind} {word}".encode()) % _WORD_BITS
+
+    def shared(self, bits: int) -> int:
+        """The one object for equal bits: a number takes a kilobyte, and nine of ten answers have the bits of another one."""
+        return self._shared.setdefault(bits, bits)
 
     def since(self, mark: int) -> Dependencies:
         """What the running query has read, and the answers that it asked for since a length of ``asked``."""
@@ -103,6 +109,7 @@ class DependencyTracker:
         # No answer is stale for longer.
         del self._changes[: -limits.MAX_STALE_REVISIONS]
         self.asked.clear()
+        self._shared.clear()
 
     def changed_since(self, revision: int) -> Sequence[int]:
         """What has changed in each revision since one of the last ``MAX_STALE_REVISIONS``."""
