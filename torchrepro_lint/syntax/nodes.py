@@ -4,9 +4,9 @@ Nothing here knows a rule, torch, another file, or where the file lies: equal te
 that are written to JSON, read back, and kept as long as the bytes of the file stay the same.
 
 What identifies a node
-    Its file, its position and its content. So a node is its own key in a table about one file, and ``(path, node)`` is the key where a
-    table serves several files. What is known of a node is found again after its file is read anew, which no address in memory allows.
-    The hash is that of the position, and what a look-up finds is nearly always the same object, so it rarely compares contents.
+    Its file, its position and its content. So a node is its own key in a table about one file, and ``(path, node)`` where a table serves
+    several. Nodes are compared by ``==``, never by ``is``: a remembered answer may have those of the tree before an edit. The hash is
+    that of the position, and two nodes mostly are one object or differ in their positions.
 
 Names in a file
     ``:main`` is what the file itself defines, ``:Net.forward`` a method, ``:main.<locals>.x`` a local variable or
