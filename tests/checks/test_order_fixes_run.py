@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from one_file import fixed
 from torchrepro_lint.checks import directory_listing, unordered_iteration
 
@@ -284,12 +286,13 @@ def _safely_fixed(text: str) -> str:
     return text
 
 
-def test_a_program_that_ran_before_a_safe_fix_runs_after_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("programs", [500, pytest.param(5000, marks=pytest.mark.long)])
+def test_a_program_that_ran_before_a_safe_fix_runs_after_it(tmp_path: Path, programs: int) -> None:
     for name in ("b.pt", "a.pt", "c/d.pt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     ran = changed = 0
-    for number in range(PROGRAMS):
+    for number in range(programs):
         text = program(random.Random(number))
         before = outcome(text, tmp_path)
         if isinstance(before, str):
@@ -301,8 +304,5 @@ def test_a_program_that_ran_before_a_safe_fix_runs_after_it(tmp_path: Path) -> N
             f"program {number} was\n{text[len(HEADER) :]}and is\n{after[len(HEADER) :]}"
         )
     # Most run, and many are fixed: else the test would show nothing.
-    assert ran > PROGRAMS * 0.6
-    assert changed > PROGRAMS * 0.15
-
-
-PROGRAMS = 1000
+    assert ran > programs * 0.6
+    assert changed > programs * 0.15

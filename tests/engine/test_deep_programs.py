@@ -91,7 +91,6 @@ _REPORTED = (
     "functions in a ring",
     "callbacks in a ring",
     "methods in a ring",
-    "closures in a chain",
     "assignments in a chain",
 )
 

@@ -122,7 +122,7 @@ def _checked(tree: tuple[Checker, dict[str, ParsedFile]], jobs: int = 1) -> dict
     return partition.check_tree(tree[0], Partition(*tree), jobs)
 
 
-@pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("one_in", [16, pytest.param(1, marks=pytest.mark.long)])
 def test_parts_say_what_each_says_by_itself(
     project: Maker, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, one_in: int
 ) -> None:

@@ -189,7 +189,8 @@ def start(part=None):
 """
 
 
-def test_tables_are_taken_up_by_the_next_runs(project: Maker, lint: Lint) -> None:
+@pytest.mark.parametrize("runs", [5, pytest.param(20, marks=pytest.mark.long)])
+def test_tables_are_taken_up_by_the_next_runs(project: Maker, lint: Lint, runs: int) -> None:
     files = {**FILES, **{f"part_{number}.py": PART.format(number) for number in range(50)}}
     starts = "".join(f"import part_{number}\npart_{number}.start()\n" for number in range(50))
     files["train.py"] = starts + TRAIN
@@ -198,7 +199,7 @@ def test_tables_are_taken_up_by_the_next_runs(project: Maker, lint: Lint) -> Non
     stored = {path.name.partition("-")[0] for path in _cached()}
     assert stored > {"above", "calls", "imported", "outcomes", "runs"}
     dice = random.Random(5)
-    for _ in range(10):
+    for _ in range(runs):
         path = dice.choice(["part_7.py", "part_30.py", "layers.py", "train.py", "data.py"])
         files[path] = _changed(files[path], dice)
         Path(folder, path).write_text(files[path])

@@ -116,6 +116,8 @@ def _cut(text: str, most: int, write: _Writer) -> str:
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     starts = [match.start() for match in re.finditer(r"\s", text)]
     for at in [*ends[::-1], *starts[::-1]]:
+        if at > most:  # writing it makes it no shorter
+            continue
         found = f"{write.literal(text[:at].rstrip(';'))} …"
         if len(found) <= most:
             return found
