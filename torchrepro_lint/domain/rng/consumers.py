@@ -11,6 +11,7 @@ from torchrepro_lint.catalogue.libraries import LibraryVersions, transform_model
 from torchrepro_lint.catalogue.rows import FAMILIES, Consumer, Scalar
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
+from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
@@ -44,6 +45,8 @@ class Consumers:
     def __init__(self, names: Names, catalogue: Catalogue) -> None:
         self._names = names
         self._catalogue = catalogue
+        self._elements: MemoTable[tuple[str, Expression], tuple[tuple[Consumer, str, Call], ...]]
+        self._elements = names.database.table("run elements", compare=True)
 
     def external_names(self, names: tuple[str, ...]) -> Iterator[str]:
         """The external names of a callee: for a project class its inherited constructor, for results of torch the
@@ -86,14 +89,22 @@ class Consumers:
 
     def of_elements(
         self, trace_event: TraceEvent, call: Call, libraries: LibraryVersions
-    ) -> Iterator[tuple[Consumer, str, Call]]:
+    ) -> tuple[tuple[Consumer, str, Call], ...]:
         """The rows of what a called container runs, the layers of a ``Sequential`` and the transforms of a ``Compose``, each with the
-        callee and the call that made the element.
+        callee and the call that made the element. They are the same in all traces.
         """
-        if any(map(runs_elements, trace_event.names)):
-            for path, made in self._names.values_through_calls(trace_event.path, call.func):
-                if isinstance(made, Call):
-                    yield from self._of_elements(path, made, libraries, limits.MAX_NESTED_CONTAINERS)
+        if not any(map(runs_elements, trace_event.names)):
+            return ()
+        path, func = trace_event.path, call.func
+        return self._elements.of((path, func), lambda: tuple(self._of_container(path, func, libraries)))
+
+    def _of_container(
+        self, path: str, func: Expression, libraries: LibraryVersions
+    ) -> Iterator[tuple[Consumer, str, Call]]:
+        self._names.modules.reads.record_read(path)  # the key is a node of this file
+        for file, made in self._names.values_through_calls(path, func):
+            if isinstance(made, Call):
+                yield from self._of_elements(file, made, libraries, limits.MAX_NESTED_CONTAINERS)
 
     def _of_elements(
         self, path: str, container: Call, libraries: LibraryVersions, depth: int
