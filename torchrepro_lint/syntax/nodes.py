@@ -315,7 +315,7 @@ class ModuleSummary(NamedTuple):
     ``entered`` what ``with`` statements enter, with ``()`` where it is called; ``properties`` the methods that run when they are
     read; ``tables`` the variables in which a function stores its parameter, each with the outermost such function.
     ``holds`` maps top-level variables and functions to the identifiers of their possible values (see ``visitor.value_identifiers``).
-    ``has_main_guard`` says that there is an ``if __name__ == "__main__":`` block, ``calls_at_top_level`` that a top-level statement calls something.
+    ``has_main_guard`` says that there is an ``if __name__ == "__main__":`` block, ``calls_at_top_level`` that the module itself calls something.
     ``functions`` are the functions outside classes and functions, ``classes`` all classes, in the order of the file, with their bases.
     """
 

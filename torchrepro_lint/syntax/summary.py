@@ -11,6 +11,7 @@ from sys import intern
 from typing import Any, TypeAlias
 
 from torchrepro_lint.source.files import is_notebook
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import declared_word
 from torchrepro_lint.syntax.control_flow import StaticContext, events, is_main_test
 from torchrepro_lint.syntax.nodes import (
@@ -266,10 +267,35 @@ def summarise(
         tables=tuple(sorted(tables)),
         holds=tuple(_held_identifiers(assigned, functions)),
         has_main_guard=any(isinstance(each, If) and is_main_test(each.test) for each in body),
-        calls_at_top_level=any(event.kind == "call" for event in events(body, StaticContext(main=True))),
+        calls_at_top_level=_calls_at_top_level(body),
         functions=tuple(sorted({each.name for each in functions if is_top_level(each.name)})),
         classes=tuple((each.name, _bases(each)) for each in classes),
     )
+
+
+# Parts of Python's library that modules call on import to define what they have, and that run nothing.
+_DEFINING = lazy_pattern(
+    r"(logging|re|typing|typing_extensions|collections|functools|enum|dataclasses|warnings|pathlib"
+    r"|os\.(path|environ|getenv)|builtins\.(frozenset|set|dict|list|tuple|int|float|str|len|range|object))(\..*)?"
+)
+
+
+def _calls_at_top_level(body: tuple[Statement, ...]) -> bool:
+    """Whether statements themselves call something that may run: what defines and decorates functions and classes runs nothing."""
+    own = tuple([each for each in body if not isinstance(each, DefinitionStatement)])
+    return any(
+        event.kind == "call"
+        and not isinstance(event.statement, DefinitionStatement)
+        and not (isinstance(event.value, Call) and _defines(event.value.func))
+        for event in events(own, StaticContext(main=True))
+    )
+
+
+def _defines(func: Expression) -> bool:
+    """Whether a callee is of ``_DEFINING``, also through what such a call gives: ``logging.getLogger().setLevel``."""
+    while isinstance(func, Attribute) and isinstance(func.value, Call):
+        func = func.value.func
+    return isinstance(func, Ref) and all(_DEFINING.fullmatch(".".join((root, *func.path))) for root in func.roots)
 
 
 def _sorted_interned(words: Iterable[str]) -> tuple[str, ...]:
