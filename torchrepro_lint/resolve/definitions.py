@@ -340,7 +340,8 @@ class EventCache:
         yield from ref.roots
         for root in ref.roots if ref.path else ():
             known = self._definitions.parameter(path + root)
-            methods = self._definitions.classes(path + known.function.owner) if known and known.is_receiver else ()
+            owner = known.function.owner if known and known.is_receiver else None
+            methods = self._definitions.classes(path + owner) if owner else ()
             for function in (
                 each for one in methods for _, name in one.methods for each in self._definitions.functions(path + name)
             ):

@@ -13,7 +13,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.training_steps import is_backward
-from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
+from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls, passed_on_edges
 from torchrepro_lint.domain.programs import Program, program_at
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
@@ -251,6 +251,8 @@ class _LossSlice:
             names = [*self._elements(path, call.func)] or names
         if not loader_names().isdisjoint(names):
             return
+        if not names and seen:
+            names = sorted(passed_on_edges(self._project, self._run, path, seen[0][1].function, call.func))
         entered = [target for name in names if in_project(name) for target in self._entered(name)]
         for target in entered:
             self._descend(target)
