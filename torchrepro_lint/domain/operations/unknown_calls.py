@@ -177,9 +177,11 @@ def passed_on_edges(project: Traces, run: Trace, path: str, function: Symbol, fu
 
 def _calls_of_edge(names: Names, edge: CallEdge) -> tuple[Call, ...]:
     """The call of an edge; where a container's element is entered as it is read, ``self.layers[0](x)``, the calls of elements of it."""
-    value = edge.event.value
+    value, path = edge.event.value, path_of(edge.caller)
     if isinstance(value, Call) and edge.event.kind == "call":
-        return (value,)
+        called = names.names(path, value.func) or names.object_names(path, value.func)
+        runs = (each for name in called if in_project(name) for each in entered_functions(names, name, "call"))
+        return (value,) if edge.function in runs else ()  # else a package gets the function
     calls = (each.value for each in names.events.of(edge.caller) if each.kind == "call")
     return tuple(
         each
