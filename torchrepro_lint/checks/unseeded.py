@@ -9,9 +9,13 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.domain.rng.forward_uses import becomes_seed
 from torchrepro_lint.domain.rng.optional_seeds import draws_without_inherited_seeds, without_seed_draws
 from torchrepro_lint.domain.rng.seeding import may_seed_unseen
 from torchrepro_lint.source.text import Fix, Message, NoFix
+from torchrepro_lint.syntax.control_flow import uncertain_guards
+from torchrepro_lint.syntax.nodes import Assign, Call
+from torchrepro_lint.syntax.visitor import is_same_reference, subexpressions
 from torchrepro_lint.trace.call_paths import (
     call_path,
     entry_statement,
@@ -22,6 +26,7 @@ from torchrepro_lint.trace.call_paths import (
     process_starts,
     reached_at,
 )
+from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Context
 
 
@@ -120,5 +125,18 @@ def first_own_draw(
         each
         for each in draws
         if not is_attributed_elsewhere(context.project, program.entry, each.trace_event, family.key)
+        and not _replaces_missing_seed(context, each.trace_event)
     )
     return first_feasible_draw(context.project, program.run, own)
+
+
+def _replaces_missing_seed(context: Context, draw: TraceEvent) -> bool:
+    """Whether a draw only makes a seed where the tested one is missing: ``if args.seed is None: args.seed = randint(0, 99)``. TRL107
+    says so where it is missing by default.
+    """
+    statement, call = draw.event.statement, draw.event.value
+    if not isinstance(statement, Assign) or not isinstance(call, Call):
+        return False
+    tested = [each for guard in uncertain_guards(draw.event.guards) for each in subexpressions(guard.value)]
+    is_tested = any(is_same_reference(each, target) for each in tested for target in statement.targets)
+    return is_tested and becomes_seed(context.project, draw.path, call)

@@ -241,6 +241,12 @@ def _values(
         case Ref() if _is_given(sources, path, operand, environment):
             found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
             return found if ... not in found else []
+        case Ref(path=()) if environment.receiver_class:  # ``flip = self.train and random() < 0.5``
+            steps = [*sources.reaching_definitions(Closure(path, operand, environment))]
+            tests = [each.value for each in steps if each.change is None and isinstance(each.value, Closure)]
+            if steps and all(isinstance(each.value, Operation) for each in tests) and len(tests) == len(steps):
+                found = [_known_value(sources, each, depth) for each in tests]
+                return found if ... not in found else []
     return []
 
 
@@ -303,7 +309,7 @@ def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
     match source.value:
         case Constant(value=value):
             return value
-        case Operation(op=op) if (op == "not" or op in COMPARISONS) and depth < limits.MAX_HELD_TESTS:
+        case Operation(op=op) if (op in ("not", "and", "or") or op in COMPARISONS) and depth < limits.MAX_HELD_TESTS:
             answer = evaluate_test(sources, source.path, source.value, source.environment, depth + 1)
             return ... if answer is None else answer
     return ...

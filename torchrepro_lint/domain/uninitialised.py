@@ -254,10 +254,11 @@ class FirstUses:
     def _of_attribute(self, word: str, read: Attribute) -> tuple[Use, Expression]:
         """An attribute of the call itself: ``torch.empty(3).sum``."""
         spot = self._spots.of(read)
+        is_made = isinstance(read.value, Call) and last_identifier(read.value.func) in EMPTY_WORDS
+        if word in _NEUTRAL or (word == "backward" and is_made):  # its own gradient is 1, whatever it holds
+            return Use.NEUTRAL, read
         if spot is not None and isinstance(spot.parent, Call) and spot.parent.func == read:
             return self._of_method(word, spot.parent)
-        if word in _NEUTRAL:
-            return Use.NEUTRAL, read
         return self.of(read) if word in _PASSING else (Use.FILLS, read)
 
     def _of_element(self, value: Expression, parent: Subscript) -> tuple[Use, Expression]:

@@ -29,9 +29,11 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Root,
     Symbol,
     Value,
     is_module,
+    local_symbol,
     path_of,
     qualname_of,
     split_local,
@@ -301,7 +303,9 @@ class EventCache:
                 yield change.value
 
     def entries(self, path: str, value: Expression, key: Expression) -> Iterator[Expression]:
-        """What a display, or the statements that store an item in a variable, have under a key: under a literal one only what may be."""
+        """What a display, or the statements that store an item in a variable or add one to it, have under a key: under a literal one only
+        what may be.
+        """
         found: list[tuple[object, Expression | None]] = []
         match value:
             case Collection(kind="dict", items=items):
@@ -310,7 +314,8 @@ class EventCache:
             case Collection(items=items):
                 found = [(None, item) for item in items]
             case Ref():
-                found = [(each.key, each.value) for each in self.updates(path, value) if each.kind == "set"]
+                changes = self.updates(path, value._replace(roots=tuple(self._receivers(path, value))))
+                found = [(each.key, each.value) for each in changes if each.kind in ("set", "add")]
             case Call(func=Ref(roots=("builtins.dict",), path=()), args=args):
                 found = [(arg.keyword, arg.value) for arg in args if arg.keyword]
         word = key.value if isinstance(key, Constant) else None
@@ -329,6 +334,19 @@ class EventCache:
             self._mutations[path] = mutation_sites(self._definitions.facts(path))
         for root in ref.roots:
             yield from (change for _, change in self._mutations[path].get((root, ref.path), ()))
+
+    def _receivers(self, path: str, ref: Ref) -> Iterator[Root]:
+        """The roots of a reference; for an attribute of the receiver, ``self.layers``, the receivers of all methods of its class."""
+        yield from ref.roots
+        for root in ref.roots if ref.path else ():
+            known = self._definitions.parameter(path + root)
+            owner = known.function.owner if known and known.is_receiver else None
+            methods = self._definitions.classes(path + owner) if owner else ()
+            for function in (
+                each for one in methods for _, name in one.methods for each in self._definitions.functions(path + name)
+            ):
+                if takes_receiver(function) and (own := local_symbol(function.name, function.params[0].name)) != root:
+                    yield own
 
     def forget(self, path: str, facts: SyntaxTree) -> None:
         """Drop the events of a changed file, which had this tree."""

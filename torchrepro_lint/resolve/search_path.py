@@ -196,21 +196,9 @@ def _name(func: Expression) -> str:
 
 # Module names that projects use and no library has.
 _OWN = frozenset(
-    {
-        "utils",
-        "util",
-        "utilities",
-        "helper",
-        "helpers",
-        "common",
-        "misc",
-        "tools",
-        "functions",
-        "ops",
-        "const",
-        "constants",
-    }
-    | {"model", "models", "module", "modules", "net", "nets", "network", "networks", "layer", "layers", "architectures"}
+    {"utils", "util", "utilities", "helper", "helpers", "common", "misc", "tools", "functions", "ops", "const"}
+    | {"constants", "architectures"}
+    | {"model", "models", "module", "modules", "net", "nets", "network", "networks", "layer", "layers"}
     | {"data", "dataset", "dataloader", "dataloaders", "data_loader", "data_utils", "preprocess", "preprocessing"}
     | {"loss", "losses", "metric", "metrics", "criterion", "train", "trainer", "test", "evaluation", "solver"}
     | {"config", "configs", "option", "options", "opts", "args", "arguments", "params", "hparams", "agent", "agents"}
@@ -333,16 +321,24 @@ class ModuleTree:
     def home_for(self, path: str, parts: Sequence[str]) -> str | None:
         """The directory in which an absolute import in a file finds its first word; None where there is none.
 
-        A file does not import itself: ``utils/model.py`` means the package ``model`` by that word.
+        A file does not import itself: ``utils/model.py`` means the package ``model`` by that word. ``utils.config`` is looked for
+        in a folder ``utils`` before ``utils.py`` beside the file, which Python finds there only for a script.
         """
         folder, word = self.folder(path), parts[0]
         if (nearer := self._of_its_own(path, folder, parts)) is not None:
             return nearer
         home = self._home(folder, word)
-        if home is None or self.stems[join_path(home, word)] != path:
+        stem = join_path(home or "", word)
+        if home is None or self.stems[stem] not in (path, f"{stem}.py"):
             return home
-        others = (each for each in self._searched[folder] if self.stems.get(join_path(each, word), path) != path)
-        return next(others, home)
+        searched = self._searched[folder]
+        if len(parts) > 2 or (len(parts) == 2 and folder not in self._script_folders | self._command_folders):
+            below = (each for each in searched if join_path(each, "/".join(parts[:2])) in self.stems)
+            if (found := next(below, None)) is not None:
+                return found
+        if self.stems[stem] != path:
+            return home
+        return next((each for each in searched if self.stems.get(join_path(each, word), path) != path), home)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
         """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none. The

@@ -259,7 +259,11 @@ class Values(ClassHierarchy):
                 if isinstance(found, Collection) and place is not None and place < len(found.items):
                     item = found.items[place]
                     names = self.names(file, item) if item is not None else ()
-                    yield from (each for each in names if in_project(each) and self.classes(class_of(each)))
+                    yield from (
+                        each
+                        for each in names
+                        if in_project(each) and (self.functions(each) or self.classes(class_of(each)))
+                    )
 
     def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
         """The entries of a registry of the project, under a key where that is known."""

@@ -74,6 +74,9 @@ def constant_truth(test: Expression, context: StaticContext) -> bool | None:
             return None if None in truths else not decisive
         case Operation(op=op, operands=(left, right)) if op in _COMPARISONS and context.torch:
             return _version_test(op, left, right, context.torch)
+        case Operation(op="==", operands=(Ref(roots=("builtins.__name__",), path=()), Constant(value=str(name)))):
+            is_misspelt = name.startswith("__") and name not in ("__main__", "__mp_main__")  # no module has such a name
+            return False if is_misspelt else context.main if name == "__main__" else None
     return context.main if is_main_test(test) else None
 
 

@@ -19,7 +19,7 @@ from torchrepro_lint.resolve.object_sources import is_abstract, is_held, specifi
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Record, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -35,7 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
-from torchrepro_lint.syntax.visitor import known_argument
+from torchrepro_lint.syntax.visitor import known_argument, receiving_parameters, takes_receiver
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import callback_words, dead_initialisations, rows_of
 
@@ -161,6 +161,8 @@ class _Body:
             if made := self._names.configured(self._path, event.value):
                 kept = () if any(map(self._names.owner, found)) else found  # not the registry's own method
                 found = tuple(sorted({*kept, *filter(in_project, made)}))
+            if isinstance(called, Call) and len(found) > 1:
+                found = tuple(each for each in found if self._may_take(each, event.value)) or found
             values = list(passed_values(event.value))
             if runs := makes_loader(found):
                 lists = [each for each in values if isinstance(each, Ref)]
@@ -172,6 +174,11 @@ class _Body:
             passed = tuple(dict.fromkeys(filter(in_project, names)))
             runs = runs or not COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
         return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
+
+    def _may_take(self, name: str, call: Call) -> bool:
+        """Whether a function that is found by a computed name takes the arguments of a call: one without ``name=`` is not the one."""
+        functions = self._names.functions(name)
+        return not functions or any(_takes(each, call) for each in functions)
 
     def _names_passed(self, value: Expression, *, contains: bool) -> Iterable[str]:
         """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
@@ -360,3 +367,15 @@ def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
             place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
             if (given := known_argument(made, place, kind.dataset)) is not None:
                 yield given
+
+
+def _takes(function: Function, call: Call) -> bool:
+    """Whether a call without stars binds all of its arguments, and all parameters that a function requires."""
+    received = [*receiving_parameters(function, call, bound=takes_receiver(function))]
+    required = {
+        each.name
+        for each in function.params[takes_receiver(function) :]
+        if each.default is None and "*" not in each.kind
+    }
+    bound = required <= {param.name for _, param in received} and len(received) == len(call.args)
+    return bound or any(arg.star for arg in call.args)

@@ -99,6 +99,8 @@ class Trace(CallTargets):
         self._postponed: list[PostponedEntry] = []
         # By name, what some call passes for a parameter, where the parameter was called before this trace came to such a call.
         self._not_yet_passed: dict[str, list[PostponedEntry]] = {}
+        # The names among them that are called where this trace has passed nothing: they come from elsewhere, as from a container.
+        self._never_passed: dict[str, None] = {}
         self.prefix = after.prefix if after else SharedPrefix()
         self.starts = tuple(starts)
         if after:
@@ -129,6 +131,7 @@ class Trace(CallTargets):
         self.trace_events += other.trace_events
         self._postponed += other._postponed
         self._not_yet_passed |= {name: [*each] for name, each in other._not_yet_passed.items()}
+        self._never_passed |= other._never_passed
         self._deferred |= {key: each._replace(targets=[*each.targets]) for key, each in other._deferred.items()}
 
     @cached_property
@@ -267,9 +270,10 @@ class Trace(CallTargets):
                 self._run_later(waiting.targets, waiting, maker)
             came = [each for each in self._postponed if self._is_constructed(self._class_of(each.name))]
             self._postponed = [each for each in self._postponed if each not in came]
-            if not came and self._not_yet_passed:
-                came = self._not_yet_passed.pop(next(iter(self._not_yet_passed)))
-            if not came:
+            if not came and self._never_passed:
+                came = [each for name in self._never_passed for each in self._not_yet_passed.pop(name, ())]
+                self._never_passed.clear()
+            elif not came:
                 return
             for each in came:
                 self._run_later([*self._enter_or_defer(*each[:-1])], each.waiting, each.function)
@@ -385,4 +389,6 @@ class Trace(CallTargets):
                     self._postponed.append(absent)
                 elif not self._recording:  # a fragment does not know what is passed later
                     self._not_yet_passed.setdefault(name, []).append(absent)
+                    if not own:
+                        self._never_passed[name] = None
         return there

@@ -157,7 +157,7 @@ def _for_each_rank(project: Traces, program: Program, place: SeedPlace) -> SeedP
     params = place.position.function.params if place.position.function else ()
     text, after = place.seed
     rank = next((each.name for each in params if _RANK.fullmatch(each.name)), None) or _rank_option(
-        project, place.position, text
+        project, program, place.position, text
     )
     if rank is None:
         bound = _rank_bound_before(place.position)
@@ -171,15 +171,19 @@ def _for_each_rank(project: Traces, program: Program, place: SeedPlace) -> SeedP
     return place._replace(seed=SeedValue(plain, after))
 
 
-def _rank_option(project: Traces, position: ControlFlowPosition, seed: str) -> str | None:
-    """The option of the rank beside that of the seed, declared or read in the function: ``args.local_rank``."""
+def _rank_option(project: Traces, program: Program, position: ControlFlowPosition, seed: str) -> str | None:
+    """The option of the rank beside that of the seed, declared by the program or read in the function: ``args.local_rank``."""
+    options = project.resolver.options
+    declared = options.declared_in(program.entry.path) or tuple(
+        option for path in sorted(program.run.paths) for option in options.declared_in(path)
+    )
     holder = qualifier_of(seed)
     read = (
         each.path[0]
         for each in body_expressions(position.body)
         if isinstance(each, Ref) and len(each.path) == 1 and last_identifier(each._replace(path=())) == holder
     )
-    words = [*project.resolver.options.words, *read] if holder.isidentifier() else []
+    words = [*sorted({each.word for each in declared}), *read] if holder.isidentifier() else []
     return next((f"{holder}.{each}" for each in words if _RANK.fullmatch(each) and not each.startswith("gpu")), None)
 
 

@@ -106,9 +106,7 @@ class CallableEffects:
             self._depth -= 1
 
     def of_arguments(self, call: Closure | None, words: Sequence[str]) -> GeneratorSet:
-        """The generators that the callables draw from which a call passes for parameters ``words``, by name or
-        position.
-        """
+        """The generators of the callables that a call passes for parameters ``words``, by name or position."""
         found: set[str] = set()
         assert call is None or isinstance(call.value, Call)
         for arg in call.value.args if call is not None and words else ():  # type: ignore[union-attr]
@@ -160,14 +158,15 @@ class CallableEffects:
     def _of_reference(self, each: Closure) -> GeneratorSet:
         """A function, a method, or an object of which only the class is known."""
         found: set[str] = set()
-        names = self._project.names(each.path, each.value)
+        resolver = self._project.resolver
+        names = resolver.names(each.path, each.value) or resolver.object_names(each.path, each.value)
         for name in names:
-            if self._project.resolver.functions(name):
-                found |= self.of_methods(self._project.resolver.owner(name), None, [name], environment=each.environment)
-            elif self._project.resolver.classes(name):
+            if resolver.functions(name):
+                found |= self.of_methods(resolver.owner(name), None, [name], environment=each.environment)
+            elif resolver.classes(name):
                 return ANY_GENERATOR
             elif in_project(name) and is_instance(name):
-                found |= self.of_methods(class_of(name), None, self._project.resolver.call_methods(name))
+                found |= self.of_methods(class_of(name), None, resolver.call_methods(name))
             else:
                 found |= self._of_rows(without_brackets(name), None)
         return frozenset(found) if names else ANY_GENERATOR

@@ -90,10 +90,13 @@ class Reason(Record, frozen=True):
 
 
 class Origins(Record, frozen=True):
-    """The reason why a callee is not known, if there is one, else the functions, classes and objects of the project that it may be."""
+    """The reason why a callee is not known, if there is one, else the functions, classes and objects of the project that it may be,
+    and those from ``outside``.
+    """
 
     reason: Reason | None
     names: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 class _Origin(NamedTuple):
@@ -141,9 +144,10 @@ class CalleeOrigins:
             if isinstance(found, Reason):
                 return Origins(found)
             if not found and not one.depth:
-                names.update(filter(in_project, self._names.names(one.path, value)))
+                names.update(self._names.names(one.path, value))
             queue += reversed(found)
-        return Origins(None, tuple(sorted(names)))
+        own = sorted(filter(in_project, names))
+        return Origins(None, tuple(own), tuple(sorted(names.difference(own))))
 
     def _step(self, one: _Origin) -> list[_Origin] | Reason:
         """The expressions one step back; a reason where there is none to follow."""

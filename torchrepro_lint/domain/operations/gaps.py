@@ -7,13 +7,14 @@ needs to know all that is trained holds across it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.training_steps import is_backward
-from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls
+from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins
+from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls, is_known_package, passed_on_edges
 from torchrepro_lint.domain.programs import Program, program_at
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
@@ -42,6 +43,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     project_classes,
     simple_name,
+    top_package,
 )
 from torchrepro_lint.syntax.use_def import flattened_values
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, operands_of, receiver_of, statements
@@ -251,10 +253,13 @@ class _LossSlice:
             names = [*self._elements(path, call.func)] or names
         if not loader_names().isdisjoint(names):
             return
+        origins = self._origins(path, seen[0][1].function, call.func) if seen and not names else None
+        names = names or [*(origins or ())]
         entered = [target for name in names if in_project(name) for target in self._entered(name)]
         for target in entered:
             self._descend(target)
-        if seen and not _is_of_super(call.func) and (not names or self._unknown.are_unknown(names)):
+        is_unknown = self._unknown.are_unknown(names) if names else origins is None
+        if seen and not _is_of_super(call.func) and is_unknown:
             if names or self._may_be_project_code(path, seen[0][1].function, call.func):
                 self._report(seen[0], call)
         elif seen and self._has_unknown_contents(path, call, names):
@@ -265,6 +270,18 @@ class _LossSlice:
                 self._passed_on(path, value)
         if not entered:
             self._push(path, _holder(call.func))
+
+    def _origins(self, path: str, function: str, func: Expression) -> Sequence[str] | None:
+        """What calls pass for a parameter that is called, or for the variable that runs over it: nothing where it is no code. None if
+        that is not known.
+        """
+        passed = sorted(passed_on_edges(self._project, self._run, path, function, func))
+        if passed or not isinstance(func, Ref) or func.path:
+            return passed or None
+        found = CalleeOrigins(self._project).of(path, func)
+        known = all(is_known_package(top_package(name)) for name in found.outside)
+        entered = not found.names or any(map(self._entered, found.names))
+        return (*found.names, *found.outside) if known and entered and found.reason is None else None
 
     def _may_be_project_code(self, path: str, function: str, func: Expression) -> bool:
         """Whether a callee without a name may be code of the project: not a parameter for which nothing but None is passed."""
@@ -284,10 +301,10 @@ class _LossSlice:
                     for arg in source.args:
                         yield from (element_value(name) for name in self._names.names(path, arg.value))
 
-    def _entered(self, name: str) -> Iterator[str]:
+    def _entered(self, name: str) -> list[str]:
         """The functions that calling a name of the project runs in this trace; none for constructing an object."""
-        if not self._names.classes(name):
-            yield from (each for each in entered_functions(self._names, name, "call") if each in self._run.functions)
+        entered = () if self._names.classes(name) else entered_functions(self._names, name, "call")
+        return [each for each in entered if each in self._run.functions]
 
     def _is_module_class(self, name: str) -> bool:
         """Whether a name is a class of networks or datasets: what an object of it was made with is no value of its results."""

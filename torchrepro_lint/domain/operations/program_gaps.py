@@ -13,7 +13,12 @@ from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins, Reason
 from torchrepro_lint.domain.operations.gaps import Gap, call_text, gaps_to_loss
-from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, UnknownCalls, is_from_elsewhere
+from torchrepro_lint.domain.operations.unknown_calls import (
+    CHOOSING_AT_ONCE,
+    UnknownCalls,
+    is_from_elsewhere,
+    passed_on_edges,
+)
 from torchrepro_lint.domain.programs import program_at
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
@@ -113,7 +118,7 @@ def _find(project: Traces, run: Trace) -> Iterator[ProgramGap]:
             reason = found.reason
             if found.entered and found.entered.isdisjoint(run.functions):
                 reason = Reason("value", describe(call.func))
-            if reason is not None:
+            if reason is not None and not passed_on_edges(project, run, resolved.path, resolved.function, call.func):
                 seen.add((resolved.path, call.start))
                 yield ProgramGap(order, each, reason)
 

@@ -13,7 +13,9 @@ from functools import lru_cache
 from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -24,19 +26,25 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
+    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
+    Value,
     element_value,
     in_project,
     instance_value,
     is_instance,
     is_object,
     local_symbol,
+    path_of,
     simple_name,
     split_call,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import body_expressions, takes_receiver
+from torchrepro_lint.syntax.visitor import body_expressions, is_same_reference, parameter_argument, takes_receiver
+from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.events import CallEdge
 from torchrepro_lint.trace.traces import Traces
 
 # Functions that read any object from a file, and those that choose one by a name: it may be the project's.
@@ -143,6 +151,43 @@ class UnknownCalls:
             for part in body_expressions(definition.body) if definition.generator else ():
                 if isinstance(part, Operation) and part.op == "yield":
                     yield from part.operands
+
+
+def passed_on_edges(project: Traces, run: Trace, path: str, function: Symbol, func: Expression) -> frozenset[Value]:
+    """The names of what all calls by which a trace comes to a function pass for its parameter that is called: ``residual(x, attention)``
+    calls ``forward``. None where one passes something that is not known.
+    """
+    names, unknown = project.resolver, UnknownCalls(project)
+    root = func.roots[0] if isinstance(func, Ref) and not func.path else ""
+    known = names.parameter(path + root) if root else None
+    if known is None or known.is_receiver or path + known.function.name != function:
+        return frozenset()
+    found: set[Value] = set()
+    for edge in run.call_edges.get(function, ()):
+        for call in _calls_of_edge(names, edge) or (None,):
+            bound = takes_receiver(known.function)
+            arg = parameter_argument(call, known.function, known.position, bound=bound) if call is not None else None
+            passed = names.objects(path_of(edge.caller), arg.value) if arg is not None and not arg.star else None
+            if passed is None or not passed.complete or unknown.are_unknown(passed.names):
+                return frozenset()
+            found.update(passed.names)
+    entered = {target for name in found if in_project(name) for target in entered_functions(names, name, "call")}
+    return frozenset(found) if entered <= run.functions else frozenset()
+
+
+def _calls_of_edge(names: Names, edge: CallEdge) -> tuple[Call, ...]:
+    """The call of an edge; where a container's element is entered as it is read, ``self.layers[0](x)``, the calls of elements of it."""
+    value, path = edge.event.value, path_of(edge.caller)
+    if isinstance(value, Call) and edge.event.kind == "call":
+        called = names.names(path, value.func) or names.object_names(path, value.func)
+        runs = (each for name in called if in_project(name) for each in entered_functions(names, name, "call"))
+        return (value,) if edge.function in runs else ()  # else a package gets the function
+    calls = (each.value for each in names.events.of(edge.caller) if each.kind == "call")
+    return tuple(
+        each
+        for each in calls
+        if isinstance(each, Call) and isinstance(each.func, Subscript) and is_same_reference(each.func.value, value)
+    )
 
 
 def choosing_function(name: str) -> bool | None:

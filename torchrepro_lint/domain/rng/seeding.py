@@ -32,6 +32,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, subexpressions, takes_receiver
 from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.entry_points import is_program
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Traces
 
@@ -88,9 +89,11 @@ def seeding_functions_behind(project: Traces, path: str) -> Iterator[str]:
 
 def may_seed_unseen(project: Traces, run: Trace) -> bool:
     """Whether a call that is not resolved may run a function of the project that seeds: a method by its name, or one that
-    ``getattr(plugin, f"on_{event}")`` looks up.
+    ``getattr(plugin, f"on_{event}")`` looks up. The functions of other programs are none of this run's.
     """
-    seeding = [name for path in project.files for name in seeding_functions(project, path)]
+    loaded = project.resolver.may_load(path_of(run.starts[0])) if run.starts else frozenset(project.files)
+    there = (path for path in project.files if path in loaded or not is_program(project.resolver, path))
+    seeding = [name for path in there for name in seeding_functions(project, path)]
     words = {simple_name(name) for name in seeding if name not in run.functions}
     words = {word for word in words if word and not word.startswith("__")}
     return bool(words) and any(_may_call(words, each) for each in run.trace_events)
