@@ -112,8 +112,8 @@ def _finding(context: Context, program: Program, family: Family, draw: Draw, see
 def _ends_before(context: Context, draw: TraceEvent, seed: TraceEvent) -> bool:
     """Whether the branch that the draw stands in ends its function before the seed: ``if args.show: show(); exit()``."""
     into = "", *(step.into for step in draw.call_path)
-    for function, (path, event), (_, other) in zip(into, _steps(draw), _steps(seed), strict=False):
-        if event is not other:
+    for function, (path, event), (there, other) in zip(into, _steps(draw), _steps(seed), strict=False):
+        if (path, event) != (there, other):
             bodies = [each.body for each in context.project.resolver.functions(function)]
             found = [
                 each.body if guard.kind == "if" else each.orelse
