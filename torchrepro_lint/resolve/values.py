@@ -18,7 +18,7 @@ from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
 from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
-from torchrepro_lint.syntax.definitions import unpacking_index
+from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -35,12 +35,13 @@ from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
     Value,
-    class_of,
     enclosing_function,
     in_project,
     last_word,
+    local_symbol,
     path_of,
     project_classes,
+    simple_name,
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_test
@@ -135,6 +136,13 @@ class Values(ClassHierarchy):
                 for owner in project_classes(self._points_to(name)):
                     yield from self.attribute_values(owner, words[0])
 
+    def _set_on(self, path: str, name: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
+        """What a file, and the file of a variable, set as an attribute of the object that the variable has: ``args.step = noise``."""
+        for file in dict.fromkeys((path, path_of(name))):
+            for target, value in self.events.attribute_stores(file, word):
+                if len(target.path) == 1 and any(name in self.modules.resolve(file, root) for root in target.roots):
+                    yield file, value
+
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
         if self._solver.busy:
@@ -191,6 +199,13 @@ class Values(ClassHierarchy):
             for value in self.return_expressions(name):
                 yield from self.names(path, value)
 
+    def _returned_by(self, name: Symbol) -> list[tuple[str, Expression]]:
+        """What a function returns; for a method that a base class leaves to subclasses, what theirs return."""
+        found = [(path_of(name), value) for value in self.return_expressions(name)]
+        owner = self.owner(name) if not found else ""
+        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} if owner else ()
+        return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
+
     # --- tables, tuples and texts ------------------------------------------------------------------------------------
 
     def displays(self, path: str, value: Expression) -> Iterator[tuple[str, Collection]]:
@@ -200,17 +215,19 @@ class Values(ClassHierarchy):
                 yield file, found
 
     def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
-        """The elements of a display of a file under an index, which is an expression of ``home``."""
+        """The elements of a display of a file under an index, which is an expression of ``home``; without one, what iteration gives."""
         key = index.value if isinstance(index, Constant) else None
         if display.kind != "dict":
             items = [item for item in display.items if item is not None]
             if type(key) is int and -len(items) <= key < len(items):
                 items = [items[key]]
+        elif index is None:
+            items = [name for name in display.items[::2] if name is not None]
         else:
             pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
             if all(isinstance(value, Constant) for _, value in pairs):
                 return  # literals have no names, so the key need not be followed
-            known = () if index is None or key is not None else self.literal_texts(home, index)
+            known = () if key is not None else self.literal_texts(home, index)
             keys = known if key is None else (key,)
             picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
             items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
@@ -219,13 +236,15 @@ class Values(ClassHierarchy):
 
     def _of_row(self, path: str, name: Symbol, value: Subscript) -> list[tuple[str, Expression]]:
         """The elements that a variable gets when rows of a table are destructured: ``config, net = KINDS[args.kind]``."""
-        place = self._place(path, name[len(path) :], value)
-        if place is None or len(value.indices) != 1:
-            return []
+        match self.unpacking(path, name[len(path) :], value), value.indices:
+            case (int() as place,), (index,):
+                pass
+            case _:
+                return []
         found: list[tuple[str, Expression]] = []
         for file, table in self.displays(path, value.value):
             rows = table.items[1::2] if table.kind == "dict" else ()
-            words = self.literal_texts(path, value.indices[0])
+            words = self.literal_texts(path, index)
             keyed = zip(table.items[::2], rows, strict=False)
             picked = [row for key, row in keyed if isinstance(key, Constant) and key.value in words]
             for row in picked or rows:
@@ -233,36 +252,20 @@ class Values(ClassHierarchy):
                 found += [(file, item)] if item is not None else []
         return found
 
-    def _place(self, path: str, root: Root, value: Expression) -> int | None:
-        """The position of a variable where a value is destructured."""
+    def unpacking(self, path: str, root: Root, value: Expression) -> Keys | None:
+        """The keys by which a variable gets its part of a value, or None; see ``unpacking_keys``."""
         functions = self.functions(path + enclosing_function(root))
         bodies = [each.body for each in functions] or [self.modules.files[path].body]
-        return next((at for body in bodies if (at := unpacking_index(body, root, value)) is not None), None)
+        found = (unpacking_keys(body, root, value) for body in bodies)
+        return next((keys for keys in found if keys is not None), None)
 
-    def destructured_names(self, path: str, value: Expression) -> tuple[Value, ...]:
-        """The objects of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
-        roots = value.roots if isinstance(value, Ref) and not value.path else ()
-        found: set[str] = set()
-        for root in roots:
-            if any(self._destructured(path, root)):
-                found.update(self._destructured_parts(path, root))
-        return tuple(sorted(found))
-
-    def _destructured(self, path: str, root: Root) -> Iterator[Call]:
-        """The calls whose results are destructured to a variable."""
-        return (value for how, value in self.assigned(path + root) if how == "[]" and isinstance(value, Call))
-
-    @query(cutoff=True, cycle=NAMES)
-    def _destructured_parts(self, path: str, root: Root) -> Iterator[Value]:
-        for value in self._destructured(path, root):
-            if not any(self.functions(name) for name in self.names(path, value.func)):
-                continue
-            place = self._place(path, root, value)
-            for file, found in self.values_through_calls(path, value) if place is not None else ():
-                if isinstance(found, Collection) and place is not None and place < len(found.items):
-                    item = found.items[place]
-                    names = self.names(file, item) if item is not None else ()
-                    yield from (each for each in names if in_project(each) and self.classes(class_of(each)))
+    def attribute_unpacking(self, method: Symbol, word: str, value: Expression) -> Keys | None:
+        """The keys by which a method's receiver gets a part of a value for an attribute, or None; see ``unpacking_keys``."""
+        for function in self.functions(method):
+            own = local_symbol(function.name, function.params[0].name)
+            if keys := unpacking_keys(function.body, own, value, (word,)):
+                return keys
+        return None
 
     def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
         """The entries of a registry of the project, under a key where that is known."""
@@ -358,7 +361,7 @@ class Values(ClassHierarchy):
             case Ref(roots=(root,), path=()):
                 for how, made in self.assigned(path + root) if depth < limits.MAX_TEXT_SPLITS else ():
                     if how == "[]" and isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
-                        yield from self._pieces(path, made, self._place(path, root, made) == 0, depth)
+                        yield from self._pieces(path, made, self.unpacking(path, root, made) == (0,), depth)
                     elif how == "[]":
                         yield from self._listed_texts(path, made)
             case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
