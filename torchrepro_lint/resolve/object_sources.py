@@ -203,9 +203,9 @@ class ObjectSources(Values):
 
     def _taken(self, sources: _Sources) -> _Expressions:
         """The sources themselves, or what these containers have under the keys."""
-        return [each for file, value, keys in sources for each in self._of_container(file, value, keys)]
+        return [each for file, value, keys in sources for each in self.elements(file, value, keys)]
 
-    def _of_container(self, path: str, container: Expression, keys: Keys) -> _Expressions:
+    def elements(self, path: str, container: Expression, keys: Keys) -> _Expressions:
         """What a container has under keys, followed through arguments and results: in its displays, and what is stored where the
         container is seen to be made (one from elsewhere has other entries, too).
         """
@@ -264,7 +264,7 @@ class ObjectSources(Values):
         for how, made in self.assigned(path + root):
             if how == "[]" and isinstance(made, Call) and any(map(self.functions, self.names(path, made.func))):
                 keys = self.unpacking(path, root, made)
-                for file, item in self._of_container(path, made, keys) if keys else ():
+                for file, item in self.elements(path, made, keys) if keys else ():
                     yield from (each for each in self.names(file, item) if self.classes(class_of(each)))
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
