@@ -47,7 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
 
-# Methods that split a dotted name, and how often a text is followed through one.
+# Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
 
 
@@ -133,8 +133,10 @@ class Values(ClassHierarchy):
                     owner = path_of(target)
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
-                for owner in project_classes(self._points_to(name)):
+                is_class = bool(self.classes(name))
+                for owner in (name,) if is_class else project_classes(self._points_to(name)):
                     yield from self.attribute_values(owner, words[0])
+                yield from self._set_on(path, name, words[0]) if is_class else ()
 
     def _set_on(self, path: str, name: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """What a file, and the file of a variable, set as an attribute of the object that the variable has: ``args.step = noise``."""
