@@ -22,7 +22,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.resolve.values import Values
-from torchrepro_lint.syntax.definitions import Keys, joined_keys, subscript_keys
+from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -45,7 +45,6 @@ from torchrepro_lint.syntax.qualified_names import (
     is_module,
     passes_call,
     path_of,
-    project_classes,
     simple_name,
     split_call,
 )
@@ -201,14 +200,24 @@ class ObjectSources(Values):
                 if how == "[]" and (keys := self.unpacking(path, root, made)):
                     yield path, made, keys
 
+    def unpacked(self, path: str, name: Symbol, value: Expression) -> _Expressions:
+        """The parts of a container that a variable gets, those under an option's literals if any are there; none of a function's result."""
+        keys = self.unpacking(path, name[len(path) :], value)
+        returned = isinstance(value, Call) and any(map(self.functions, self.names(path, value.func)))
+        if not keys or keys == (EACH,) or keys[-1] is SOME or returned:
+            return []
+        found: _Expressions = []
+        if isinstance(value, Subscript):
+            words = self.literal_texts(path, value.indices[0]) if len(value.indices) == 1 else ()
+            found = [each for word in words for each in self.elements(path, value.value, (word, *keys))]
+        return found or self.elements(path, value, keys)
+
     def _taken(self, sources: _Sources) -> _Expressions:
         """The sources themselves, or what these containers have under the keys."""
         return [each for file, value, keys in sources for each in self.elements(file, value, keys)]
 
     def elements(self, path: str, container: Expression, keys: Keys) -> _Expressions:
-        """What a container has under keys, followed through arguments and results: in its displays, and what is stored where the
-        container is seen to be made (one from elsewhere has other entries, too).
-        """
+        """What a container has under keys, through arguments and results: what displays have, and is stored where it is seen to be made."""
         queue: _Sources = [(path, container, keys)]
         stored: _Sources = []
         found: _Expressions = []
@@ -231,13 +240,6 @@ class ObjectSources(Values):
                     isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value))
                 )
         return found
-
-    def entries(self, path: str, container: Expression, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
-        """What is seen to be put into a container under the first of some keys; into that of an attribute by all methods of the class."""
-        yield from ((path, *each) for each in self.events.entries(path, container, keys))
-        if isinstance(container, Ref) and len(container.path) == 1:
-            for owner in project_classes(self.names(path, container._replace(path=()))):
-                yield from self.attribute_entries(owner, container.path[0], keys)
 
     def _behind_element(self, path: str, value: Expression, keys: Keys) -> _Sources:
         """The expressions that an element of a container comes from, one step back."""

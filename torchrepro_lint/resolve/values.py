@@ -236,23 +236,12 @@ class Values(ClassHierarchy):
         for item in items:
             yield from self.names(path, item)
 
-    def _of_row(self, path: str, name: Symbol, value: Subscript) -> list[tuple[str, Expression]]:
-        """The elements that a variable gets when rows of a table are destructured: ``config, net = KINDS[args.kind]``."""
-        match self.unpacking(path, name[len(path) :], value), value.indices:
-            case (int() as place,), (index,):
-                pass
-            case _:
-                return []
-        found: list[tuple[str, Expression]] = []
-        for file, table in self.displays(path, value.value):
-            rows = table.items[1::2] if table.kind == "dict" else ()
-            words = self.literal_texts(path, index)
-            keyed = zip(table.items[::2], rows, strict=False)
-            picked = [row for key, row in keyed if isinstance(key, Constant) and key.value in words]
-            for row in picked or rows:
-                item = row.items[place] if isinstance(row, Collection) and place < len(row.items) else None
-                found += [(file, item)] if item is not None else []
-        return found
+    def entries(self, path: str, container: Expression, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
+        """What is seen to be put into a container under the first of some keys; into that of an attribute by all methods of the class."""
+        yield from ((path, *each) for each in self.events.entries(path, container, keys))
+        if isinstance(container, Ref) and len(container.path) == 1:
+            for owner in project_classes(self.names(path, container._replace(path=()))):
+                yield from self.attribute_entries(owner, container.path[0], keys)
 
     def unpacking(self, path: str, root: Root, value: Expression) -> Keys | None:
         """The keys by which a variable gets its part of a value, or None; see ``unpacking_keys``."""
@@ -398,3 +387,8 @@ class Values(ClassHierarchy):
         """The command-line options that the project declares."""
         with self.modules.reads.untracked():
             return Options(self.modules.files)
+
+
+def whole_sources(expressions: Iterable[tuple[str, Expression]]) -> list[tuple[str, Expression, Keys]]:
+    """Expressions that are what is looked for themselves."""
+    return [(path, value, ()) for path, value in expressions]
