@@ -18,6 +18,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import Parameter
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import EACH, ITEM, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -66,6 +67,7 @@ REASONS = {
 _ITERATING = frozenset({"builtins.filter", "collections.ChainMap"})
 _TAKING = frozenset({"popleft", "popitem"})
 _ALL_OF = frozenset({"values", "items", "children", "modules", "named_children", "named_modules"})
+_OF_CONTAINER = lazy_pattern(r"\.?\b(items|values|copy|get|pop|setdefault)\(\)")
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _THROUGH = frozenset({"if", "or", "and", "+", "|", "await", "*", ":="})
 
@@ -179,7 +181,9 @@ class CalleeOrigins:
         chosen = (split_call(name) for name in names)
         # What a chosen function gives is behind the call of that function, which is a gap of its own.
         found = [
-            reason for made, _, rest in chosen if (reason := _reason_of(made)) is not None and not passes_call(rest)
+            reason
+            for made, _, rest in chosen
+            if (reason := _reason_of(made)) is not None and not passes_call(_OF_CONTAINER.sub("", rest))
         ]
         return found[0]._replace(origin=self._origin(path, value)) if found else []
 
