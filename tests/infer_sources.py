@@ -111,7 +111,7 @@ sorted({1})  # list[int]
 [(i, n) for i, n in enumerate(glob.glob("*"))]  # list[tuple(int, str)]
 len([1]) / 2  # float
 "a b".split()  # list[str]
-open("x")  # ?
+open("x")  # file[str]
 """,
     "assignments in order": """
 x = set()

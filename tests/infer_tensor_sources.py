@@ -17,7 +17,7 @@ pd.read_csv("x").index  # series
 pd.DataFrame({})  # dataframe
 Path("a").read_text()  # str
 with open("x") as file:
-    file  # ?
+    file  # file[str]
 """,
     "tensors by their makers": """
 import torch

@@ -27,6 +27,8 @@ MAX_STALE_REVISIONS = 64
 # The depth to which elements of elements are told apart (k-limiting). Where a value may be an element of itself, as in a loop that
 # unpacks what it keeps, there would be no end of them. Deeper ones count as elements of this depth; no rule asks for them.
 MAX_ELEMENT_DEPTH = 3
+# The keys by which a function is taken out of nested containers: enough for ``for i, (name, (step, weight)) in enumerate(table.items())``.
+MAX_KEYS = 8
 
 # A variable with more assignments is a table, and may be anything: what is called through it is a gap that TRL003 reports.
 MAX_ASSIGNMENTS = 100

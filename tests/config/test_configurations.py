@@ -1,4 +1,4 @@
-"""What is read of YAML, JSON and TOML files: the texts that may name a class, as other readers have them."""
+"""What is read of YAML, JSON and TOML files: the texts that may name a class, as other readers have them, and all keys."""
 
 from __future__ import annotations
 
@@ -74,8 +74,24 @@ def test_an_excluded_file_names_nothing(project: Project) -> None:
     ]
 
 
+def test_the_keys_of_other_values_are_kept(project: Project) -> None:
+    text = "seed: 3\ntrainer:\n  devices: [1]\n  epochs: 4\n  benchmark: false\n  name: two words\n"
+    assert values(project, {"a.yaml": text, "b.yaml": "epochs: 4\nbenchmark: true\n"}) == [
+        ("a.yaml", "seed", "3"),
+        ("a.yaml", "trainer.benchmark", "false"),
+        ("a.yaml", "trainer.devices", ""),
+        ("a.yaml", "trainer.epochs", ""),
+        ("a.yaml", "trainer.name", ""),
+    ]
+
+
 def texts(project: Project, files: Mapping[str, str | bytes]) -> list[tuple[str, str, str]]:
-    """The texts of configuration files of a project, each with its file and its keys, sorted."""
+    """The texts of configuration files of a project that may be names, each with its file and its keys, sorted."""
+    return [each for each in values(project, files) if each[2]]
+
+
+def values(project: Project, files: Mapping[str, str | bytes]) -> list[tuple[str, str, str]]:
+    """What is kept of configuration files of a project, each with its file and its keys, sorted."""
     root = project({"torchrepro-lint.toml": "", "main.py": "", **files})
     (tree,) = plan([str(root)], ConfigOptions(None, False, lambda settings: settings)).trees
     return sorted((each.path, ".".join(keys), text) for each in read_configurations(tree) for keys, text in each.texts)

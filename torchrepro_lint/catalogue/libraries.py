@@ -18,7 +18,8 @@ from typing import TypeAlias, TypeVar
 from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_row, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
-from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Record, Ref
+from torchrepro_lint.syntax.definitions import EACH, ITEM, Keys
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, passes_call, simple_name, top_package, without_calls
 from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
 
@@ -340,20 +341,48 @@ def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Express
     return known_argument(call, index, *wrapper.signature.parameters[index : index + 1])
 
 
-def iterated_containers(call: Call, place: int | None) -> list[Expression]:
-    """The containers of which a variable gets an item each time a call's result is iterated, the one at a place of each item:
-    ``nets`` of ``nets.items()``, ``enumerate(nets)`` and ``zip(nets, losses)``.
+# Functions that give the items of a container, as another one or one by one, and those that choose some of them or one.
+_OF_ITEMS = frozenset(
+    f"builtins.{word}" for word in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter")
+) | {"collections.deque"}
+_SOME = frozenset({"random.sample", "random.choices"})
+_ONE = frozenset({"random.choice", "numpy.random.choice", "builtins.next"})
+
+
+def containers_behind(names: tuple[str, ...], call: Call, keys: Keys) -> list[tuple[Expression, Keys]]:
+    """The containers of which an element of a call's result is taken, each with the keys there: ``nets`` for the second part of an
+    item of ``nets.items()``, ``enumerate(nets)`` or ``zip(losses, nets)``. ``names`` is what is called.
     """
-    match call:
-        case Call(func=Ref(roots=("builtins.enumerate",), path=()), args=(Arg(value=held), *_)):
-            return [held] if place != 0 else []
-        case Call(func=Ref(roots=("builtins.zip",), path=()), args=args):
-            return [
-                arg.value for arg in args[place : None if place is None else place + 1] if not (arg.keyword or arg.star)
-            ]
-        case Call(func=func, args=()) if last_identifier(func) in ("items", "values"):
-            return [each for each in (receiver_of(func),) if each is not None]
-    return []
+    args = tuple(arg.value for arg in call.args if not (arg.keyword or arg.star))
+    rest, name = keys[1:], names[0] if len(names) == 1 else ""
+    match name, args:
+        case "builtins.enumerate", (held, *_):
+            return [(held, (EACH, *rest[1:]))] if rest[:1] == (1,) else []
+        case "builtins.zip" | "itertools.product", _ if len(args) == len(call.args):
+            return [(held, (EACH, *rest[1:])) for at, held in enumerate(args) if rest[:1] == (at,)]
+        case "itertools.chain", _:
+            return [(held, (EACH, *rest)) for held in args]
+        case _, (held, *_) if name in _OF_ITEMS | _SOME | _ONE:
+            return [(held, (ITEM if name in _SOME else EACH, *(keys if name in _ONE else rest)))]
+    holder = receiver_of(call.func) if not any(map(in_project, names)) else None
+    return [] if holder is None else [*_behind_method(holder, last_identifier(call.func), args, keys)]
+
+
+def _behind_method(
+    holder: Expression, word: str, args: tuple[Expression, ...], keys: Keys
+) -> Iterator[tuple[Expression, Keys]]:
+    """The containers behind an element of what a method of a container gives."""
+    match word, args, keys:
+        case "items", (), (_, 0 | 1 as place, *rest):
+            yield holder, (ITEM if place else EACH, *rest)
+        case "values" | "keys", (), (_, *rest):
+            yield holder, (ITEM if word == "values" else EACH, *rest)
+        case "copy", (), _:
+            yield holder, keys
+        case "get" | "pop" | "setdefault", _, _:
+            given = args[0].value if args and isinstance(args[0], Constant) else None
+            yield holder, (given if isinstance(given, str | int) else ITEM, *keys)
+            yield from ((each, keys) for each in args[1:])
 
 
 def _count_returned(wrapper: ModuleWrapper, call: Call) -> int:

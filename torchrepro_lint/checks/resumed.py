@@ -9,6 +9,7 @@ from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.programs import Program, programs_in
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import path_of, top_package
@@ -137,7 +138,9 @@ def _restores(context: Context, path: str, call: Call, names: tuple[str, ...]) -
 def _is_optimizer(context: Context, path: str, names: tuple[str, ...], call: Call) -> bool:
     if any(name.startswith("torch.optim.lr_scheduler.") for name in names):
         return False
-    if any(name.startswith("torch.optim.") for name in names) or names_optimizer(_receiver_word(call)):
+    receiver = receiver_or_container(call.func)
+    objects = context.project.resolver.object_names(path, receiver) if receiver is not None and not names else ()
+    if any(name.startswith("torch.optim.") for name in (*names, *objects)) or names_optimizer(_receiver_word(call)):
         return True
     return any(map(names_optimizer, _loop_keys(context, path, call)))
 
@@ -177,9 +180,20 @@ def _is_from_file(context: Context, path: str, call: Call) -> bool:
         return True
     return any(
         isinstance(each, Call) and _READERS.fullmatch(last_identifier(each.func))
-        for _, value in context.project.resolver.values_through_calls(path, _base(given))
+        for value in _values_behind(context.project.resolver, path, _base(given))
         for each in subexpressions(value)
     )
+
+
+def _values_behind(names: Names, path: str, value: Expression) -> Iterator[Expression]:
+    """The expressions that a value comes from, through calls; of what is taken apart, ``state, epoch = read(path)``, that part."""
+    yield from (each for _, each in names.values_through_calls(path, value))
+    for root in value.roots if isinstance(value, Ref) and not value.path else ():
+        for how, whole in names.assigned(path + root):
+            keys = names.unpacking(path, root, whole) if how == "[]" else None
+            parts = (names.elements(path, whole, keys) or [(path, whole)]) if keys else []
+            for file, part in parts:
+                yield from (each for _, each in names.values_through_calls(file, _base(part)))
 
 
 def _is_own_state(value: Expression) -> bool:

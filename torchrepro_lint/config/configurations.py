@@ -1,6 +1,6 @@
 """Configuration files of a project: the names of classes and functions in its YAML, JSON and TOML files, and the seeds.
 
-A file is read only where it may name a class or has a seed. Of JSON and TOML everything is read; of YAML what people write in configurations:
+A file is read only where it may name a class or has a seed. Other values that it has are left out, but not their keys. Of JSON and TOML everything is read; of YAML what people write in configurations:
 block mappings and lists by their indentation, and mappings in braces on one line. Anchors, tags and texts of several lines are not.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from torchrepro_lint.config.discovery import ProjectTree
@@ -21,7 +20,8 @@ NOTHING = "null"
 # So many files are read, and so many texts of each are kept.
 _MAX_FILES = 500
 _MAX_TEXTS = 1000
-# A text that may name a class: the others are not kept.
+_SWITCHES = frozenset({"true", "True", "false", "False"})
+# A text that may name a class.
 _NAME = lazy_pattern(r"[A-Za-z_]\w*(?:\.\w+)*")
 _NAMES_A_CLASS = lazy_pattern(rb"\b(?:_target_|class_path|target|type|class|defaults)[\"']?\s*[:=]")
 _HAS_SEED = lazy_pattern(rb"(?i)seed\w*[\"']?\s*[:=]")
@@ -39,9 +39,17 @@ def read_configurations(tree: ProjectTree) -> tuple[Configuration, ...]:
     for path in tree.configurations[:_MAX_FILES]:
         data = _data(tree.place(path))
         if (names := _NAMES_A_CLASS.search(data) is not None) or _HAS_SEED.search(data):
-            kept = (each for each in _texts(path, data) if _has_seed(each[0]) or (names and _NAME.fullmatch(each[1])))
-            read.append(Configuration(path, tuple(islice(kept, _MAX_TEXTS))))
-    return tuple(each for each in read if each.texts)
+            found = (each for each in _texts(path, data) if each[0])
+            every = [(keys, text if _is_kept(keys, text, names=names) else "") for keys, text in found]
+            kept = every if len(every) <= _MAX_TEXTS else [each for each in every if each[1]]
+            if any(text and text not in _SWITCHES for _, text in kept):
+                read.append(Configuration(path, tuple(kept[:_MAX_TEXTS])))
+    return tuple(read)
+
+
+def _is_kept(keys: tuple[str, ...], text: str, *, names: bool) -> bool:
+    """Whether a text may be a seed or a switch, or name something in a file that names classes."""
+    return text in _SWITCHES or _has_seed(keys) or (names and _NAME.fullmatch(text) is not None)
 
 
 def _has_seed(keys: tuple[str, ...]) -> bool:

@@ -199,12 +199,19 @@ def configured_default(names: Names, paths: Iterable[str], path: str, read: Expr
     for source, text in names.configurations.scalars(path, read):
         if text not in _WRITTEN and not text.lstrip("-").isdecimal():
             return None
-        value = _WRITTEN[text] if text in _WRITTEN else int(text)
+        value = written_value(text)
         declared = Declaration(path, read.start, read.end, describe(read), value, source)
         found.append(DefaultValue(value, declared))
     part = read_part(read) if found else None
     word = part[1] if part is not None else read.path[-1] if isinstance(read, Ref) else ""
     return None if any(_overrides(names, each, word) for each in paths) else agreed(found)
+
+
+def written_value(text: str) -> str | int | None:
+    """The value of a scalar as a configuration file writes it; a text for what is no whole number, truth value or nothing."""
+    if text in _WRITTEN:
+        return _WRITTEN[text]
+    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def _overrides(names: Names, path: str, key: str) -> bool:

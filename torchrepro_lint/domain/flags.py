@@ -17,7 +17,7 @@ from torchrepro_lint.catalogue.conditions import (
     evaluate,
 )
 from torchrepro_lint.catalogue.rows import Signature
-from torchrepro_lint.dataflow.constants import propagated_constant
+from torchrepro_lint.dataflow.constants import propagated_constant, written_value
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
@@ -239,7 +239,17 @@ def _known_entries(names: Names, path: str, given: Expression) -> dict[str, Expr
             entries = None
             if len(found) == 1 and found[0] != (path, given):
                 entries = _known_entries(names, *found[0])
-            return entries if entries is None else _with_updates(names, found[0][0], given, entries)
+            if entries is not None:
+                return _with_updates(names, found[0][0], given, entries)
+    return _configured_entries(names, path, given)
+
+
+def _configured_entries(names: Names, path: str, given: Expression) -> dict[str, Expression] | None:
+    """The entries of a section of the one configuration file that a program reads; values that are no scalars are not known."""
+    match [*names.configurations.sections(path, given)]:
+        case [(_, below)] if all(keys for keys, _ in below):
+            known = ((keys, Constant(given.start, given.end, written_value(text))) for keys, text in below)
+            return {keys[0]: each if len(keys) == 1 and each.value != "" else UNKNOWN_ARGUMENT for keys, each in known}
     return None
 
 

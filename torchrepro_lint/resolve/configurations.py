@@ -92,22 +92,27 @@ class Configurations:
         """The texts that a part of a configuration may be: ``config["model"]["type"]``."""
         for found in self._parts(path, expression):
             if found.value is None:
-                yield from (text for keys, text in self._in_file(found.path, found.keys) if not keys)
+                yield from (text for keys, text in self._in_file(found.path, found.keys) if text and not keys)
             elif isinstance(found.value, Constant) and isinstance(found.value.value, str):
                 yield found.value.value
 
-    def scalars(self, path: str, expression: Expression) -> Iterator[tuple[str, str]]:
-        """The files that have a part of a configuration, each with its text there; an empty one for what is no scalar."""
+    def sections(self, path: str, expression: Expression) -> Iterator[tuple[str, list[tuple[_Keys, str]]]]:
+        """The files that have a part of a configuration, each with the texts below it by their keys."""
         for found in self._parts(path, expression) if self._files else ():
             if found.value is None and (below := [*self._in_file(found.path, found.keys)]):
-                yield found.path, below[0][1] if len(below) == 1 and not below[0][0] else ""
+                yield found.path, below
+
+    def scalars(self, path: str, expression: Expression) -> Iterator[tuple[str, str]]:
+        """The files that have a part of a configuration, each with its text there; an empty one for what is no scalar."""
+        for file, below in self.sections(path, expression):
+            yield file, below[0][1] if len(below) == 1 and not below[0][0] else ""
 
     def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[Value]:
         """The names of the classes and functions that a configuration leads to; with ``nested`` those within it, too."""
         for found in self._parts(path, expression):
             if found.value is None:
                 for keys, text in self._in_file(found.path, found.keys):
-                    if keys and keys[-1] in CLASS_KEYS and (nested or len(keys) == 1):
+                    if text and keys and keys[-1] in CLASS_KEYS and (nested or len(keys) == 1):
                         yield from self.dotted(path, text)
             else:
                 yield from self._named_in(found.path, found.value, nested)
@@ -117,7 +122,7 @@ class Configurations:
         found: list[str] = []
         for part in self._parts(path, expression):
             if part.value is None:
-                found += (text for keys, text in self._in_file(part.path, part.keys) if keys and keys[0] == "type")
+                found += (text for keys, text in self._in_file(part.path, part.keys) if text and keys[:1] == ("type",))
             else:
                 values = (value for key, value in _items(part.value) if key == "type")
                 found += (
@@ -248,7 +253,7 @@ class Configurations:
                 yield from self._of_hydra(path, root)
         elif isinstance(value, Call) and value.args:
             word = last_identifier(value.func)
-            if word in _LOADERS and any(_is_loader(name) for name in self._names.names(path, value.func)):
+            if word in _LOADERS and any(top_package(name) in _PACKAGES for name in self._names.names(path, value.func)):
                 yield from self._read(path, value.args[0].value)
             elif word == "compose" and "hydra.compose" in self._names.names(path, value.func):
                 given = known_argument(value, 0, "config_name")
@@ -301,10 +306,8 @@ class Configurations:
         parameter = self._names.parameter(path + root)
         for decorator in parameter.function.decorators if parameter is not None and parameter.position == 0 else ():
             if isinstance(decorator, Call) and "hydra.main" in self._names.names(path, decorator.func):
-                folder_given, name = (
-                    known_argument(decorator, 0, "config_path"),
-                    known_argument(decorator, 1, "config_name"),
-                )
+                folder_given = known_argument(decorator, 0, "config_path")
+                name = known_argument(decorator, 1, "config_name")
                 folders = ("",) if folder_given is None else tuple(self._literals(path, folder_given))
                 for word in self._literals(path, name) if name is not None else ():
                     for folder in folders:
@@ -339,10 +342,6 @@ def _spellings(stem: str) -> tuple[str, ...]:
 
 def _stem(path: str) -> str:
     return posixpath.basename(path).removesuffix(".yaml").removesuffix(".yml")
-
-
-def _is_loader(name: str) -> bool:
-    return top_package(name) in _PACKAGES
 
 
 def _picked(value: Expression, keys: _Keys) -> Iterator[tuple[Expression, _Keys]]:

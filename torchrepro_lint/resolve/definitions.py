@@ -6,22 +6,33 @@ the events of its bodies are remembered here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable
 from torchrepro_lint.resolve.search_path import places_of
 from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
-from torchrepro_lint.syntax.definitions import ContainerUpdate, MutationSites, mutation_sites
+from torchrepro_lint.syntax.definitions import (
+    EACH,
+    ITEM,
+    ContainerUpdate,
+    Keys,
+    MutationSites,
+    attribute_stores,
+    mutation_sites,
+)
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     AssignedValues,
     Call,
     Class,
     Collection,
+    Comprehension,
     Constant,
     DefinitionStatement,
     Expression,
     Function,
+    Operation,
     Param,
     Record,
     Ref,
@@ -29,18 +40,16 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import (
-    Root,
     Symbol,
     Value,
     is_module,
-    local_symbol,
     path_of,
     qualname_of,
     split_local,
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks, bodies, takes_receiver
+from torchrepro_lint.syntax.visitor import blocks, bodies, is_starred, takes_receiver
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:
@@ -245,6 +254,46 @@ class Definitions:
         return table
 
 
+def _entries_written(display: Collection, keys: Keys) -> Iterator[tuple[Expression, Keys]]:
+    """What a display has under the first of some keys."""
+    key, rest, items = keys[0], keys[1:], display.items
+    if display.kind == "dict":
+        for name, item in zip(items[::2], items[1::2], strict=True):
+            taken = name if key is EACH and name is not None else item
+            fits = key in (ITEM, EACH) or not isinstance(name, Constant) or name.value == key
+            if taken is not None and fits:
+                yield taken, keys if name is None else rest
+        return
+    exact = isinstance(key, int) and not any(map(is_starred, items))
+    for item in items[key : key + 1 or None] if exact and isinstance(key, int) else items:
+        if isinstance(item, Operation) and is_starred(item):
+            yield item.operands[0], keys
+        elif item is not None:
+            yield item, rest
+
+
+def _entries_of(change: ContainerUpdate, keys: Keys) -> Iterator[tuple[Expression, Keys]]:
+    """What an in-place update of a container puts under the first of some keys."""
+    key, rest = keys[0], keys[1:]
+    if change.kind in ("set", "default") and change.value is not None:
+        yield from ((change.value, rest),) if change.key is None or key in (change.key, ITEM) else ()
+    elif change.kind == "add" and change.value is not None:
+        yield from ((change.value, rest),) if not isinstance(key, str) else ()
+    elif change.kind == "join" and change.value is not None:
+        yield change.value, (ITEM, *rest) if isinstance(key, int) else keys
+    yield from _entries_of_arguments(change.args, keys) if change.kind == "merge" else ()
+
+
+def _entries_of_arguments(args: Iterable[Arg], keys: Keys) -> Iterator[tuple[Expression, Keys]]:
+    """What a call of ``dict`` or ``update`` with these arguments puts under the first of some keys: from keywords, a mapping or pairs."""
+    for arg in args:
+        if not arg.keyword:
+            yield arg.value, keys
+            yield from ((arg.value, (EACH, 1, *keys[1:])),) if keys[0] is not EACH and not arg.star else ()
+        elif keys[0] in (arg.keyword, ITEM):
+            yield arg.value, keys[1:]
+
+
 def _table(facts: SyntaxTree) -> _Table:
     functions: dict[str, list[Function]] = {}
     for function in effective_definitions(facts):
@@ -274,6 +323,7 @@ class EventCache:
         # By file and first statement, which identifies a body.
         self._known: LruTable[tuple[str, tuple[Statement, ...], bool], tuple[Event, ...]] = LruTable(most)
         self._mutations: dict[str, MutationSites] = {}
+        self._stores: dict[str, dict[str, list[tuple[Ref, Expression]]]] = {}
 
     def of(self, name: Symbol, *, main: bool = False) -> tuple[Event, ...]:
         """The events of a function (of all its definitions), or of a module (``path:``), with ``main`` as ``__main__``.
@@ -302,24 +352,18 @@ class EventCache:
             if change.kind in ("add", "join") and change.value is not None:
                 yield change.value
 
-    def entries(self, path: str, value: Expression, key: Expression) -> Iterator[Expression]:
-        """What a display, or the statements that store an item in a variable or add one to it, have under a key: under a literal one only
-        what may be.
-        """
-        found: list[tuple[object, Expression | None]] = []
-        match value:
-            case Collection(kind="dict", items=items):
-                keyed = zip(items[::2], items[1::2], strict=True)
-                found = [(name.value if isinstance(name, Constant) else None, item) for name, item in keyed]
-            case Collection(items=items):
-                found = [(None, item) for item in items]
+    def entries(self, path: str, container: Expression, keys: Keys) -> Iterator[tuple[Expression, Keys]]:
+        """What a display, or the statements that store in a variable, have under the first of some keys, each with the keys that are left."""
+        match container:
+            case Collection():
+                yield from _entries_written(container, keys)
+            case Comprehension(elements=elements):
+                yield elements[0 if keys[0] is EACH else -1], keys[1:]
+            case Call(func=Ref(roots=("builtins.dict",), path=()) | Ref(path=("OrderedDict",)), args=args):
+                yield from _entries_of_arguments(args, keys)
             case Ref():
-                changes = self.updates(path, value._replace(roots=tuple(self._receivers(path, value))))
-                found = [(each.key, each.value) for each in changes if each.kind in ("set", "add")]
-            case Call(func=Ref(roots=("builtins.dict",), path=()), args=args):
-                found = [(arg.keyword, arg.value) for arg in args if arg.keyword]
-        word = key.value if isinstance(key, Constant) else None
-        yield from (item for name, item in found if item is not None and (word is None or name in (None, word)))
+                for change in self.updates(path, container):
+                    yield from _entries_of(change, keys)
 
     def stored(self, path: str, ref: Ref) -> Iterator[Expression]:
         """The entries that a file stores in a dictionary, or an element of a list, in a variable or an attribute."""
@@ -335,22 +379,19 @@ class EventCache:
         for root in ref.roots:
             yield from (change for _, change in self._mutations[path].get((root, ref.path), ()))
 
-    def _receivers(self, path: str, ref: Ref) -> Iterator[Root]:
-        """The roots of a reference; for an attribute of the receiver, ``self.layers``, the receivers of all methods of its class."""
-        yield from ref.roots
-        for root in ref.roots if ref.path else ():
-            known = self._definitions.parameter(path + root)
-            owner = known.function.owner if known and known.is_receiver else None
-            methods = self._definitions.classes(path + owner) if owner else ()
-            for function in (
-                each for one in methods for _, name in one.methods for each in self._definitions.functions(path + name)
-            ):
-                if takes_receiver(function) and (own := local_symbol(function.name, function.params[0].name)) != root:
-                    yield own
+    def attribute_stores(self, path: str, word: str) -> Sequence[tuple[Ref, Expression]]:
+        """The stores of a file to an attribute of objects other than ``self``: the targets, with the values."""
+        if path not in self._stores:
+            found = self._stores[path] = {}
+            for target, value in attribute_stores(self._definitions.facts(path)):
+                found.setdefault(target.path[-1], []).append((target, value))
+        self._definitions.reads.record_read(path)
+        return self._stores[path].get(word, ())
 
     def forget(self, path: str, facts: SyntaxTree) -> None:
         """Drop the events of a changed file, which had this tree."""
         self._mutations.pop(path, None)
+        self._stores.pop(path, None)
         for body in bodies(facts):
             for main in (True, False):
                 self._known.pop((path, body[:1], main))

@@ -232,9 +232,9 @@ class Names(ComputedNames):
             if how in ("=", "with"):
                 yield from self.names(path, value)
             elif how == "[]":
-                row = self._of_row(path, name, value) if isinstance(value, Subscript) else ()
-                yield from (each for file, item in row for each in self.names(file, item))
-                yield from () if row else self._elements(path, value, ())
+                parts = self.unpacked(path, name, value)
+                yield from (each for file, item in parts for each in self.names(file, item))
+                yield from () if parts else self._elements(path, value, ())
             elif how == ":":
                 yield from self._annotated(path, value)
         if parameter is None and not assigned:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import (
     FLUENT_METHODS,
+    containers_behind,
     element_of_result,
     is_fluent,
-    iterated_containers,
     module_wrapper,
     wrapped_module,
 )
@@ -22,7 +22,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.resolve.values import Values
-from torchrepro_lint.syntax.definitions import unpacking_index
+from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -35,16 +35,14 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Root,
     Symbol,
     Value,
     class_of,
-    element_value,
     in_project,
-    instance_value,
     is_element,
     is_instance,
     is_module,
-    local_symbol,
     passes_call,
     path_of,
     simple_name,
@@ -76,12 +74,6 @@ _EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDi
 _UNKNOWN = "?"
 
 
-_ELEMENTS = tuple(
-    element_value(instance_value(f"builtins.{word}"))
-    for word in ("tuple", "list", "dict", "zip", "enumerate", "map", "iter")
-)
-
-
 def is_abstract(name: Value) -> bool:
     """Whether a name is an object of a class that says nothing of what a call runs, or a method that its subclass has."""
     made, called, rest = split_call(name)
@@ -98,7 +90,9 @@ class Objects(Record, frozen=True):
     complete: bool
 
 
-_Sources = list[tuple[str, Expression]]
+_Expressions = list[tuple[str, Expression]]
+# Expressions with their files, each with the keys under which it has what is looked for; none where it is that itself.
+_Sources = list[tuple[str, Expression, Keys]]
 
 
 class ObjectSources(Values):
@@ -119,7 +113,7 @@ class ObjectSources(Values):
 
     @query(cutoff=True, cycle=NAMES)
     def _attribute_objects(self, owner: Symbol, word: str) -> Iterable[Value]:
-        return self._follow(self._of_class_attribute(owner, word))
+        return self._follow(self._taken(self._of_class_attribute(owner, word)))
 
     def _known_objects(self, path: str, expression: Expression) -> tuple[Value, ...]:
         what = expression.access_path if isinstance(expression, Ref) else expression
@@ -127,7 +121,7 @@ class ObjectSources(Values):
         table = self.database.table("objects", compare=True, cycle=NAMES)
         return table.of((path, what), lambda: self._follow([(path, expression)]))  # type: ignore[no-any-return]
 
-    def _follow(self, queue: _Sources) -> set[str]:
+    def _follow(self, queue: _Expressions) -> set[str]:
         """Follow each expression once, however many ways lead to it."""
         found: set[str] = set() if queue else {_UNKNOWN}
         seen: set[tuple[str, object]] = set()
@@ -141,7 +135,7 @@ class ObjectSources(Values):
             if len(seen) - ends > limits.MAX_OBJECT_STEPS:
                 return found | {_UNKNOWN}
             self.modules.reads.record_read(path)
-            behind = self._sources(path, value)
+            behind = self._taken(self._sources(path, value))
             queue += reversed(behind)
             if not behind:
                 before = len(found)
@@ -185,92 +179,95 @@ class ObjectSources(Values):
         """The expressions that an object comes from, one step back; nothing where it is made here."""
         match value:
             case Ref(path=()):
-                found = [pair for root in value.roots for pair in self._values_of(path, root, ())]
-                return [*found, *self._of_elements(path, value)]
+                return [*self._of_variable(path, value)]
             case Ref() | Attribute():
                 return self._of_attribute(path, value)
             case Call():
-                return self._of_call(path, value)
+                return _whole(self._of_call(path, value))
             case Operation(op="if", operands=(_, *operands)) | Operation(op="or" | "and", operands=operands):
-                return [(path, each) for each in operands]
+                return [(path, each, ()) for each in operands]
             case Operation(op="await", operands=(inner,)) | Operation(op=":=", operands=(_, inner)):
-                return [(path, inner)]
-            case Subscript(value=Call() as call, indices=(Constant(value=int(index)),)):
-                return self._of_result(path, call, index)
-            case Subscript(value=table, indices=(key,)):
-                return self._of_table(path, table, key)
+                return [(path, inner, ())]
+            case Subscript(value=inner):
+                return [(path, inner, subscript_keys(value))]
         return []
 
-    def _of_table(self, path: str, table: Expression, key: Expression) -> _Sources:
-        """The entries of a dictionary or list under a key, followed through arguments and results: in its displays, and what is stored
-        where the container is seen to be made (one from elsewhere has other entries, too).
-        """
-        queue: list[tuple[str, Expression, tuple[Expression, ...]]] = [(path, table, (key,))]
-        stored: list[tuple[str, Expression, tuple[Expression, ...]]] = []
-        found: _Sources = []
-        seen: set[tuple[str, object, int]] = set()
+    def _of_variable(self, path: str, value: Ref) -> Iterator[tuple[str, Expression, Keys]]:
+        """The values of a variable, and those of which it gets a part: ``for name, (net, weight) in nets.items()``."""
+        for root in value.roots:
+            yield from _whole(self._values_of(path, root, ()))
+            for how, made in self.assigned(path + root):
+                if how == "[]" and (keys := self.unpacking(path, root, made)):
+                    yield path, made, keys
+
+    def unpacked(self, path: str, name: Symbol, value: Expression) -> _Expressions:
+        """The parts of a container that a variable gets, those under an option's literals if any are there; none of a function's result."""
+        keys = self.unpacking(path, name[len(path) :], value)
+        returned = isinstance(value, Call) and any(map(self.functions, self.names(path, value.func)))
+        if not keys or keys == (EACH,) or keys[-1] is SOME or returned:
+            return []
+        found: _Expressions = []
+        if isinstance(value, Subscript):
+            words = self.literal_texts(path, value.indices[0]) if len(value.indices) == 1 else ()
+            found = [each for word in words for each in self.elements(path, value.value, (word, *keys))]
+        return found or self.elements(path, value, keys)
+
+    def _taken(self, sources: _Sources) -> _Expressions:
+        """The sources themselves, or what these containers have under the keys."""
+        return [each for file, value, keys in sources for each in self.elements(file, value, keys)]
+
+    def elements(self, path: str, container: Expression, keys: Keys) -> _Expressions:
+        """What a container has under keys, through arguments and results: what displays have, and is stored where it is seen to be made."""
+        queue: _Sources = [(path, container, keys)]
+        stored: _Sources = []
+        found: _Expressions = []
+        seen: set[tuple[str, object, Keys]] = set()
         is_made = False
         while queue or (stored and is_made):
             queue, stored = (queue, stored) if queue else (stored, [])
-            file, value, keys = queue.pop()
-            state = (file, value.access_path if isinstance(value, Ref) else value, len(keys))
-            if not keys:
+            file, value, left = queue.pop()
+            state = (file, value.access_path if isinstance(value, Ref) else value, left)
+            if not left:
                 found.append((file, value))
-            elif state not in seen and len(seen) < limits.MAX_OBJECT_STEPS:
+            elif state not in seen and len(seen) < limits.MAX_OBJECT_STEPS and len(left) <= limits.MAX_KEYS:
                 seen.add(state)
                 self.modules.reads.record_read(file)
-                entries = [(file, each, keys[1:]) for each in self.events.entries(file, value, keys[0])]
                 more = stored if isinstance(value, Ref) else queue
-                more += reversed(entries)
-                if isinstance(value, Subscript) and len(value.indices) == 1:
-                    queue.append((file, value.value, (*value.indices, *keys)))
-                elif behind := self._sources(file, value):
-                    queue += reversed([(*each, keys) for each in behind])
-                elif isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value)):
-                    is_made = True
+                more += reversed([*self.entries(file, value, left)])
+                behind = self._behind_element(file, value, left)
+                queue += reversed(behind)
+                is_made |= not behind and (
+                    isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value))
+                )
         return found
 
-    def _of_elements(self, path: str, value: Ref) -> Iterator[tuple[str, Expression]]:
-        """``net, optimizer = prepare(net, optimizer)``, ``for name, net in nets.items()``."""
-        for root in value.roots:
-            for how, made in self.assigned(path + root):
-                gives_tuple = how == "[]" and isinstance(made, Call) and self._gives_tuple(path, made)
-                if how == "[]" and isinstance(made, Call) and (gives_tuple or iterated_containers(made, None)):
-                    place = self._place(path, root, made)
-                    for held in iterated_containers(made, place):
-                        yield path, Subscript(made.start, made.end, held, (made,), made.end)  # under any key
-                        added = self.events.added(path, held) if isinstance(held, Ref) else ()
-                        yield from ((path, each) for each in added)
-                    if gives_tuple:
-                        yield from self._of_result(path, made, place)
+    def _behind_element(self, path: str, value: Expression, keys: Keys) -> _Sources:
+        """The expressions that an element of a container comes from, one step back."""
+        if isinstance(value, Operation) and value.op in ("+", "|"):
+            return [(path, each, keys) for each in value.operands]
+        if isinstance(value, Call):
+            names = self.names(path, value.func)
+            if wrappers := [each for name in names if not in_project(name) and (each := module_wrapper(name))]:
+                given = [element_of_result(each, value, keys[0]) for each in wrappers if isinstance(keys[0], int)]
+                return [(path, each, keys[1:]) for each in given if each is not None]
+            if held := containers_behind(names, value, keys):
+                return [(path, *each) for each in held]
+        if isinstance(value, Subscript):
+            return [(path, value.value, subscript_keys(value, keys))]
+        return [(file, each, joined_keys(taken, keys)) for file, each, taken in self._sources(path, value)]
 
-    def _gives_tuple(self, path: str, call: Call) -> bool:
-        """Whether a call may return a tuple whose elements are known: a wrapper's, or that of a function of the project."""
-        return any(
-            self.functions(name) if in_project(name) else module_wrapper(name) for name in self.names(path, call.func)
-        )
+    def destructured_names(self, path: str, value: Expression) -> tuple[Value, ...]:
+        """The objects of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
+        roots = value.roots if isinstance(value, Ref) and not value.path else ()
+        return tuple(sorted({name for root in roots for name in self._destructured_parts(path, root)}))
 
-    def _of_result(self, path: str, call: Call, index: int | None) -> _Sources:
-        """The expressions behind one element of a call's result."""
-        found: _Sources = []
-        if index is None:
-            return found
-        for name in self.names(path, call.func):
-            wrapper = module_wrapper(name) if not in_project(name) else None
-            given = element_of_result(wrapper, call, index) if wrapper is not None else None
-            found += [(path, given)] if given is not None else []
-        for file, returned in self.values_through_calls(path, call):
-            items = returned.items if isinstance(returned, Collection) else ()
-            item = items[index] if -len(items) <= index < len(items) else None
-            found += [(file, item)] if item is not None else []
-        return found
-
-    def _returned_by(self, name: Symbol) -> _Sources:
-        """What a function returns; for a method that a base class leaves to subclasses, what theirs return."""
-        found = [(path_of(name), value) for value in self.return_expressions(name)]
-        owner = self.owner(name) if not found else ""
-        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} if owner else ()
-        return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
+    @query(cutoff=True, cycle=NAMES)
+    def _destructured_parts(self, path: str, root: Root) -> Iterator[Value]:
+        for how, made in self.assigned(path + root):
+            if how == "[]" and isinstance(made, Call) and any(map(self.functions, self.names(path, made.func))):
+                keys = self.unpacking(path, root, made)
+                for file, item in self.elements(path, made, keys) if keys else ():
+                    yield from (each for each in self.names(file, item) if self.classes(class_of(each)))
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""
@@ -285,28 +282,39 @@ class ObjectSources(Values):
                 inner = inner or not any(map(self.functions, self.methods(class_of(owner), word)))
             elif is_module(owner):
                 targets = self.modules.attribute(path_of(owner), word) or ()
-                found += [(path_of(name), one) for name in targets for how, one in self.assigned(name) if how == "="]
-        return [(path, holder)] if inner and word in _INNER and not found else found
+                found += [
+                    (path_of(name), one, ()) for name in targets for how, one in self.assigned(name) if how == "="
+                ]
+        if not found and isinstance(holder, Ref) and not holder.path:
+            found = [*self._of_passed_object(path, holder, word)]
+        return [(path, holder, ())] if inner and word in _INNER and not found else found
+
+    def _of_passed_object(self, path: str, holder: Ref, word: str) -> Iterator[tuple[str, Expression, Keys]]:
+        """The attribute where it is set on an object from outside, ``args.step = noise``, and that of what calls pass."""
+        for root in holder.roots:
+            for name in filter(in_project, self.modules.resolve(path, root)):
+                yield from _whole(self._set_on(path, name, word))
+                for file, value in self.passed(name):
+                    if isinstance(value, Ref):
+                        yield file, value._replace(path=(*value.path, word)), ()
 
     def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
         """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute; where these leave
         it to subclasses, what those assign.
         """
-        found = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
-        if not found and not self.methods(owner, word):
-            found += (pair for each in self.subclasses(owner) for pair in self.attribute_values(each, word))
+        whole = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
+        if not whole and not self.methods(owner, word):
+            whole += (pair for each in self.subclasses(owner) for pair in self.attribute_values(each, word))
+        found = _whole(whole)
         for each in self.ancestry(owner):
             for how, method, made in self.stored_attributes(each, word) if in_project(each) else ():
-                if how == "[]" and isinstance(made, Call):
-                    for function in self.functions(method):
-                        own = local_symbol(function.name, function.params[0].name)
-                        index = unpacking_index(function.body, own, made, (word,))
-                        found += self._of_result(path_of(each), made, index)
+                keys = self.attribute_unpacking(method, word, made) if how == "[]" else None
+                found += [(path_of(each), made, keys)] if keys else []
         return found
 
-    def _of_call(self, path: str, call: Call) -> _Sources:
+    def _of_call(self, path: str, call: Call) -> _Expressions:
         """The module that a call wraps, the receiver of a fluent method, or what a function of the project returns."""
-        found: _Sources = []
+        found: _Expressions = []
         names, (holder, word) = self.names(path, call.func), _parted(call.func)
         if not names and holder is not None and word in FLUENT_METHODS | {"apply"}:
             return [(path, holder)]  # of a parameter without annotation
@@ -381,18 +389,12 @@ def _objects(found: tuple[str, ...]) -> Objects:
     return Objects(tuple(each for each in found if each != _UNKNOWN), bool(found) and _UNKNOWN not in found)
 
 
+def _whole(expressions: Iterable[tuple[str, Expression]]) -> _Sources:
+    """Expressions that are what is looked for themselves."""
+    return [(path, value, ()) for path, value in expressions]
+
+
 def _parted(value: Expression) -> tuple[Expression | None, str]:
     """The holder of an attribute and its word: ``self.net`` and ``encode`` of ``self.net.encode``."""
     holder = receiver_of(value)
     return holder, last_identifier(value) if holder is not None else ""
-
-
-def specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
-    """The names of an annotated callee and of the objects that it may be; those of base classes go where all are known."""
-    kept = (name for name in found if not (objects.complete and (is_abstract(name) or is_held(name))))
-    return tuple(sorted({*kept, *objects.names}))
-
-
-def is_held(name: str) -> bool:
-    """Whether a name is an element of a container of Python's own, or of such an element: ``tuple(models)[0].encode``."""
-    return name.startswith(_ELEMENTS)

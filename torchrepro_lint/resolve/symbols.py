@@ -20,7 +20,7 @@ from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.definitions import instance_assignments
+from torchrepro_lint.syntax.definitions import Keys, instance_assignments
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -315,6 +315,16 @@ class ClassHierarchy(Definitions, ABC):
             rows = self.stored_attributes(each, word)
             yield from ((path, value) for how, _, value in rows if how == "=")
             yield from ((path, value) for how, value in self.assigned(f"{each}.{word}") if how == "=")
+
+    def attribute_entries(self, owner: Symbol, word: str, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
+        """What the methods of a class store in the container that is an attribute of ``self``; see ``EventCache.entries``."""
+        for each in filter(in_project, self.ancestry(owner)):
+            path = path_of(each)
+            methods = {name for definition in self.classes(each) for _, name in definition.methods}
+            for function in (one for name in sorted(methods) for one in self.functions(path + name) if one.params):
+                own = local_symbol(function.name, function.params[0].name)
+                container = Ref(function.start, function.start, (own,), (word,), function.start)
+                yield from ((path, *found) for found in self.events.entries(path, container, keys))
 
 
 # Stands in the name of an attribute for a part that is computed.

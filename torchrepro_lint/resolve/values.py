@@ -18,7 +18,7 @@ from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
 from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
-from torchrepro_lint.syntax.definitions import unpacking_index
+from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -35,18 +35,19 @@ from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
     Value,
-    class_of,
     enclosing_function,
     in_project,
     last_word,
+    local_symbol,
     path_of,
     project_classes,
+    simple_name,
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
 
-# Methods that split a dotted name, and how often a text is followed through one.
+# Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
 
 
@@ -131,8 +132,17 @@ class Values(ClassHierarchy):
                     owner = path_of(target)
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
-                for owner in project_classes(self._points_to(name)):
+                is_class = bool(self.classes(name))
+                for owner in (name,) if is_class else project_classes(self._points_to(name)):
                     yield from self.attribute_values(owner, words[0])
+                yield from self._set_on(path, name, words[0]) if is_class else ()
+
+    def _set_on(self, path: str, name: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
+        """What a file, and the file of a variable, set as an attribute of the object that the variable has: ``args.step = noise``."""
+        for file in dict.fromkeys((path, path_of(name))):
+            for target, value in self.events.attribute_stores(file, word):
+                if len(target.path) == 1 and any(name in self.modules.resolve(file, root) for root in target.roots):
+                    yield file, value
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
@@ -188,6 +198,13 @@ class Values(ClassHierarchy):
             for value in self.return_expressions(name):
                 yield from self.names(path, value)
 
+    def _returned_by(self, name: Symbol) -> list[tuple[str, Expression]]:
+        """What a function returns; for a method that a base class leaves to subclasses, what theirs return."""
+        found = [(path_of(name), value) for value in self.return_expressions(name)]
+        owner = self.owner(name) if not found else ""
+        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} if owner else ()
+        return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
+
     # --- tables, tuples and texts ------------------------------------------------------------------------------------
 
     def displays(self, path: str, value: Expression) -> Iterator[tuple[str, Collection]]:
@@ -197,73 +214,46 @@ class Values(ClassHierarchy):
                 yield file, found
 
     def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
-        """The elements of a display of a file under an index, which is an expression of ``home``."""
+        """The elements of a display of a file under an index, which is an expression of ``home``; without one, what iteration gives."""
         key = index.value if isinstance(index, Constant) else None
         if display.kind != "dict":
             items = [item for item in display.items if item is not None]
             if type(key) is int and -len(items) <= key < len(items):
                 items = [items[key]]
+        elif index is None:
+            items = [name for name in display.items[::2] if name is not None]
         else:
             pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
             if all(isinstance(value, Constant) for _, value in pairs):
                 return  # literals have no names, so the key need not be followed
-            known = () if index is None or key is not None else self.literal_texts(home, index)
+            known = () if key is not None else self.literal_texts(home, index)
             keys = known if key is None else (key,)
             picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
             items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
         for item in items:
             yield from self.names(path, item)
 
-    def _of_row(self, path: str, name: Symbol, value: Subscript) -> list[tuple[str, Expression]]:
-        """The elements that a variable gets when rows of a table are destructured: ``config, net = KINDS[args.kind]``."""
-        place = self._place(path, name[len(path) :], value)
-        if place is None or len(value.indices) != 1:
-            return []
-        found: list[tuple[str, Expression]] = []
-        for file, table in self.displays(path, value.value):
-            rows = table.items[1::2] if table.kind == "dict" else ()
-            words = self.literal_texts(path, value.indices[0])
-            keyed = zip(table.items[::2], rows, strict=False)
-            picked = [row for key, row in keyed if isinstance(key, Constant) and key.value in words]
-            for row in picked or rows:
-                item = row.items[place] if isinstance(row, Collection) and place < len(row.items) else None
-                found += [(file, item)] if item is not None else []
-        return found
+    def entries(self, path: str, container: Expression, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
+        """What is seen to be put into a container under the first of some keys; into that of an attribute by all methods of the class."""
+        yield from ((path, *each) for each in self.events.entries(path, container, keys))
+        if isinstance(container, Ref) and len(container.path) == 1:
+            for owner in project_classes(self.names(path, container._replace(path=()))):
+                yield from self.attribute_entries(owner, container.path[0], keys)
 
-    def _place(self, path: str, root: Root, value: Expression) -> int | None:
-        """The position of a variable where a value is destructured."""
+    def unpacking(self, path: str, root: Root, value: Expression) -> Keys | None:
+        """The keys by which a variable gets its part of a value, or None; see ``unpacking_keys``."""
         functions = self.functions(path + enclosing_function(root))
         bodies = [each.body for each in functions] or [self.modules.files[path].body]
-        return next((at for body in bodies if (at := unpacking_index(body, root, value)) is not None), None)
+        found = (unpacking_keys(body, root, value) for body in bodies)
+        return next((keys for keys in found if keys is not None), None)
 
-    def destructured_names(self, path: str, value: Expression) -> tuple[Value, ...]:
-        """The objects of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
-        roots = value.roots if isinstance(value, Ref) and not value.path else ()
-        found: set[str] = set()
-        for root in roots:
-            if any(self._destructured(path, root)):
-                found.update(self._destructured_parts(path, root))
-        return tuple(sorted(found))
-
-    def _destructured(self, path: str, root: Root) -> Iterator[Call]:
-        """The calls whose results are destructured to a variable."""
-        return (value for how, value in self.assigned(path + root) if how == "[]" and isinstance(value, Call))
-
-    @query(cutoff=True, cycle=NAMES)
-    def _destructured_parts(self, path: str, root: Root) -> Iterator[Value]:
-        for value in self._destructured(path, root):
-            if not any(self.functions(name) for name in self.names(path, value.func)):
-                continue
-            place = self._place(path, root, value)
-            for file, found in self.values_through_calls(path, value) if place is not None else ():
-                if isinstance(found, Collection) and place is not None and place < len(found.items):
-                    item = found.items[place]
-                    names = self.names(file, item) if item is not None else ()
-                    yield from (
-                        each
-                        for each in names
-                        if in_project(each) and (self.functions(each) or self.classes(class_of(each)))
-                    )
+    def attribute_unpacking(self, method: Symbol, word: str, value: Expression) -> Keys | None:
+        """The keys by which a method's receiver gets a part of a value for an attribute, or None; see ``unpacking_keys``."""
+        for function in self.functions(method):
+            own = local_symbol(function.name, function.params[0].name)
+            if keys := unpacking_keys(function.body, own, value, (word,)):
+                return keys
+        return None
 
     def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
         """The entries of a registry of the project, under a key where that is known."""
@@ -359,7 +349,7 @@ class Values(ClassHierarchy):
             case Ref(roots=(root,), path=()):
                 for how, made in self.assigned(path + root) if depth < limits.MAX_TEXT_SPLITS else ():
                     if how == "[]" and isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
-                        yield from self._pieces(path, made, self._place(path, root, made) == 0, depth)
+                        yield from self._pieces(path, made, self.unpacking(path, root, made) == (0,), depth)
                     elif how == "[]":
                         yield from self._listed_texts(path, made)
             case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
@@ -394,3 +384,8 @@ class Values(ClassHierarchy):
         """The command-line options that the project declares."""
         with self.modules.reads.untracked():
             return Options(self.modules.files)
+
+
+def whole_sources(expressions: Iterable[tuple[str, Expression]]) -> list[tuple[str, Expression, Keys]]:
+    """Expressions that are what is looked for themselves."""
+    return [(path, value, ()) for path, value in expressions]

@@ -56,8 +56,8 @@ def digest(data: bytes, notebook: bool = False) -> str:
 
 
 class Configuration(NamedTuple):
-    """A configuration file of a program, by its path from the root: the texts in it that may be names, and those
-    that may be seeds, each under its keys.
+    """A configuration file of a program, by its path from the root: the texts in it that may be names, seeds or switches,
+    each under its keys; other values are empty.
     """
 
     path: str

@@ -12,7 +12,7 @@
   thread, a process or a pool makes
 - ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``instance_assignments`` of ``definitions``: where places get their values
-- ``unpack``, ``unpacking_steps``, ``unpacking_index``, ``bound_references`` of ``definitions``: destructuring
+- ``unpack``, ``unpacking_steps``, ``unpacking_keys``, ``subscript_keys``, ``bound_references`` of ``definitions``: destructuring
 - ``UseDefIndex``, ``ExpressionPosition``, ``Block``, ``Kill`` of ``use_def``: where each expression stands, uses and kills of a variable
 - ``control_flow_position``, ``functions_around``, ``branching_around`` of ``scopes``: positions
 - ``leaves``, ``constant_truth``, ``StaticContext`` of ``control_flow``: jumps, constant tests

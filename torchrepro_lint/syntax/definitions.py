@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
@@ -65,32 +66,29 @@ def attribute_stores(facts: SyntaxTree) -> Iterator[tuple[Ref, Expression]]:
         for statement in statements(body):
             if isinstance(statement, Assign) and statement.value is not None and statement.op == "=":
                 for target in statement.targets:
-                    if isinstance(target, Ref) and target.path and not _is_self_attribute(target):
+                    if isinstance(target, Ref) and len(target.path) > any(map(is_self, target.roots)):  # not ``self.x``
                         yield target, statement.value
 
 
-def _is_self_attribute(target: Ref) -> bool:
-    """``self.x``, but not ``self.x.y``."""
-    return len(target.path) == 1 and any(root.endswith(".self") for root in target.roots)
-
-
 def _definitions_in(statement: Statement) -> Iterator[tuple[str, Expression]]:
+    for target, value, iterated in _bindings(statement):
+        yield from _definitions_of(target, _subscript(value) if iterated else value)
+
+
+def _bindings(statement: Statement) -> Iterator[tuple[Expression, Expression, bool]]:
+    """The targets that a statement binds, each with the value, and whether the target gets the elements of the value."""
     match statement:
         case Assign(targets=targets, value=value, op="=" | ":") if value is not None:
-            for target in targets:
-                yield from _definitions_of(target, value)
+            yield from ((target, value, False) for target in targets)
         case Loop(target=target, source=source) if target is not None:
-            yield from _definitions_of(target, _subscript(source))
+            yield target, source, True
         case With(items=items):
-            for entered, name in items:
-                if name is not None:
-                    yield from _definitions_of(name, entered)
+            yield from ((name, entered, False) for entered, name in items if name is not None)
     for each in expressions_within(statement):
         if isinstance(each, Comprehension):
-            for clause in each.clauses:
-                yield from _definitions_of(clause.target, _subscript(clause.source))
+            yield from ((clause.target, clause.source, True) for clause in each.clauses)
         elif isinstance(each, Operation) and each.op == ":=":
-            yield from _definitions_of(each.operands[0], each.operands[1])
+            yield each.operands[0], each.operands[1], False
 
 
 def _definitions_of(target: Expression, value: Expression) -> Sequence[tuple[str, Expression]]:
@@ -126,6 +124,16 @@ class Rest(Record, frozen=True):
 # The index of an element, counted from the end behind a star.
 Step: TypeAlias = int | Rest
 
+
+class Taking(Enum):
+    """What is taken of a container where no literal says it: what is under some key, what iteration gives, or a list of some items."""
+
+    ITEM, EACH, SOME = "item", "each", "some"
+
+
+ITEM, EACH, SOME = Taking.ITEM, Taking.EACH, Taking.SOME
+# The keys and indices by which a part is taken of a container, the outermost first.
+Keys: TypeAlias = tuple[int | str | Taking, ...]
 
 Unpacked: TypeAlias = tuple[Expression, Expression, tuple[Step, ...]]
 
@@ -294,33 +302,37 @@ def stored_places(target: Expression, value: Expression) -> Iterator[tuple[Expre
             yield place, None if steps else part
 
 
-def unpacking_index(body: Iterable[Statement], root: str, value: Expression, path: tuple[str, ...] = ()) -> int | None:
-    """The index of a variable, or an attribute of it, where a body destructures a value: 0 for ``net`` in ``net, step = build()``.
-
-    None where the variable gets the value in another way, or stands behind a star.
+def unpacking_keys(body: Iterable[Statement], root: str, value: Expression, path: tuple[str, ...] = ()) -> Keys | None:
+    """The keys by which a variable, or an attribute of it, gets its part of a value: ``(0,)`` for ``net`` in ``net, step = build()``,
+    ``(EACH, 1)`` in ``for i, net in enumerate(nets)``. None where the body does not bind it to a part of that value.
     """
-    for statement in statements(tuple(body)):
-        if isinstance(statement, Assign) and statement.value == value:
-            for target in statement.targets:
-                if (found := _index_in(target, value, root, path)) is not None:
-                    return found
+    for statement in statements(body):
+        if statement.start <= value.start < statement.end:
+            for target, source, iterated in _bindings(statement):
+                for place, part, steps in unpack(target, source, whole=iterated):
+                    if part == value and isinstance(place, Ref) and place.path == path and root in place.roots:
+                        keys = tuple(SOME if isinstance(each, Rest) else each for each in steps)
+                        return (EACH, *keys) if iterated else keys
     return None
 
 
-def loop_unpacking_index(body: Iterable[Statement], root: str, source: Expression) -> int | None:
-    """The index of a variable where a loop destructures each element of a source: 1 for ``net`` in ``for i, net in enumerate(nets)``."""
-    for statement in statements(tuple(body)):
-        if isinstance(statement, Loop) and statement.source == source and isinstance(statement.target, Collection):
-            return _index_in(statement.target, source, root)
-    return None
+def subscript_keys(subscript: Subscript, keys: Keys = ()) -> Keys:
+    """The keys by which an element of a subscript's result is taken of its container."""
+    match subscript.indices:
+        case ():
+            return (EACH, *keys)
+        case (Constant(value=str() | int() as key),):
+            return (key, *keys)
+        case (Operation(op=":"),):
+            return joined_keys((SOME,), keys)
+    return (ITEM, *keys)
 
 
-def _index_in(target: Expression, value: Expression, root: str, path: tuple[str, ...] = ()) -> int | None:
-    for place, _, steps in unpack(target, value, whole=True):
-        match place, steps:
-            case Ref() as ref, (int() as index,) if ref.path == path and root in ref.roots and index >= 0:
-                return index
-    return None
+def joined_keys(outer: Keys, inner: Keys) -> Keys:
+    """The keys in a container of what is under the inner keys in its part; which items a list of some items has is not asked."""
+    if outer[-1:] != (SOME,):
+        return outer + inner
+    return outer[:-1] + ((ITEM, *inner[1:]) if inner and isinstance(inner[0], int) else inner)
 
 
 class DefinitionTable(Mapping[str, AssignedValues]):

@@ -15,9 +15,10 @@ from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.object_sources import is_abstract, is_held, specified
+from torchrepro_lint.resolve.object_sources import Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
@@ -193,8 +194,8 @@ class _Body:
         if isinstance(called, Ref) and self._receiver and self._is_own(called):
             if called.path:
                 found = names.follow(instance_value(self._receiver), called.path)
-                if not found or any(map(is_abstract, found)):
-                    found = specified(found, names.attribute_objects(self._receiver, called.path))
+                if not found or any(is_abstract(name) or _is_held(name) for name in found):
+                    found = _specified(found, names.attribute_objects(self._receiver, called.path))
                 return found, False
             if names.names(self._path, called) == (names.owner(self._function),):
                 return (self._receiver,), False  # ``cls(...)`` in a class method
@@ -235,8 +236,8 @@ class _Body:
         """The names of what calls pass for a parameter that is called, and what stands for values without names."""
         names = self._names
         passed = names.names_from_callers(self._path, called)
-        if not passed or any(map(is_held, passed)):
-            passed = specified(passed, names.objects(self._path, called))
+        if not passed or any(map(_is_held, passed)):
+            passed = _specified(passed, names.objects(self._path, called))
         if passed:
             values = names.values(self._path, called) if not called.path else ()
             return passed if all(names.names(file, each) for file, each in values) else (*passed, ANY_VALUE)
@@ -244,8 +245,8 @@ class _Body:
 
     def _specified_by_callers(self, called: Expression, found: tuple[str, ...]) -> tuple[str, ...]:
         """The names without base classes that annotations give, where callers say which objects come."""
-        hidden = any(is_abstract(name) or is_held(name) or self._is_overridden(name) for name in found)
-        return specified(found, self._names.objects(self._path, called)) if hidden else found
+        hidden = any(is_abstract(name) or _is_held(name) or self._is_overridden(name) for name in found)
+        return _specified(found, self._names.objects(self._path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:
         """Whether a name is that of an object, or of a method, of a class of the project with subclasses."""
@@ -379,3 +380,22 @@ def _takes(function: Function, call: Call) -> bool:
     }
     bound = required <= {param.name for _, param in received} and len(received) == len(call.args)
     return bound or any(arg.star for arg in call.args)
+
+
+# What containers of Python's own give, and the attributes of its namespaces.
+_HELD = lazy_pattern(
+    r"(builtins\.(tuple|list|dict|set|zip|enumerate|map|iter|sorted|reversed)|collections\.(OrderedDict|defaultdict|deque))\(\)"
+    r"((\.(items|values|copy)\(\))?\[\]|\.(get|pop|setdefault)\(\)).*"
+    r"|(argparse\.(\w+\(\)\.parse_(known_)?args|Namespace)|types\.SimpleNamespace)\(\)(\[\])?\.\w+.*"
+)
+
+
+def _specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
+    """The names of an annotated callee and of the objects that it may be; those of base classes go where all are known."""
+    kept = (name for name in found if not (objects.complete and (is_abstract(name) or _is_held(name))))
+    return tuple(sorted({*kept, *objects.names}))
+
+
+def _is_held(name: str) -> bool:
+    """Whether a name is an element of a container of Python's own, an attribute of a namespace, or of such a value."""
+    return _HELD.fullmatch(name) is not None

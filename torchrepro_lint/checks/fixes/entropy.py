@@ -7,6 +7,7 @@ from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
 from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SEED_NAME
 from torchrepro_lint.checks.fixes.removals import remove_statement
+from torchrepro_lint.checks.fixes.seeding import fix_in
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.domain.programs import programs_reaching
@@ -46,6 +47,8 @@ def fix_reseeding(project: Traces, path: str, site: CallSite, families: tuple[st
     """Drop a call that seeds from entropy if it undoes an earlier seeding or runs often, else give it a seed."""
     text, call = project.text(path), site.call
     alone = isinstance(site.statement, ExpressionStatement) and site.statement.value == call
+    if (constant := _fix_constant(project, path, site)) is not None:
+        return constant
     if _is_optional_parameter(project, path, site):
         return NoFix("callers that pass no seed ask for entropy; pass a seed there")
     if alone and (_undoes_seeding(project, path, site, families) or runs_often(project, path, call)):
@@ -76,6 +79,22 @@ def fix_reseeding(project: Traces, path: str, site: CallSite, families: tuple[st
         return _replace_with_seed(f".{_SEEDED_FORMS[word]}({seed.text})", Span(func.base_end, call.end), seed)
     fix = _pass_seed(text, site, _fitting(site, seed))
     return fix if isinstance(fix, NoFix) else fix._replace(seeds=True)
+
+
+def _fix_constant(project: Traces, path: str, site: CallSite) -> Fix | None:
+    """Give a constant of a module or a class a number, ``SEED = None``, where the seed is that."""
+    match site.call.args:
+        case (Arg(value=Ref() as given), *_):
+            found = [*project.values(path, given)]
+        case _:
+            return None
+    if len(found) != 1 or not is_none(found[0][1]):
+        return None
+    (file, value), tree = found[0], project.files[found[0][0]]
+    constants = (each for body in (tree.body, *(owner.body for owner in tree.classes)) for each in body)
+    if not any(isinstance(each, Assign) and each.value == value for each in constants):
+        return None
+    return fix_in(file, path, f"Use {FALLBACK} as the seed", (Edit(span(value), FALLBACK),))._replace(seeds=True)
 
 
 def _is_teardown(project: Traces, path: str, call: Call) -> bool:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
 from torchrepro_lint.dataflow.constants import declared_default
+from torchrepro_lint.domain.rng.forward_uses import names_parsed
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import Option
@@ -31,7 +32,14 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, project_classes, simple_name
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    local_symbol,
+    path_of,
+    project_classes,
+    simple_name,
+    without_calls,
+)
 from torchrepro_lint.syntax.scopes import ControlFlowPosition
 from torchrepro_lint.syntax.visitor import (
     expressions_within,
@@ -133,7 +141,9 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
         # ``if args.seed is None: args.seed = …`` ensures that there is one.
         yield from option_expressions(project, path, option, f"{word}.{option.word}", given=(option.word,) in written)
         return
-    for owner in project_classes(project.resolver.names_of(path, variable)):
+    names = project.resolver.names_of(path, variable)
+    parsed = [name for each in names_parsed(project, path, variable) for name in each]
+    for owner in (*project_classes(names), *parsed):
         for attribute, value in class_fields(project, owner):
             if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
                 continue
@@ -141,6 +151,11 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
                 default = declared_default(project.resolver, path_of(owner), value)
                 yield with_fallback(f"{word}.{attribute}", default)
                 return
+    for name in (*map(without_calls, names), *parsed):
+        seeder = project.catalogue.seeder(name)
+        if seeder is not None and seeder.holds and seeder.seed:
+            yield f"{word}.{seeder.seed}"
+            return
     for key, default in _dictionary_seeds(project, path, variable):
         yield with_fallback(f'{word}["{key}"]', default)
         return

@@ -33,7 +33,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
 from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
-from torchrepro_lint.trace.call_paths import process_starts
+from torchrepro_lint.trace.call_paths import fresh_start, process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.traces import Traces
 
@@ -56,7 +56,7 @@ def entry_place(project: Traces, program: Program, trace_event: TraceEvent) -> S
     if isinstance(place, NoFix):
         return place
     if place.seed.text != FALLBACK:
-        return _for_each_rank(project, program, place)
+        return _for_each_rank(project, program, place, trace_event)
     origins = seed_origins(project, program.effects)
     written = _written_at_start(project, program.entry.path, place.position, origins)
     if written is not None:
@@ -66,7 +66,7 @@ def entry_place(project: Traces, program: Program, trace_event: TraceEvent) -> S
         return NoFix("the seed of the program is not in scope where the first draw is reached")
     if constant is not None:
         place = place._replace(seed=SeedValue(str(constant), None))
-    return _for_each_rank(project, program, place)
+    return _for_each_rank(project, program, place, trace_event)
 
 
 def start_place(project: Traces, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
@@ -147,18 +147,18 @@ def _process_starts(_start: int, trace_events: Sequence[TraceEvent]) -> frozense
     return frozenset(each["mesh"] or "group" for each in found if each)
 
 
-def _for_each_rank(project: Traces, program: Program, place: SeedPlace) -> SeedPlace | NoFix:
+def _for_each_rank(project: Traces, program: Program, place: SeedPlace, trace_event: TraceEvent) -> SeedPlace | NoFix:
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
     starts = frozenset[str]().union(*prefix_and_rest(program.run, "process starts", _process_starts))
     if "mesh" in starts:
         return NoFix("only the author knows which processes of the device mesh should draw the same numbers")
-    if not starts:
+    spawned = _index_of_process(project, program.entry.path, place.position, trace_event)
+    if not starts and spawned is None:
         return place
     params = place.position.function.params if place.position.function else ()
     text, after = place.seed
-    rank = next((each.name for each in params if _RANK.fullmatch(each.name)), None) or _rank_option(
-        project, program, place.position, text
-    )
+    named = next((each.name for each in params if _RANK.fullmatch(each.name)), None)
+    rank = named or spawned or _rank_option(project, program, place.position, text)
     if rank is None:
         bound = _rank_bound_before(place.position)
         if bound is None:
@@ -169,6 +169,15 @@ def _for_each_rank(project: Traces, program: Program, place: SeedPlace) -> SeedP
         return place
     plain = rank if text == FALLBACK else f"({text}) + {rank}" if " if " in text else f"{text} + {rank}"
     return place._replace(seed=SeedValue(plain, after))
+
+
+def _index_of_process(project: Traces, path: str, position: ControlFlowPosition, trace_event: TraceEvent) -> str | None:
+    """The first parameter of a function that ``torch.multiprocessing.spawn`` runs in each of several processes."""
+    start, function = fresh_start(project, trace_event), position.function
+    if start is None or function is None or not function.params or start.into != f"{path}{function.name}":
+        return None
+    call = start.event.value
+    return function.params[0].name if isinstance(call, Call) and last_identifier(call.func) == "spawn" else None
 
 
 def _rank_option(project: Traces, program: Program, position: ControlFlowPosition, seed: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from torchrepro_lint.checks.fixes.arguments import append_argument
 from torchrepro_lint.checks.fixes.import_block import ensure_import
 from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, insert_paragraph, shadowed
 from torchrepro_lint.checks.fixes.program_seed import (
@@ -18,6 +19,8 @@ from torchrepro_lint.checks.fixes.program_seed import (
     binds,
 )
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines
+from torchrepro_lint.checks.fixes.written_seed import written_seed
+from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.domain.programs import Program, effects_in
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
 from torchrepro_lint.domain.rng.seeding import PartlySeeded, seeding_functions, seeding_parameters
@@ -40,7 +43,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
     span,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, path_of, qualname_of, split_name
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, qualname_of, split_name, without_calls
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
@@ -240,12 +243,32 @@ def fix_program(project: Traces, program: Program, draws: Sequence[tuple[str, Dr
     if seed and found:
         title = f"Seed {family_names(families)} beside {seed.label}"
         return fix_in(found[0], program.entry.path, title, found[1])._replace(seeds=True)
+    if (passed := _pass_seed(project, program, first, families)) is not None:
+        return passed
     place = entry_place(project, program, first.trace_event)
     if isinstance(place, NoFix):
         return place
     helper = seed_helper(project, program.entry.path, families)
     called = _call_helper(project, program.entry.path, place, helper) if helper else None
     return called or fix_start(project, program.entry.path, place, families)
+
+
+def _pass_seed(project: Traces, program: Program, draw: Draw, families: Sequence[str]) -> Fix | None:
+    """Pass a seed to the call that draws first, where it then seeds all families before it draws: ``PPO(..., seed=0)``."""
+    event, call = draw.trace_event, draw.trace_event.event.value
+    if not draw.seed or not isinstance(call, Call) or is_conditional(event) or runs_often(project, event.path, call):
+        return None
+    rows = [row for name in event.names if (row := project.catalogue.seeder(without_calls(name))) is not None]
+    if not any(row.seed == draw.seed and set(families) <= set(row.families) for row in rows):
+        return None
+    if any(arg.star == "**" or arg.keyword == draw.seed for arg in call.args):
+        return None
+    seed = written_seed(project, event.path, call.start, seeder=True)
+    if isinstance(seed, NoFix):
+        return None
+    argument = f"{draw.seed}={FALLBACK if seed.edits else seed.text}"
+    edit = append_argument(call, project.text(event.path), argument)
+    return fix_in(event.path, program.entry.path, f"Pass {argument} to {draw.label}", (edit,))._replace(seeds=True)
 
 
 class SeedHelper(Record, frozen=True):

@@ -162,7 +162,7 @@ def _has_no_gradient(what: AbstractValue) -> bool:
     return what.kind in _WITHOUT_GRADIENT or what.kind == "nothing" or what.grad is False
 
 
-_CONTAINERS = ("set", "frozenset", "list", "tuple", "dict", "str", "path")
+_CONTAINERS = ("set", "frozenset", "list", "tuple", "dict", "str", "path", "file")
 _OF_LIBRARIES = frozenset(
     {"ndarray", "series", "dataframe", "dtype", "device", "iterator", "int", "float", "bool", "bytes"}
 )

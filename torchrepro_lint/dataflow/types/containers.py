@@ -90,12 +90,12 @@ def _second(what: AbstractValue) -> AbstractValue:
 
 
 def entered(what: AbstractValue) -> AbstractValue:
-    """The value of ``with value as name``: modules, tensors and paths give themselves, others are unknown."""
-    return what if what.kind in ("module", "tensor", "parameter", "nothing", "path") else UNKNOWN
+    """The value of ``with value as name``: modules, tensors, paths and files give themselves, others are unknown."""
+    return what if what.kind in ("module", "tensor", "parameter", "nothing", "path", "file") else UNKNOWN
 
 
 def method_value(what: AbstractValue, word: str, args: list[AbstractValue]) -> AbstractValue:
-    """The result of a method of a container, string or path."""
+    """The result of a method of a container, string, path or file."""
     if what.kind in _SETS:
         return _of_set(what, word, args)
     if what.kind == "dict":
@@ -106,6 +106,8 @@ def method_value(what: AbstractValue, word: str, args: list[AbstractValue]) -> A
         return _OF_TEXT.get(word, UNKNOWN)
     if what.kind == "path":
         return _OF_PATH.get(word, UNKNOWN)
+    if what.kind == "file":
+        return _OF_FILE.get(word, UNKNOWN)
     return UNKNOWN
 
 
@@ -170,6 +172,8 @@ _OF_PATH = {
     **dict.fromkeys(("exists", "is_file", "is_dir", "is_symlink", "is_absolute", "match"), AbstractValue("bool")),
     "read_bytes": AbstractValue("bytes"),
 }
+
+_OF_FILE = {"read": TEXT, "readline": TEXT, "readlines": AbstractValue("list", contents=TEXT)}
 
 
 _SEQUENCES = ("list", "tuple", "iterator")

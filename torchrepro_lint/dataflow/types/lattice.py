@@ -28,7 +28,7 @@ class AbstractValue(NamedTuple):
     If the kind is unknown, the other fields say what holds if the value is a tensor.
 
     ``kind`` is one of tensor, parameter, module, ndarray, series, dataframe, set, frozenset, list, tuple, dict, generator
-    (of random numbers), dataset, loader, path, str, bytes, int, float, bool, none, dtype, device, iterator, function, class,
+    (of random numbers), dataset, loader, path, file (of text), str, bytes, int, float, bool, none, dtype, device, iterator, function, class,
     instance (of another class), loaded (the result of ``torch.load`` or a part of it), nothing (bottom: no value arrives).
     ``name`` is the class of a module, instance, dataset or loader, or the name of a function or class; of a string, number,
     tuple or path it is the class of the project that it may be of, ``?`` for several.

@@ -11,7 +11,7 @@ from torchrepro_lint.dataflow.types.context import device_at
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, UNKNOWN, AbstractValue, join_all
 from torchrepro_lint.syntax.nodes import Call, Constant
 from torchrepro_lint.syntax.qualified_names import last_word, split_last
-from torchrepro_lint.syntax.visitor import is_none
+from torchrepro_lint.syntax.visitor import is_none, known_argument
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _INT, _FLOAT, _BOOL = AbstractValue("int"), AbstractValue("float"), AbstractValue("bool")
 _TEXTS = AbstractValue("list", contents=TEXT)
+_FILE = AbstractValue("file", contents=TEXT)
 
 
 def method_value(receiver: AbstractValue, word: str) -> AbstractValue:
@@ -213,7 +214,13 @@ def _builtin(inference: TypeInference, word: str, call: Call, point: ProgramPoin
             return AbstractValue("iterator", contents=containers.element(args[1]))
         case "len":
             return _length(args)
-    return _BUILTINS.get(word, UNKNOWN)
+    return _opened(call) if word == "open" else _BUILTINS.get(word, UNKNOWN)
+
+
+def _opened(call: Call) -> AbstractValue:
+    """``open(path)``, unless it is opened for bytes."""
+    mode = known_argument(call, 1, "mode")
+    return _FILE if mode is None or (isinstance(mode, Constant) and "b" not in str(mode.value)) else UNKNOWN
 
 
 def _dictionary(inference: TypeInference, call: Call, point: ProgramPoint) -> AbstractValue:

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.libraries import containers_behind
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, choosing_function, is_from_elsewhere
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import Parameter
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
-from torchrepro_lint.syntax.definitions import loop_unpacking_index
+from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.definitions import EACH, ITEM, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -30,7 +32,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
-    enclosing_function,
     in_project,
     instance_value,
     is_absolute,
@@ -61,14 +62,12 @@ REASONS = {
     "loss": "no call before it is known",
     "package": "no table describes the package {}",
 }
-# Functions that iterate over the elements of their arguments.
-_ITERATING = frozenset(
-    f"builtins.{word}"
-    for word in ("dict", "enumerate", "filter", "iter", "list", "next", "reversed", "set", "sorted", "tuple", "zip")
-) | {"collections.OrderedDict", "collections.deque", "collections.ChainMap", "itertools.chain"}
-# Methods that give an element of a container, or all of them.
-_TAKING = frozenset({"get", "pop", "popleft", "popitem", "setdefault"})
-_ALL_OF = frozenset({"values", "items", "copy", "children", "modules", "named_children", "named_modules"})
+# Functions whose results have the elements of their arguments, and methods of a container that give one of its elements, or all: those
+# of which no key is known.
+_ITERATING = frozenset({"builtins.filter", "collections.ChainMap"})
+_TAKING = frozenset({"popleft", "popitem"})
+_ALL_OF = frozenset({"values", "items", "children", "modules", "named_children", "named_modules"})
+_OF_CONTAINER = lazy_pattern(r"\.?\b(items|values|copy|get|pop|setdefault)\(\)")
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _THROUGH = frozenset({"if", "or", "and", "+", "|", "await", "*", ":="})
 
@@ -100,13 +99,13 @@ class Origins(Record, frozen=True):
 
 
 class _Origin(NamedTuple):
-    """An expression of a file on the way, how many times an element is taken of it, and whether it is the object whose method or
+    """An expression of a file on the way, the keys by which an element is taken of it, and whether it is the object whose method or
     attribute is called.
     """
 
     path: str
     value: Expression
-    depth: int
+    keys: Keys = ()
     held: bool = False
 
 
@@ -128,13 +127,13 @@ class CalleeOrigins:
 
     def of(self, path: str, callee: Expression) -> Origins:
         """The origins of a callee of a file; neither a reason nor names where it cannot be code of the project."""
-        queue, seen, names = [_Origin(path, callee, 0)], set[object](), set[str]()
+        queue, seen, names = [_Origin(path, callee)], set[object](), set[str]()
         self._calls.clear()
         while queue:
             one = queue.pop()
             value = one.value
             what = value.access_path if isinstance(value, Ref) else value
-            key = one.path, what, one.depth, one.held
+            key = one.path, what, one.keys, one.held
             if key in seen:
                 continue
             seen.add(key)
@@ -143,7 +142,7 @@ class CalleeOrigins:
             found = self._step(one)
             if isinstance(found, Reason):
                 return Origins(found)
-            if not found and not one.depth:
+            if not found and not one.keys:
                 names.update(self._names.names(one.path, value))
             queue += reversed(found)
         own = sorted(filter(in_project, names))
@@ -151,8 +150,8 @@ class CalleeOrigins:
 
     def _step(self, one: _Origin) -> list[_Origin] | Reason:
         """The expressions one step back; a reason where there is none to follow."""
-        path, value, depth, _ = one
-        if not depth and (known := self._known(path, value)) is not None:
+        path, value, keys, _ = one
+        if not keys and (known := self._known(path, value)) is not None:
             return known
         match value:
             case Ref(path=()):
@@ -162,16 +161,19 @@ class CalleeOrigins:
             case Call():
                 return self._of_call(one, value)
             case Subscript(value=inner):
-                return [_Origin(path, inner, depth + 1)]
-            case Collection(items=items) if depth:
-                given = items[1::2] if value.kind == "dict" else items
-                return [_Origin(path, item, depth - 1) for item in given if item is not None]
-            case Comprehension(elements=elements) if depth:
-                return [_Origin(path, each, depth - 1) for each in elements[-1:]]
+                return [_Origin(path, inner, subscript_keys(value, keys))]
+            case Collection() | Comprehension() if keys:
+                return self._entries(one)
             case Operation(op=op, operands=operands) if op in _THROUGH:
                 skipped = op in ("if", ":=")
-                return [_Origin(path, each, depth) for each in operands[skipped:]]
+                return [_Origin(path, each, keys) for each in operands[skipped:]]
         return []
+
+    def _entries(self, one: _Origin) -> list[_Origin]:
+        """What a container is seen to have under the first of some keys."""
+        if not one.keys or len(one.keys) > limits.MAX_KEYS:
+            return []
+        return [_Origin(*each) for each in self._names.entries(one.path, one.value, one.keys)]
 
     def _known(self, path: str, value: Expression) -> list[_Origin] | Reason | None:
         """Nothing more to follow where a value has names, or a reason where these say that it may be anything; None without names."""
@@ -183,7 +185,9 @@ class CalleeOrigins:
         chosen = (split_call(name) for name in names)
         # What a chosen function gives is behind the call of that function, which is a gap of its own.
         found = [
-            reason for made, _, rest in chosen if (reason := _reason_of(made)) is not None and not passes_call(rest)
+            reason
+            for made, _, rest in chosen
+            if (reason := _reason_of(made)) is not None and not passes_call(_OF_CONTAINER.sub("", rest))
         ]
         return found[0]._replace(origin=self._origin(path, value)) if found else []
 
@@ -204,11 +208,7 @@ class CalleeOrigins:
                 if isinstance(behind, Reason):
                     return behind
                 found += behind
-        if one.depth:
-            events = self._names.events
-            found += (_Origin(one.path, each, one.depth - 1) for each in events.added(one.path, value))
-            found += (_Origin(one.path, each, one.depth - 1) for each in events.stored(one.path, value))
-        return found
+        return found + self._entries(one)
 
     def _is_in_package(self, path: str, root: str) -> bool:
         """Whether an imported name that leads nowhere begins with a package of the project, or with dots."""
@@ -239,24 +239,13 @@ class CalleeOrigins:
         if len(assigned) > limits.MAX_ASSIGNMENTS:
             return Reason("limit", f"{limits.MAX_ASSIGNMENTS} assignments")
         for how, value in assigned:
-            if how == "[]" and isinstance(value, Call) and (parts := self._of_loop(file, name, value)) is not None:
-                found += (_Origin(file, each, one.depth + 1, one.held) for each in parts)
-            elif how in ("=", "with", "[]"):
-                found.append(_Origin(file, value, one.depth + (how == "[]"), one.held))
+            if how in ("=", "with"):
+                found.append(_Origin(file, value, one.keys, one.held))
+            elif how == "[]":
+                taken = self._names.unpacking(file, name[len(file) :], value)
+                keys = joined_keys((EACH,) if taken is None else taken, one.keys)
+                found.append(_Origin(file, value, keys, one.held))
         return found
-
-    def _of_loop(self, path: str, name: str, source: Call) -> list[Expression] | None:
-        """What a variable of ``for i, net in enumerate(nets)`` or ``zip`` runs over; None for another loop."""
-        called = self._names.names(path, source.func)
-        pairs = called in (("builtins.enumerate",), ("builtins.zip",))
-        functions = self._names.functions(enclosing_function(name)) if pairs else ()
-        bodies = [each.body for each in functions] or [self._names.modules.files[path].body]
-        found = (loop_unpacking_index(body, name[len(path) :], source) for body in bodies if pairs)
-        index = next((each for each in found if each is not None), None)
-        if index is None or any(arg.star for arg in source.args):
-            return None
-        given = [arg.value for arg in source.args if arg.keyword is None]
-        return given[index : index + 1] if called == ("builtins.zip",) else given[:1] if index else []
 
     def _of_parameter(self, name: str, parameter: Parameter, one: _Origin) -> list[_Origin] | Reason:
         """What calls pass for a parameter; its default where none is seen, since a package that calls the function passes no code."""
@@ -267,12 +256,12 @@ class CalleeOrigins:
         own = path + function.name
         given = [*self._bound(own, parameter)] or self._names.passed(name) or self._passed_to_object(own, parameter)
         if given:
-            return [_Origin(file, value, one.depth, one.held) for file, value in given]
+            return [_Origin(file, value, one.keys, one.held) for file, value in given]
         if param.default is not None:
-            return [_Origin(path, param.default, one.depth, one.held)]
+            return [_Origin(path, param.default, one.keys, one.held)]
         if self._is_decorator(function.name) or (one.held and self._is_called_from_outside(own)):
             return []
-        return Reason("element" if one.depth else "argument", param.name, f"{own} {param.name}")
+        return Reason("element" if one.keys else "argument", param.name, f"{own} {param.name}")
 
     def _bound(self, function: str, parameter: Parameter) -> Iterator[tuple[str, Expression]]:
         """What the calls that are being followed pass for a parameter."""
@@ -306,16 +295,16 @@ class CalleeOrigins:
 
     def _of_attribute(self, one: _Origin, value: Ref) -> list[_Origin] | Reason:
         """The values of an attribute of an object or a module of the project."""
-        path, depth = one.path, one.depth
+        path, keys = one.path, one.keys
         word, holder = value.path[-1], value._replace(path=value.path[:-1])
         owners = [name for name in self._names.names_of(path, holder) if not is_abstract(name)]
         if not owners:
-            return [_Origin(path, holder, 0, held=True)]
+            return [_Origin(path, holder, held=True)]
         found: list[_Origin] = []
         for owner in owners:
             if is_instance(owner) and in_project(owner):
-                behind = self._of_instance(class_of(owner), word, depth)
-                if not behind and not self._has_outside_base(class_of(owner)) and not depth:
+                behind = self._of_instance(class_of(owner), word, keys)
+                if not behind and not self._has_outside_base(class_of(owner)) and not keys:
                     return Reason("attribute", describe(value))
                 found += behind
             elif is_module(owner):
@@ -324,24 +313,21 @@ class CalleeOrigins:
                     if isinstance(more, Reason):
                         return more
                     found += more
-        if depth:
-            events = self._names.events
-            found += (_Origin(path, each, depth - 1) for each in events.added(path, value))
-            found += (_Origin(path, each, depth - 1) for each in events.stored(path, value))
-        return found
+        return found + self._entries(one)
 
-    def _of_instance(self, owner: str, word: str, depth: int) -> list[_Origin]:
+    def _of_instance(self, owner: str, word: str, keys: Keys) -> list[_Origin]:
         """The values that a class, its bases and its subclasses assign to an attribute."""
         found: list[_Origin] = []
         for each in dict.fromkeys((*self._names.ancestry(owner), *self._names.subclasses(owner))):
             if not in_project(each):
                 continue
             path = path_of(each)
-            for how, _, made in self._names.stored_attributes(each, word):
-                found.append(_Origin(path, made, depth + (how == "[]")))
+            for how, method, made in self._names.stored_attributes(each, word):
+                taken = self._names.attribute_unpacking(method, word, made) or (EACH,) if how == "[]" else ()
+                found.append(_Origin(path, made, joined_keys(taken, keys)))
             for how, made in self._names.assigned(f"{each}.{word}"):
                 if how in ("=", "[]"):
-                    found.append(_Origin(path, made, depth + (how == "[]")))
+                    found.append(_Origin(path, made, (EACH, *keys) if how == "[]" else keys))
         return found
 
     def _has_outside_base(self, owner: str) -> bool:
@@ -350,27 +336,28 @@ class CalleeOrigins:
 
     def _of_call(self, one: _Origin, call: Call) -> list[_Origin] | Reason:
         """The expressions behind a call's result. A callee that is not known is a gap of its own."""
-        path, depth = one.path, one.depth
+        path, keys = one.path, one.keys
         names = self._names.names(path, call.func)
+        if held := [*containers_behind(names, call, keys)]:
+            return [_Origin(path, *each) for each in held]
         word = last_identifier(call.func)
         holder = receiver_of(call.func) if word in _TAKING | _ALL_OF else None
         if holder is not None and not any(map(in_project, names)):
-            return [_Origin(path, holder, depth + (word in _TAKING))]
-        found: list[_Origin] = []
+            return [_Origin(path, holder, (ITEM, *keys) if word in _TAKING else keys)]
+        found = self._entries(one)
         for name in names:
             if name in _ITERATING:
-                taken = depth + (name == "builtins.next")
-                found += (_Origin(path, arg.value, taken) for arg in call.args)
-            elif name in _CONTAINERS and depth:
-                found += (_Origin(path, arg.value, depth if arg.star else depth - 1) for arg in call.args)
+                found += (_Origin(path, arg.value, keys) for arg in call.args)
+            elif name in _CONTAINERS and keys:
+                found += (_Origin(path, arg.value, keys if arg.star else keys[1:]) for arg in call.args)
             elif name in CHOOSING_AT_ONCE:
                 return []
-            elif not depth and (reason := _reason_of(name)) is not None:
+            elif not keys and (reason := _reason_of(name)) is not None:
                 return reason._replace(origin=f"{path}:{call.start}")
             elif in_project(name) and not self._names.classes(name):
                 self._calls.setdefault(name, []).append((path, call))
                 made = self._names.return_expressions(name)
-                found += (_Origin(path_of(name), each, depth) for each in made)
+                found += (_Origin(path_of(name), each, keys) for each in made)
         return found
 
 

@@ -9,7 +9,7 @@ from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
 from torchrepro_lint.catalogue.libraries import LibraryVersions, transform_models
 from torchrepro_lint.catalogue.rows import FAMILIES, Consumer, Scalar
-from torchrepro_lint.dataflow.constants import display_name
+from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
@@ -134,7 +134,7 @@ class Consumers:
         """Whether a call may draw by a row; ``only_evaluates`` says that the run only evaluates modules."""
         argument = argument_reader(row.signature, self._construction(row, trace_event, call))
         given = [value for word in row.generators if (value := argument(word)) is not None]
-        if not all(map(is_none, given)):
+        if not all(is_none(each) or self._stands_for_none(trace_event.path, each) for each in given):
             return False
         if any(condition.test == "given" and is_unknown_argument(argument(condition.of)) for condition in row.when):
             return False
@@ -144,6 +144,10 @@ class Consumers:
         if only_evaluates and any(_is_training_flag(argument(word)) for word in ("training", "train")):
             return False
         return evaluate(row.when, row.signature, argument, known) is not Truth.FAILS
+
+    def _stands_for_none(self, path: str, value: Expression) -> bool:
+        """Whether a variable can only be None: ``RANDOM_STATE = None``."""
+        return isinstance(value, Ref) and propagated_constant(self._names, path, value) is None
 
     def _classes(self, row: Consumer, trace_event: TraceEvent, argument: ArgumentReader) -> dict[str, Scalar]:
         """The classes of the arguments, for conditions on ``class.parameter``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchrepro_lint import limits
-from torchrepro_lint.dataflow.constants import describe
+from torchrepro_lint.dataflow.constants import describe, parsed_classes
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source, passed_seed
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -186,6 +186,9 @@ _LOGGING_CALLS = frozenset(
     {"print", "debug", "info", "warning", "warn", "error", "critical", "exception", "log", "pprint"}
 )
 _NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", ".parse_intermixed_args()")
+# Parsers that fill the fields of a class that they get, and their functions that return objects of it.
+_CLASS_PARSERS = frozenset({"transformers.HfArgumentParser", "tyro.cli"})
+_PARSES_CLASS = lazy_pattern(r"transformers\.HfArgumentParser\(\)\.parse_\w+|tyro\.cli")
 
 
 class OptionReads:
@@ -229,7 +232,8 @@ class OptionReads:
         The object is ``Config()``, a dictionary, or, where ``holder`` is empty, argparse's namespace.
         """
         for path, each in self._expressions:
-            if not isinstance(each, Call) or any(map(in_project, self._project.names(path, each.func))):
+            names = self._project.names(path, each.func) if isinstance(each, Call) else ()
+            if not isinstance(each, Call) or any(map(in_project, names)) or not _CLASS_PARSERS.isdisjoint(names):
                 continue
             if any(self._holds(path, arg.value, holder) for arg in each.args):
                 return True
@@ -248,11 +252,27 @@ class OptionReads:
         if not holder:
             return any(name.endswith(_NAMESPACES) for name in self._project.names(path, value))
         if is_instance(holder):
-            return bool({holder, class_of(holder)}.intersection(self._project.names(path, value)))
+            owners = {holder, class_of(holder)}
+            parsed = names_parsed(self._project, path, value)
+            return not owners.isdisjoint(self._project.names(path, value)) or any(
+                not names or not owners.isdisjoint(names) for names in parsed
+            )
         if isinstance(value, Ref) and not value.path:
             modules = self._project.resolver.modules
             return any(holder in modules.resolve(path, root) for root in value.roots)
         return False
+
+
+def names_parsed(project: Traces, path: str, value: Expression) -> Iterator[tuple[str, ...]]:
+    """For each call of a parser of classes that gives a value, the names of the class whose object it is; none if it is not known."""
+    for file, each in project.values(path, value):
+        roots = each.roots if isinstance(each, Ref) and not each.path else ()
+        assigned = project.value_sources.assignments(file)
+        for one in [one.value for root in roots for one in assigned.get(root, ())] or [each]:
+            call = one.value if isinstance(one, Subscript) else one
+            if isinstance(call, Call) and any(map(_PARSES_CLASS.fullmatch, project.names(file, call.func))):
+                classes = parsed_classes(project.resolver, file, one)
+                yield tuple(name for where, given in classes for name in project.names(where, given))
 
 
 def option_reads(project: Traces, files: Sequence[str]) -> OptionReads:

@@ -125,8 +125,19 @@ def seed_of_event(project: Traces, trace_event: TraceEvent) -> Expression | None
         return None
     for name in trace_event.names:
         if (seeder := project.catalogue.seeder(without_calls(name))) is not None:
-            return passed_seed(seeder, call)
+            return passed_seed(seeder, call) if seeder.seed else _held_seed(project, trace_event.path, call)
     return call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
+
+
+def _held_seed(project: Traces, path: str, call: Call) -> Expression | None:
+    """The seed in the settings that a call gets, ``Trainer(args=TrainingArguments(seed=7))``, where they are made in the same file."""
+    for arg in call.args:
+        for file, made in project.values(path, arg.value) if not arg.star else ():
+            for name in project.names(file, made.func) if isinstance(made, Call) and file == path else ():
+                seeder = project.catalogue.seeder(name)
+                if seeder is not None and seeder.holds and isinstance(made, Call):
+                    return passed_seed(seeder, made)
+    return None
 
 
 def seeding_arguments(project: Traces, name: str, call: Call) -> Iterator[tuple[str, Expression]]:
