@@ -1,8 +1,7 @@
 """Object sources: the objects that an expression may be at run time, by what the callers of its function pass.
 
-An annotation such as ``nn.Module`` names a base class and hides which class comes. So the object is followed backward
-through arguments, attributes, returned values, methods that return their object, and calls that wrap a module, to where
-it is made. This is context-insensitive: all callers count.
+An annotation such as ``nn.Module`` names a base class and hides which class comes. So the object is followed backward through arguments,
+attributes, returned values, methods that return their object, and calls that wrap a module, to where it is made. All callers count.
 """
 
 from __future__ import annotations
@@ -257,7 +256,7 @@ class ObjectSources(Values):
         return [(file, each, joined_keys(taken, keys)) for file, each, taken in self._sources(path, value)]
 
     def destructured_names(self, path: str, value: Expression) -> tuple[Value, ...]:
-        """The objects of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
+        """The objects and functions of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
         roots = value.roots if isinstance(value, Ref) and not value.path else ()
         return tuple(sorted({name for root in roots for name in self._destructured_parts(path, root)}))
 
@@ -267,7 +266,8 @@ class ObjectSources(Values):
             if how == "[]" and isinstance(made, Call) and any(map(self.functions, self.names(path, made.func))):
                 keys = self.unpacking(path, root, made)
                 for file, item in self.elements(path, made, keys) if keys else ():
-                    yield from (each for each in self.names(file, item) if self.classes(class_of(each)))
+                    names = self.names(file, item)
+                    yield from (each for each in names if self.functions(each) or self.classes(class_of(each)))
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""

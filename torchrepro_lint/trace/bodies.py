@@ -382,7 +382,6 @@ def _takes(function: Function, call: Call) -> bool:
     return bound or any(arg.star for arg in call.args)
 
 
-# What containers of Python's own give, and the attributes of its namespaces.
 _HELD = lazy_pattern(
     r"(builtins\.(tuple|list|dict|set|zip|enumerate|map|iter|sorted|reversed)|collections\.(OrderedDict|defaultdict|deque))\(\)"
     r"((\.(items|values|copy)\(\))?\[\]|\.(get|pop|setdefault)\(\)).*"
