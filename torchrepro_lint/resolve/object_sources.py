@@ -1,7 +1,7 @@
 """Object sources: the objects that an expression may be at run time, by what the callers of its function pass.
 
 An annotation such as ``nn.Module`` names a base class and hides which class comes. So the object is followed backward through arguments,
-attributes, returned values, methods that return their object, and calls that wrap a module, to where it is made. All callers count.
+attributes, returned values, methods that return their object, and calls that wrap a module, to where it is made. It is context-insensitive.
 """
 
 from __future__ import annotations
