@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import COMPARISONS, compared
 from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.reaching_definitions import held_operations
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -238,15 +239,12 @@ def _values(
             known = all(environment.arguments.get(path + root) for root in roots)
             length = _length(sources, Closure(path, sized, environment), 0) if known else None
             return [] if length is None else [length]
-        case Ref() if _is_given(sources, path, operand, environment):
-            found = [_known_value(sources, each, depth) for each in sources.of(Closure(path, operand, environment))]
+        case Ref():
+            read = Closure(path, operand, environment)
+            given = _is_given(sources, path, operand, environment)
+            behind = sources.of(read) if given else held_operations(sources, read, operand)
+            found = [_known_value(sources, each, depth) for each in behind]
             return found if ... not in found else []
-        case Ref(path=()) if environment.receiver_class:  # ``flip = self.train and random() < 0.5``
-            steps = [*sources.reaching_definitions(Closure(path, operand, environment))]
-            tests = [each.value for each in steps if each.change is None and isinstance(each.value, Closure)]
-            if steps and all(isinstance(each.value, Operation) for each in tests) and len(tests) == len(steps):
-                found = [_known_value(sources, each, depth) for each in tests]
-                return found if ... not in found else []
     return []
 
 

@@ -27,6 +27,7 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     If,
     Loop,
+    Operation,
     Ref,
     Statement,
     SyntaxTree,
@@ -118,6 +119,23 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
             yield from _of_parameter(sources, closure, name)
         else:
             yield from (step._replace(certain=certain) for step in steps[statement])
+
+
+def held_operations(sources: ValueSources, closure: Closure, variable: Ref) -> list[Closure]:
+    """The operations that a method's variable holds, if it is bound to nothing else: ``flip = self.train and random() < 0.5``. It is
+    flow-insensitive, since it decides tests, which reaching definitions ask for.
+    """
+    if variable.path or not closure.environment.receiver_class:
+        return []
+    path, (root, *_) = closure.path, variable.roots
+    found = sources.assignments(path).get(root, ())
+    held = [
+        Closure(path, each.value, closure.environment)
+        for each in found
+        if isinstance(each.statement, Assign) and each.statement.op == "=" and isinstance(each.value, Operation)
+    ]
+    is_parameter = sources.project.resolver.parameter(path + root) is not None
+    return [] if is_parameter or len(held) < len(found) else held
 
 
 # The statements that reach a place, each with whether it has run on every path there; None is what was before the body.
