@@ -48,6 +48,8 @@ MAX_ALIASES = 30
 MAX_HANDED_ON = 4
 # Expressions through which an object is followed; what is left is unknown: a call of it is a gap that TRL003 reports.
 MAX_OBJECT_STEPS = 60
+# Expressions through which an element of a container is followed, silently: each step of an object may look for one.
+MAX_ELEMENT_STEPS = 20
 # What may be of more classes may be anything (a library's transform that is handed any other): a gap that TRL003 reports.
 MAX_OBJECT_CLASSES = 32
 # The same for classes that share a base class of the project: a method of their object may still be one of few functions.

@@ -59,12 +59,11 @@ _ABSTRACT = frozenset(
     {"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "collections.abc.Callable"}
     | {"typing.Any", "builtins.object", "types.FunctionType"}
 )
-# The methods of such classes that run no forward: of ``torch.nn.Module``, and by their beginnings.
+# The methods of ``torch.nn.Module`` that run no forward, beside those that begin as ``named_`` and ``register_``.
 _OWN_METHODS = FLUENT_METHODS | frozenset(
     {"apply", "type", "children", "modules", "buffers", "parameters", "state_dict", "load_state_dict", "zero_grad"}
     | {"extra_repr", "compile", "add_module", "T_destination", "dump_patches", "call_super_init", "ipu", "mtia"}
 )
-_OWN_PREFIXES = ("named_", "register_", "get_", "set_", "_")
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # What a call gives that makes an empty container.
@@ -79,7 +78,9 @@ def is_abstract(name: Value) -> bool:
     if not called or made not in _ABSTRACT or passes_call(rest):
         return False
     word = simple_name(rest)
-    return word == "__call__" or not (word in _OWN_METHODS or word.startswith(_OWN_PREFIXES))
+    return word == "__call__" or not (
+        word in _OWN_METHODS or word.startswith(("named_", "register_", "get_", "set_", "_"))
+    )
 
 
 class Objects(Record, frozen=True):
@@ -217,6 +218,8 @@ class ObjectSources(Values):
 
     def elements(self, path: str, container: Expression, keys: Keys) -> _Expressions:
         """What a container has under keys, through arguments and results: what displays have, and is stored where it is seen to be made."""
+        if not keys:
+            return [(path, container)]
         queue: _Sources = [(path, container, keys)]
         stored: _Sources = []
         found: _Expressions = []
@@ -228,16 +231,14 @@ class ObjectSources(Values):
             state = (file, value.access_path if isinstance(value, Ref) else value, left)
             if not left:
                 found.append((file, value))
-            elif state not in seen and len(seen) < limits.MAX_OBJECT_STEPS and len(left) <= limits.MAX_KEYS:
+            elif state not in seen and len(seen) < limits.MAX_ELEMENT_STEPS and len(left) <= limits.MAX_KEYS:
                 seen.add(state)
                 self.modules.reads.record_read(file)
-                more = stored if isinstance(value, Ref) else queue
-                more += reversed([*self.entries(file, value, left)])
+                (stored if isinstance(value, Ref) else queue).extend(reversed([*self.entries(file, value, left)]))
                 behind = self._behind_element(file, value, left)
                 queue += reversed(behind)
-                is_made |= not behind and (
-                    isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value))
-                )
+                made = not behind and (isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value)))
+                is_made |= made
         return found
 
     def _behind_element(self, path: str, value: Expression, keys: Keys) -> _Sources:
@@ -266,8 +267,7 @@ class ObjectSources(Values):
             if how == "[]" and isinstance(made, Call) and any(map(self.functions, self.names(path, made.func))):
                 keys = self.unpacking(path, root, made)
                 for file, item in self.elements(path, made, keys) if keys else ():
-                    names = self.names(file, item)
-                    yield from (each for each in names if self.functions(each) or self.classes(class_of(each)))
+                    yield from (it for it in self.names(file, item) if self.functions(it) or self.classes(class_of(it)))
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""
