@@ -18,7 +18,7 @@ HEAD = "import logging\nimport os\nimport re\nfrom collections import namedtuple
         "try:\n    import apex\nexcept ImportError:\n    @register('own')\n    def norm(x):\n        return x.mean()\n",
         "log = logging.getLogger(__name__)\nlogging.getLogger('PIL').setLevel(logging.WARNING)\n",
         "ROOT = os.path.join(os.path.dirname(__file__), 'data')\nNAME = re.compile('[a-z]+')\nRow = namedtuple('Row', 'a b')\n",
-        "NAMES = frozenset(['a', 'b'])\n",
+        "NAMES = frozenset(['a', 'b'])\nHOME = os.environ.get('HOME', os.getenv('PWD'))\n",
         "if __name__ == '__main__':\n    pass\n",
     ],
 )
@@ -32,6 +32,7 @@ def test_definitions_are_no_calls_of_the_module(text: str) -> None:
         "x = torch.rand(3)\n",
         "print(len([1]))\n",
         "os.system('python train.py')\n",
+        "os.environ.setdefault('PYTHONHASHSEED', '0')\n",
         "for name in os.listdir('.'):\n    pass\n",
         "@register('small')\ndef main():\n    pass\n\n\nmain()\n",
         "net = register(logging.getLogger(__name__))\n",

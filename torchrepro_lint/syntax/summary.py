@@ -276,7 +276,7 @@ def summarise(
 # Parts of Python's library that modules call on import to define what they have, and that run nothing.
 _DEFINING = lazy_pattern(
     r"(logging|re|typing|typing_extensions|collections|functools|enum|dataclasses|warnings|pathlib"
-    r"|os\.(path|environ|getenv)|builtins\.(frozenset|set|dict|list|tuple|int|float|str|len|range|object))(\..*)?"
+    r"|os\.(path|environ\.get|getenv)|builtins\.(frozenset|set|dict|list|tuple|int|float|str|len|range|object))(\..*)?"
 )
 
 
