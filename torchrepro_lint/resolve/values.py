@@ -384,8 +384,3 @@ class Values(ClassHierarchy):
         """The command-line options that the project declares."""
         with self.modules.reads.untracked():
             return Options(self.modules.files)
-
-
-def whole_sources(expressions: Iterable[tuple[str, Expression]]) -> list[tuple[str, Expression, Keys]]:
-    """Expressions that are what is looked for themselves."""
-    return [(path, value, ()) for path, value in expressions]
