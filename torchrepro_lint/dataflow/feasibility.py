@@ -266,11 +266,18 @@ def _length(sources: ValueSources, sized: Closure, depth: int) -> int | None:
         case Comprehension(kind="list", clauses=(Clause(source=source, tests=()),)) if depth < limits.MAX_LIST_DEPTH:
             return _length(sources, sized._replace(value=source), depth + 1)
         case Ref(path=()) as ref if depth < limits.MAX_LIST_DEPTH:
-            steps = [*sources.reaching_definitions(sized)]
-            values = [each.value for each in steps if each.change is None]
-            found = {_length(sources, each, depth + 1) if isinstance(each, Closure) else None for each in values}
-            if len(values) < len(steps):  # it is changed in place
-                filled = _counting(sources, sized, ref) if found == {0} else ()
+            lengths, is_changed = set[int](), False
+            for step in sources.reaching_definitions(sized):
+                if step.change is not None:
+                    is_changed = True
+                    continue
+                length = _length(sources, step.value, depth + 1) if isinstance(step.value, Closure) else None
+                if length is None or lengths - {length}:
+                    return None  # the other values need not be known
+                lengths.add(length)
+            found: set[int | None] = {*lengths}
+            if is_changed:
+                filled = _counting(sources, sized, ref) if lengths == {0} else ()
                 found = {_length(sources, sized._replace(value=each), depth + 1) for each in filled}
             return found.pop() if len(found) == 1 else None
     return None
