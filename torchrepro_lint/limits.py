@@ -181,6 +181,9 @@ MAX_INDEXED_STEPS = 40
 MAX_LOADER_CALLERS = 24
 # Datasets that wrap one another; a deeper one may draw from anything, and the finding names no generator.
 MAX_DATASET_NESTING = 12
+# Datasets of one class that one object may be. With more, they are judged together, by all that the project passes to their class: what
+# each draws from depends on what its own datasets may be, and they may wrap one another. The finding may name a generator too many.
+MAX_CONSTRUCTIONS_APART = 4
 # Steps to where a worker's seed comes from; beyond, it may differ between workers, silently.
 MAX_WORKER_SEED_DEPTH = 12
 

@@ -57,6 +57,19 @@ def test_wrappers_that_may_wrap_each_other(sample: str, codes: list[str]) -> Non
     assert [each.code for each in findings(worker_init, _program(2, sample, build))] == codes
 
 
+@pytest.mark.parametrize(("sample", "codes"), [("random.random()", ["TRL301"]), ("index", [])])
+def test_many_datasets_of_one_class_are_judged_together(
+    sample: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    worked = CallableEffects._summarise
+    monkeypatch.setattr(CallableEffects, "_summarise", lambda *args: [asked.append(args[1]), worked(*args)][1])
+    choices = "".join(f"    if sys.argv[{number}]:\n        data = Wrapper0(data)\n" for number in range(9))
+    program = _program(2, sample, f"{choices}    data = Wrapper1(data)\n")
+    assert [each.code for each in findings(worker_init, program)] == codes
+    assert len(asked) == 3, asked  # Wrapper1, Wrapper0 for all nine calls, Plain
+
+
 def _scope(*, word: str = "x", at: int = 4, owner: str = "a.py:Net", inner: Environment | None = None) -> Environment:
     value = Closure(NAME, Ref(at, at + 1, (":data",), (), at), inner or Environment())
     return Environment({word: (value,)}, {"kwargs": BoundArguments({"y": (value,)}, (value,))}, owner)

@@ -78,12 +78,12 @@ _DISPLAYS = (Collection, Comprehension, Constant)
 
 
 class CallableEffects:
-    """The effect analysis for the callables of a project; ``dataset`` gives the effects of its datasets."""
+    """The effect analysis for the callables of a project; ``datasets`` gives the effects of those that calls create."""
 
-    def __init__(self, project: Traces, dataset: Callable[[Closure], GeneratorSet]) -> None:
+    def __init__(self, project: Traces, datasets: Callable[[Sequence[Closure]], GeneratorSet]) -> None:
         self._value_sources = project.value_sources
         self._project = project
-        self._dataset = dataset
+        self._datasets = datasets
         self._depth = 0
         # The effects of methods in equal environments; and the questions in progress, by class, methods and construction.
         self._solver = TablingSolver(project.database.reads)
@@ -309,13 +309,13 @@ class CallableEffects:
         return found
 
     def _of_dataset(self, holder: Closure) -> GeneratorSet | None:
-        found: GeneratorSet | None = None
-        for each in self._value_sources.of(holder, limits.MAX_INDEXED_STEPS):
-            if isinstance(each.value, Call):
-                names = self._project.names(each.path, each.value.func)
-                if any(self._is_dataset(name) for name in names):
-                    found = (found or NO_GENERATORS) | self._dataset(each)
-        return found
+        made = [
+            each
+            for each in self._value_sources.of(holder, limits.MAX_INDEXED_STEPS)
+            if isinstance(each.value, Call)
+            and any(self._is_dataset(name) for name in self._project.names(each.path, each.value.func))
+        ]
+        return self._datasets(made) if made else None
 
     def _is_no_dataset(self, trace_event: TraceEvent, environment: Environment) -> bool:
         """Whether what is indexed or iterated is known, and no object of the project."""

@@ -17,9 +17,7 @@ from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluat
 from torchrepro_lint.catalogue.libraries import DatasetModel, dataset_model, loader_kinds
 from torchrepro_lint.catalogue.rows import Condition, Signature
 from torchrepro_lint.dataflow.arguments import read_arguments
-from torchrepro_lint.dataflow.environment import (
-    Closure,
-)
+from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.reaching_definitions import attribute_values
 from torchrepro_lint.domain.flags import WORKER_SEEDS
 from torchrepro_lint.domain.loaders.callable_effects import (
@@ -76,7 +74,7 @@ class FetchEffects:
     def __init__(self, project: Traces) -> None:
         self._value_sources = project.value_sources
         self._project = project
-        self._callables = CallableEffects(project, self.draws)
+        self._callables = CallableEffects(project, self._of_constructions)
         self._known: MemoTable[Closure, GeneratorSet] = MemoTable(project.database.reads)
 
     def of_loader(self, loader: Loader) -> GeneratorSet:
@@ -85,9 +83,8 @@ class FetchEffects:
         found = {kind.draws} if kind.draws and may_draw_samples(loader) else set()
         if kind.dataset:
             found |= self._of_values(given[kind.dataset]) if given.get(kind.dataset) else ANY_GENERATOR
-        for each in given.get("collate_fn", ()) if kind.dataset else ():
-            found |= self._callables.draws(each)
-        return frozenset(found)
+        collated = given.get("collate_fn", ()) if kind.dataset else ()
+        return frozenset(found).union(*map(self._callables.draws, collated))
 
     def of_callable(self, given: Closure) -> GeneratorSet:
         """The generators that a call of a callable draws from."""
@@ -101,6 +98,16 @@ class FetchEffects:
         if depth > limits.MAX_DATASET_NESTING:
             return ANY_GENERATOR
         return NO_GENERATORS.union(*(self._of_value(each, depth) for each in self._value_sources.of(given)))
+
+    def _of_constructions(self, calls: Sequence[Closure]) -> GeneratorSet:
+        """The generators that datasets draw from which calls create: each by its arguments, or many of one class by their class."""
+        callees = [self._project.names(each.path, each.value.func) for each in calls if isinstance(each.value, Call)]
+        found: set[str] = set()
+        for each, names in zip(calls, callees, strict=True):
+            are_many = callees.count(names) > limits.MAX_CONSTRUCTIONS_APART
+            together = are_many and all(map(self._project.resolver.classes, names))
+            found.update(*(self._of_instance(name, None) for name in names) if together else (self.draws(each),))
+        return frozenset(found)
 
     def _of_value(self, each: Closure, depth: int) -> GeneratorSet:
         match each.value:
@@ -348,9 +355,8 @@ def numpy_worker_draws(project: Traces) -> tuple[WorkerDraw, ...]:
 def _find_numpy_draws(project: Traces) -> Iterator[WorkerDraw]:
     seen: set[tuple[str, Expression | None]] = set()
     tended = _seeded_datasets(project)
-    for owner in project.resolver.all_classes():
-        if owner in tended or not _is_dataset(project, owner):
-            continue
+    datasets = (each for each in project.resolver.all_classes() if each not in tended and _is_dataset(project, each))
+    for owner in datasets:
         for word in _DATASET_FETCH:
             for method in project.resolver.methods(owner, word):
                 if not project.resolver.functions(method):
@@ -371,8 +377,7 @@ def _is_dataset(project: Traces, owner: str) -> bool:
 
 def _seeded_datasets(project: Traces) -> set[str]:
     """The dataset classes that have loaders, all of them without workers or with a worker function."""
-    good: set[str] = set()
-    bad: set[str] = set()
+    good, bad = set[str](), set[str]()
     for path in loader_paths(project):
         for loader in loaders(project, path):
             known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
