@@ -266,18 +266,15 @@ def _length(sources: ValueSources, sized: Closure, depth: int) -> int | None:
         case Comprehension(kind="list", clauses=(Clause(source=source, tests=()),)) if depth < limits.MAX_LIST_DEPTH:
             return _length(sources, sized._replace(value=source), depth + 1)
         case Ref(path=()) as ref if depth < limits.MAX_LIST_DEPTH:
-            lengths, is_changed = set[int](), False
+            found, is_changed = set[int | None](), False
             for step in sources.reaching_definitions(sized):
-                if step.change is not None:
-                    is_changed = True
-                    continue
-                length = _length(sources, step.value, depth + 1) if isinstance(step.value, Closure) else None
-                if length is None or lengths - {length}:
-                    return None  # the other values need not be known
-                lengths.add(length)
-            found: set[int | None] = {*lengths}
+                is_changed = is_changed or step.change is not None
+                if step.change is None:
+                    found.add(_length(sources, step.value, depth + 1) if isinstance(step.value, Closure) else None)
+                if len(found) > 1 or None in found:
+                    return None  # whatever the other values are
             if is_changed:
-                filled = _counting(sources, sized, ref) if lengths == {0} else ()
+                filled = _counting(sources, sized, ref) if found == {0} else ()
                 found = {_length(sources, sized._replace(value=each), depth + 1) for each in filled}
             return found.pop() if len(found) == 1 else None
     return None
@@ -302,9 +299,7 @@ def _counting(sources: ValueSources, sized: Closure, ref: Ref) -> Iterator[Expre
 def is_set_from_outside(
     sources: ValueSources, path: str, word: str, environment: Environment, others: Iterable[str] = ()
 ) -> bool:
-    """Whether a file assigns the attribute from outside, ``rows.train = True``: the file of the class, those that construct
-    its objects, or one of ``others``.
-    """
+    """Whether a file sets the attribute, ``rows.train = True``: that of the class, one that makes its objects, one of ``others``."""
     makers = {each.path for given in environment.arguments.values() for each in given}
     return any(sources.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
 
