@@ -29,6 +29,7 @@ from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
     in_project,
+    is_instance,
     path_of,
     qualifier_of,
     simple_name,
@@ -238,10 +239,19 @@ _SPLITS = {f"{place}.{word}": (word, parameters) for word, parameters in SPLIT_P
 def splits_without_generator(project: ValueFlow, path: str) -> Iterator[tuple[CallSite, str]]:
     """The calls of a file that draw from the global generator, with torch's function or class that they lead to."""
     for site in project.calls(path):
-        for name in site.names:
+        for name in site.names if all(_may_sample(project, each) for each in site.names) else ():
             if _is_split(project, name) and (found := _split_without_generator(project, path, site, name)) is not None:
                 yield site, found
                 break
+
+
+def _may_sample(project: ValueFlow, name: str) -> bool:
+    """Whether a callee may be one for samplers and splits: a registry of layers and samplers alike calls neither in particular."""
+    resolver = project.resolver
+    return (in_project(name) and not resolver.classes(name)) or any(
+        base.startswith("torch.utils.data.") or constructed_class(base).endswith("Sampler")
+        for base in resolver.ancestry(name)
+    )
 
 
 def takes_generator(site: CallSite) -> bool:
@@ -304,7 +314,7 @@ def _is_given(assigned: Iterable[tuple[str, str, Expression]]) -> bool:
 def _is_split(project: ValueFlow, name: str) -> bool:
     """Whether a name is one of torch's, or of a class of the project that inherits from one; most are neither."""
     if not in_project(name):
-        return constructed_class(name) in _SPLITS
+        return not is_instance(name) and constructed_class(name) in _SPLITS
     resolver = project.resolver
     return bool(resolver.classes(name)) and not _SPLITS.keys().isdisjoint(resolver.ancestry(name))
 
