@@ -167,7 +167,7 @@ def _alternative_values(project: ValueFlow, path: str, site: CallSite, value: Ex
         return []
     if isinstance(value, Ref):
         for guard in reversed(site.guards):
-            if guard.kind == "if" and (admitted := list(_values_admitted(guard.value, value))):
+            if guard.kind == "if" and (admitted := list(_values_admitted(project, path, guard.value, value))):
                 return admitted
     found = list(_leaves(project, path, value))
     default = project.resolver.default(path, value)
@@ -212,13 +212,17 @@ def _literal(project: ValueFlow, path: str, value: Expression) -> Expression | N
     return None if known is None else Constant(value.start, value.end, known)
 
 
-def _values_admitted(test: Expression, value: Ref) -> Iterator[Expression]:
-    """The constants that a test admits: ``mode == "nearest"``, ``mode in ("nearest", "area")``."""
+def _values_admitted(project: ValueFlow, path: str, test: Expression, value: Ref) -> Iterator[Expression]:
+    """The constants that a test admits: ``mode == "nearest"``, ``mode in ("nearest", Mode.AREA.value)``; none if one is unknown."""
+    compared: tuple[Expression | None, ...] = ()
     match test:
-        case Operation(op="==", operands=(Ref(roots=value.roots, path=value.path), Constant() as constant)):
-            yield constant
+        case Operation(op="==", operands=(Ref(roots=value.roots, path=value.path), other)):
+            compared = (other,)
         case Operation(op="in", operands=(Ref(roots=value.roots, path=value.path), Display(items=items))):
-            yield from (item for item in items if isinstance(item, Constant))
+            compared = items
         case Operation(op="and", operands=operands):
             for operand in operands:
-                yield from _values_admitted(operand, value)
+                yield from _values_admitted(project, path, operand, value)
+    constants = [_literal(project, path, each) if each is not None else None for each in compared]
+    if all(isinstance(each, Constant) for each in constants):
+        yield from filter(None, constants)
