@@ -139,7 +139,11 @@ def _taken(project: TaintFlow, path: str, call: Call, depth: int = 0) -> Iterato
         yield from consequences(
             arrival_effects(project.taint, TaintedValue(path, call, COMPLETION), loop, spot, arrival)
         )
-    elif isinstance(spot.statement, SimpleStatement) and spot.statement.values == (call,) and depth < limits.MAX_WORKER_CALLS:
+    elif (
+        isinstance(spot.statement, SimpleStatement)
+        and spot.statement.values == (call,)
+        and depth < limits.MAX_WORKER_CALLS
+    ):
         for file, each in project.uses.of_result(path + spot.function):
             yield from _taken(project, file, each, depth + 1)
 
