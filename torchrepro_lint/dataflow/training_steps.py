@@ -316,8 +316,8 @@ def _harmless(statement: Statement, model: Ref) -> set[Ref]:
     match statement:
         case Loop(target=target, source=source, body=body) if target is not None:
             found.update(_counted(target, source, body_expressions(body)))
-        case ExpressionStatement(value=Call(func=Ref(path=(word,)) as func)) if word in _SETTING:
-            found.add(func)
+        case ExpressionStatement(value=Call(func=Ref(path=(word,)) as method)) if word in _SETTING:
+            found.add(method)
     for each in expressions_within(statement):
         match each:
             case Comprehension(elements=elements, clauses=(Clause(target=target, source=source, tests=tests),)):
