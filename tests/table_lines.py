@@ -72,6 +72,8 @@ ALL = "104 104 104"
 SEEDERS = (
     Line("seeds", "torch.manual_seed(7)", "102 103 104"),
     Line("seeds", "torch.random.seed()", "101 102 103 105"),
+    Line("seeds", "torch.random.default_generator.manual_seed(7)", "102 103 104"),
+    Line("seeds", "torch.default_generator.set_state(x)", "102 103 104"),
     Line("seeds", "torch.cuda.manual_seed_all(7)", "101 102 103"),
     Line("seeds", "torch.cuda.seed_all()", "101 102 103 105"),
     Line("seeds", "numpy.random.seed(7)", "101 103 104"),

@@ -362,6 +362,8 @@ def containers_behind(names: tuple[str, ...], call: Call, keys: Keys) -> list[tu
             return [(held, (EACH, *rest[1:])) for at, held in enumerate(args) if rest[:1] == (at,)]
         case "itertools.chain", _:
             return [(held, (EACH, *rest)) for held in args]
+        case "torch.nn.ModuleList" | "torch.nn.ModuleDict", (held,):
+            return [(held, keys)]
         case _, (held, *_) if name in _OF_ITEMS | _SOME | _ONE:
             return [(held, (ITEM if name in _SOME else EACH, *(keys if name in _ONE else rest)))]
     holder = receiver_of(call.func) if not any(map(in_project, names)) else None

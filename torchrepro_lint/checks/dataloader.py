@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.constructions import Loader, group_by_call, readable_loaders
 from torchrepro_lint.domain.loaders.fetch_effects import unseeded_worker_draws
-from torchrepro_lint.domain.programs import programs_reaching
+from torchrepro_lint.domain.programs import Program, programs_reaching
+from torchrepro_lint.domain.rng.feasibility import is_reachable
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.text import Fix, NoFix
 from torchrepro_lint.syntax.nodes import span
@@ -34,7 +37,7 @@ def worker_init(context: Context) -> Iterator[Finding]:
         )
         if found is not None:
             loader, draws = found
-            severity = "note" if programs_seed_torch(context, loader.site.function) else ""
+            severity = "note" if programs_seed_torch(context, loader.site) else ""
             owns, shared = "own" in draws, before and not draws.isdisjoint(_SHARED)
             message = _message(loader, before=shared, owns=owns)
             if severity and not (owns or shared):  # there the workers repeat one another, whatever is seeded before
@@ -75,14 +78,28 @@ def generator(context: Context) -> Iterator[Finding]:
         certain = known is not None and all(known)
         call = f"{loader.label}(shuffle=True)" if certain else f"{loader.label} may shuffle, and then"
         message = f"{call} draws its order from the global generator; {_GENERATOR_ADVICE}"
-        seeded = programs_seed_torch(context, loader.site.function)
+        seeded = programs_seed_torch(context, loader.site)
         if seeded:
             message += "; without it, the order repeats only while every earlier draw stays the same"
         fix = fix_generator(context.project, context.path, loader.site.call)
         yield Finding("TRL302", span(loader.site.call), message, fix, severity="note" if seeded else "")
 
 
-def programs_seed_torch(context: Context, function: str) -> bool:
-    """Whether all programs that reach a function seed torch."""
-    programs = programs_reaching(context.project, function)
-    return bool(programs) and all("torch" in program.effects.seeds for program in programs)
+def programs_seed_torch(context: Context, site: CallSite) -> bool:
+    """Whether all programs that reach a call seed torch."""
+    programs = programs_reaching(context.project, site.function)
+    seeding = [each for each in programs if "torch" in each.effects.seeds]
+    others = (each for each in programs if each not in seeding)
+    return bool(seeding) and not any(_may_run(context, each, site) for each in others)
+
+
+def _may_run(context: Context, program: Program, site: CallSite) -> bool:
+    """Whether a program that reaches the function of a call may run the call with the arguments that it passes."""
+    project, path = context.project, context.path
+    functions = project.resolver.functions(site.function)
+    if all(runs_always(project.value_sources, path, each, site.call.start) for each in functions):
+        return True
+    events = [
+        each for each in program.run.trace_events if each.function == site.function and each.event.value == site.call
+    ]
+    return not events or any(is_reachable(project, program.run, each) for each in events)

@@ -10,13 +10,20 @@ from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, pr
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.forward_uses import becomes_seed
-from torchrepro_lint.domain.rng.optional_seeds import without_seed_draws
+from torchrepro_lint.domain.rng.optional_seeds import is_set_elsewhere, without_seed_draws
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.control_flow import Event, is_main_test, leaves, uncertain_guards
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, SimpleStatement, Statement
 from torchrepro_lint.syntax.visitor import expressions_within, statements, subexpressions
-from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
+from torchrepro_lint.trace.call_paths import (
+    call_path,
+    entry_statement,
+    first_line,
+    place_of,
+    process_starts,
+    reached_at,
+)
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Context
 
@@ -53,8 +60,16 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
         return None
-    # A seed in the other branch of the same test is neither before nor after the draw.
-    seeds = [each for each in every if not _are_exclusive(draw.trace_event, each.trace_event)]
+    # A seed in the other branch of the same test is neither before nor after the draw, and one in another process is not the draw's.
+    seeds = [
+        each
+        for each in every
+        if not _are_exclusive(draw.trace_event, each.trace_event)
+        and (
+            process_starts(context.project, draw.trace_event)
+            or not is_set_elsewhere(context.project, program.run, each.trace_event)
+        )
+    ]
     if (
         not seeds
         or draw.order > seeds[0].order

@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[Finding]:
     for site, word in splits_without_generator(context.project, context.path):
         from torchrepro_lint.checks.fixes.generators import fix_generator
 
-        seeded = programs_seed_torch(context, site.function)
+        seeded = programs_seed_torch(context, site)
         what = "split" if word == "random_split" else "order"
         message = (
             f"{word} draws its {what} from the global generator; pass generator=torch.Generator().manual_seed(...)"

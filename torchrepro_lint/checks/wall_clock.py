@@ -62,7 +62,7 @@ _EXITS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit"})
 # What a loop calls that waits for input, output or another process: its limit of time is a time-out.
 _WAITS = frozenset(
     {"sleep", "recv", "poll", "readline", "get_nowait", "accept", "select", "wait", "urlopen", "acquire", "connect"}
-    | {"communicate", "check_output", "recv_bytes", "readlines", "exists"}
+    | {"communicate", "check_output", "recv_bytes", "readlines"}
 )
 _APPENDING = frozenset({"append", "extend", "insert", "add", "update"})
 
@@ -129,18 +129,19 @@ class _Body:
         inside = [*statements(branch.body), *statements(branch.orelse)]
         if any(isinstance(each, SimpleStatement) and each.kind == "raise" for each in inside):
             return None
-        for loop in reversed(loops):
-            if self._may_leave(inside, loop) and (work := self._work_of_loop(loop)) is not None:
+        for number, loop in enumerate(reversed(loops)):
+            if self._may_leave(inside, loop, innermost=number == 0) and (work := self._work_of_loop(loop)) is not None:
                 return f"how long this loop {work.words}"
         for block in (branch.body, branch.orelse):
             if (work := self._work(block)) is not None and not self._waits(block):
                 return f"whether this branch {work.words}"
         return None
 
-    def _may_leave(self, inside: list[Statement], loop: Loop) -> bool:
+    def _may_leave(self, inside: list[Statement], loop: Loop, *, innermost: bool) -> bool:
         """Whether a branch leaves a loop or its round, or sets a flag that a test of the loop reads."""
+        kinds = _LEAVING if innermost else {"return"}
         return any(
-            (isinstance(each, SimpleStatement) and each.kind in _LEAVING) or self._exits(each) or _sets_flag(each, loop)
+            (isinstance(each, SimpleStatement) and each.kind in kinds) or self._exits(each) or _sets_flag(each, loop)
             for each in inside
         )
 

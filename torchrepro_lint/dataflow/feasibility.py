@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import COMPARISONS, compared
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.dataflow.reaching_definitions import held_operations
+from torchrepro_lint.dataflow.reaching_definitions import display_of, held_operations, length_of
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
     Call,
-    Clause,
     Collection,
     Comprehension,
     Constant,
@@ -25,14 +24,12 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Function,
     If,
-    Loop,
     Operation,
     Ref,
     SimpleStatement,
     Statement,
     With,
 )
-from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex, contains
 from torchrepro_lint.syntax.visitor import (
     blocks,
@@ -237,9 +234,11 @@ def _values(
             return [values] if ... not in values else []
         case Call(func=Ref(roots=("builtins.len",), path=()), args=(Arg(value=Ref(roots=roots, path=()) as sized),)):
             known = all(environment.arguments.get(path + root) for root in roots)
-            length = _length(sources, Closure(path, sized, environment), 0) if known else None
+            length = length_of(sources, Closure(path, sized, environment), 0) if known else None
             return [] if length is None else [length]
         case Ref():
+            if (display := display_of(sources, path, operand)) is not None:
+                return _values(sources, path, display, environment, depth)
             read = Closure(path, operand, environment)
             given = _is_given(sources, path, operand, environment)
             behind = sources.of(read) if given else held_operations(sources, read, operand)
@@ -256,44 +255,6 @@ def _is_given(sources: ValueSources, path: str, operand: Ref, environment: Envir
         case (word,):
             return bool(environment.receiver_class) and not is_set_from_outside(sources, path, word, environment)
     return False
-
-
-def _length(sources: ValueSources, sized: Closure, depth: int) -> int | None:
-    """The number of items of a list or tuple that is displayed, or made of the items of another; None if unknown."""
-    match sized.value:
-        case Collection(kind="tuple" | "list", items=items) if None not in items and not any(map(is_starred, items)):
-            return len(items)
-        case Comprehension(kind="list", clauses=(Clause(source=source, tests=()),)) if depth < limits.MAX_LIST_DEPTH:
-            return _length(sources, sized._replace(value=source), depth + 1)
-        case Ref(path=()) as ref if depth < limits.MAX_LIST_DEPTH:
-            found, is_changed = set[int | None](), False
-            for step in sources.reaching_definitions(sized):
-                is_changed = is_changed or step.change is not None
-                if step.change is None:
-                    found.add(_length(sources, step.value, depth + 1) if isinstance(step.value, Closure) else None)
-                if len(found) > 1 or None in found:
-                    return None  # whatever the other values are
-            if is_changed:
-                filled = _counting(sources, sized, ref) if found == {0} else ()
-                found = {_length(sources, sized._replace(value=each), depth + 1) for each in filled}
-            return found.pop() if len(found) == 1 else None
-    return None
-
-
-def _counting(sources: ValueSources, sized: Closure, ref: Ref) -> Iterator[Expression]:
-    """What the one loop that fills an empty list iterates, an item for each step."""
-    sites = [site for root in ref.roots for site in sources.mutations(sized.path).get((root, ()), ())]
-    for function in functions_around(sources.project.files[sized.path], ref.start) if len(sites) == 1 else ():
-        around = [
-            each
-            for each in statements(function.body)
-            if isinstance(each, Loop) and contains((each,), sites[0].statement.start)
-        ]
-        if len(around) == 1 and around[0].target is not None and sites[0].change.kind == "add":
-            loop = around[0]
-            jumps = any(isinstance(each, SimpleStatement) for each in statements(loop.body))
-            if any(each == sites[0].statement for each in loop.body) and not jumps:
-                yield loop.source
 
 
 def is_set_from_outside(

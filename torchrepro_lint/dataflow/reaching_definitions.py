@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.environment import (
     UNKNOWN_ARGUMENTS,
     Closure,
@@ -23,12 +24,16 @@ from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Assign,
     Call,
+    Clause,
+    Collection,
+    Comprehension,
     Expression,
     Function,
     If,
     Loop,
     Operation,
     Ref,
+    SimpleStatement,
     Statement,
     SyntaxTree,
     Try,
@@ -47,7 +52,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.use_def import contains
-from torchrepro_lint.syntax.visitor import blocks, statements
+from torchrepro_lint.syntax.visitor import blocks, is_starred, statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources
@@ -136,6 +141,58 @@ def held_operations(sources: ValueSources, closure: Closure, variable: Ref) -> l
     ]
     is_parameter = sources.project.resolver.parameter(path + root) is not None
     return [] if is_parameter or len(held) < len(found) else held
+
+
+def display_of(sources: ValueSources, path: str, variable: Ref) -> Collection | None:
+    """The display that a variable of a file is bound to, if it is bound to nothing else and not changed there: ``NAMES = ["a", "b"]``."""
+    bound = (
+        [each for root in variable.roots for each in sources.assignments(path).get(root, ())]
+        if not variable.path
+        else []
+    )
+    if len(variable.roots) > 1 or len(bound) != 1 or (variable.roots[0], ()) in sources.mutations(path):
+        return None
+    statement, value = bound[0].statement, bound[0].value
+    is_bound = isinstance(statement, Assign) and statement.op == "=" and value == statement.value
+    return value if is_bound and isinstance(value, Collection) else None
+
+
+def length_of(sources: ValueSources, sized: Closure, depth: int) -> int | None:
+    """The number of items of a list or tuple that is displayed, or made of the items of another; None if unknown."""
+    match sized.value:
+        case Collection(kind="tuple" | "list", items=items) if None not in items and not any(map(is_starred, items)):
+            return len(items)
+        case Comprehension(kind="list", clauses=(Clause(source=source, tests=()),)) if depth < limits.MAX_LIST_DEPTH:
+            return length_of(sources, sized._replace(value=source), depth + 1)
+        case Ref(path=()) as ref if depth < limits.MAX_LIST_DEPTH:
+            found, is_changed = set[int | None](), False
+            for step in sources.reaching_definitions(sized):
+                is_changed = is_changed or step.change is not None
+                if step.change is None:
+                    found.add(length_of(sources, step.value, depth + 1) if isinstance(step.value, Closure) else None)
+                if len(found) > 1 or None in found:
+                    return None  # whatever the other values are
+            if is_changed:
+                filled = _counting(sources, sized, ref) if found == {0} else ()
+                found = {length_of(sources, sized._replace(value=each), depth + 1) for each in filled}
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def _counting(sources: ValueSources, sized: Closure, ref: Ref) -> Iterator[Expression]:
+    """What the one loop that fills an empty list iterates, an item for each step."""
+    sites = [site for root in ref.roots for site in sources.mutations(sized.path).get((root, ()), ())]
+    for function in functions_around(sources.project.files[sized.path], ref.start) if len(sites) == 1 else ():
+        around = [
+            each
+            for each in statements(function.body)
+            if isinstance(each, Loop) and contains((each,), sites[0].statement.start)
+        ]
+        if len(around) == 1 and around[0].target is not None and sites[0].change.kind == "add":
+            loop = around[0]
+            jumps = any(isinstance(each, SimpleStatement) for each in statements(loop.body))
+            if any(each == sites[0].statement for each in loop.body) and not jumps:
+                yield loop.source
 
 
 # The statements that reach a place, each with whether it has run on every path there; None is what was before the body.

@@ -14,7 +14,7 @@ from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WAR
 from torchrepro_lint.domain.programs import Program, programs_in, programs_reaching, state_effects
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Arg, Collection, Constant, Expression, Operation
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Operation
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -113,6 +113,8 @@ _FRESH_START_METHODS = frozenset({"spawn", "forkserver"})
 _PYTHON = lazy_pattern(
     r"(.*[\\/])?(python[\d.]*w?|torchrun|accelerate|deepspeed|mpirun|srun|horovodrun)(\.exe)?(\s.*)?"
 )
+# What stands between the commands of a shell.
+_SEPARATORS = lazy_pattern(r"&&|\|\||[;|&\n]")
 
 
 def starts_interpreter(project: Traces, path: str) -> bool:
@@ -137,9 +139,9 @@ def _starts_interpreter(site: CallSite) -> bool:
 
 
 def _may_be_python(args: tuple[Arg, ...]) -> bool:
-    """Whether the command may be Python: unless its first word is known to be another."""
+    """Whether the command, or one that a shell runs after it, may be Python: unless its first word is known to be another."""
     word = _first_word(args[0].value) if args else None
-    return word is None or _PYTHON.fullmatch(word) is not None
+    return word is None or any(_PYTHON.fullmatch(each.strip()) for each in _SEPARATORS.split(word))
 
 
 def _first_word(command: Expression) -> str | None:
@@ -152,4 +154,8 @@ def _first_word(command: Expression) -> str | None:
             return text.strip()
         case Operation(op="+", operands=(first, _)):
             return _first_word(first)
+        case Operation(op="%", operands=(Constant(value=str(text)), _)) if "%" not in text.split(" ")[0]:
+            return text
+        case Call(func=Attribute(name="format", value=Constant(value=str(text)))) if "{" not in text.split(" ")[0]:
+            return text
     return None

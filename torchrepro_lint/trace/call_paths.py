@@ -56,7 +56,8 @@ def call_path(project: ProgramIndex, trace_event: TraceEvent, label: str) -> tup
 
 # Callees that start a function in another process, which has its own generators.
 _SPAWNERS = lazy_pattern(
-    r"(torch\.)?multiprocessing\.|torch\.distributed\.launcher|concurrent\.futures\.ProcessPool|ray\.(tune|train)\."
+    r"(torch\.)?multiprocessing\.(?!dummy\.|pool\.ThreadPool)|torch\.distributed\.launcher|"
+    r"concurrent\.futures\.ProcessPool|ray\.(tune|train)\."
 )
 # Those whose processes are new interpreters, unless their ``start_method``, which comes sixth, says otherwise.
 _FRESH = lazy_pattern(

@@ -13,7 +13,7 @@ from itertools import count
 
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.rows import FrameworkModel
-from torchrepro_lint.dataflow.training_steps import trains
+from torchrepro_lint.dataflow.training_steps import measured_models, trains
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
@@ -112,6 +112,7 @@ _Loads = dict[AccessPath, set[tuple[Guard, ...]]]
 def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
+    yield from measured_models(names, name, found)
     loads: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
     used: set[AccessPath] = set()
     path = path_of(name)

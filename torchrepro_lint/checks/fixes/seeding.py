@@ -134,7 +134,7 @@ def existing_seed(project: Traces, effects: RngEffects, draw: TraceEvent, order:
         if seed.order < order
         and is_plain_seeding(seed.trace_event)
         and not _is_incidental(seed.trace_event, draw)
-        and process_starts(project, draw) <= process_starts(project, seed.trace_event)
+        and process_starts(project, draw) == process_starts(project, seed.trace_event)
     ]
     return min(found, key=lambda each: each[:3], default=(None,))[-1]
 

@@ -36,6 +36,7 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Record,
     Ref,
+    SimpleStatement,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
@@ -120,8 +121,10 @@ def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
         )
 
 
-def _taken(project: TaintFlow, path: str, call: Call) -> Iterator[TaintedValue | Sink]:
-    """What a call that takes one value taints: the list of a comprehension, or what the loop around leaves behind."""
+def _taken(project: TaintFlow, path: str, call: Call, depth: int = 0) -> Iterator[TaintedValue | Sink]:
+    """What a call that takes one value taints: the list of a comprehension, or what the loop around leaves behind; what its function
+    returns is taken by that one's calls.
+    """
     for comprehension in comprehensions(project, path, call):
         if comprehension.kind in ("list", "generator"):
             yield TaintedValue(path, comprehension, COMPLETION)
@@ -136,6 +139,13 @@ def _taken(project: TaintFlow, path: str, call: Call) -> Iterator[TaintedValue |
         yield from consequences(
             arrival_effects(project.taint, TaintedValue(path, call, COMPLETION), loop, spot, arrival)
         )
+    elif (
+        isinstance(spot.statement, SimpleStatement)
+        and spot.statement.values == (call,)
+        and depth < limits.MAX_WORKER_CALLS
+    ):
+        for file, each in project.uses.of_result(path + spot.function):
+            yield from _taken(project, file, each, depth + 1)
 
 
 def _has_several_producers(project: TaintFlow, path: str, queue: Ref) -> bool:

@@ -18,8 +18,10 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
+    Collection,
     Expression,
     Function,
+    Operation,
     Ref,
     SimpleStatement,
     Statement,
@@ -131,15 +133,15 @@ def registrations(project: ProgramIndex, owner: str) -> Iterator[tuple[str, str,
                             yield path, word, each
 
 
-def return_value(inference: TypeInference, name: str, point: ProgramPoint) -> AbstractValue:
-    """The type of a function's result: its annotation, and the join of its ``return`` values."""
+def return_value(inference: TypeInference, name: str, point: ProgramPoint, parts: int = 0) -> AbstractValue:
+    """The type of a function's result: its annotation, and the join of its ``return`` values; of those that may have so many ``parts``."""
     if not point.calls_left:
         return UNKNOWN
-    return _return_value(inference, name, point.calls_left)
+    return _return_value(inference, name, point.calls_left, parts)
 
 
 @query(cutoff=True, cycle=TYPES)
-def _return_value(inference: TypeInference, name: str, calls_left: int) -> AbstractValue:
+def _return_value(inference: TypeInference, name: str, calls_left: int, parts: int) -> AbstractValue:
     resolver = inference.project.resolver
     path = path_of(name)
     found = BOTTOM
@@ -148,15 +150,28 @@ def _return_value(inference: TypeInference, name: str, calls_left: int) -> Abstr
             return AbstractValue("iterator")
         declared = UNKNOWN if function.returns is None else annotated(inference, path, function.returns)
         leaves = [each for each in statements(function.body) if isinstance(each, SimpleStatement)]
-        values = [value for each in leaves if each.kind == "return" for value in each.values]
+        returned = [value for each in leaves if each.kind == "return" for value in each.values]
+        values = [each for each in returned if not parts or _may_have(each, parts)]
         # A method that only raises is meant to be overridden.
         one = BOTTOM if values or not any(each.kind == "raise" for each in leaves) else UNKNOWN
         for value in values:
-            one = join_all(one, inference.infer(value, inference.program_point(path, value.start, calls_left - 1)))
+            known = inference.infer(value, inference.program_point(path, value.start, calls_left - 1))
+            one = one if parts and known.kind in _WHOLE else join_all(one, known)
         if values and may_return_none(inference, path, function):
             one = or_none(one)
         found = join_all(found, meet(one, declared))
     return found if resolver.functions(name) else UNKNOWN
+
+
+# The kinds of values that are not unpacked; a loader could be.
+_WHOLE = frozenset({"loader", "module", "bool", "int", "float", "none"})
+
+
+def _may_have(value: Expression, parts: int) -> bool:
+    """Whether a value may be unpacked into so many parts: a tuple that is written with others cannot."""
+    if not isinstance(value, Collection) or value.kind not in ("tuple", "list"):
+        return True
+    return len(value.items) == parts or any(isinstance(each, Operation) and each.op == "*" for each in value.items)
 
 
 def may_return_none(inference: TypeInference, path: str, function: Function) -> bool:

@@ -230,7 +230,8 @@ def bind_target(target: Expression, value: Expression, env: TypeEnvironment, how
     """The bindings that an assignment target makes, each with its part of the value."""
     found: dict[str, Binding] = {}
     known: dict[tuple[Expression, tuple[Step, ...]], Binding] = {}
-    count = len(target.items) if isinstance(target, Collection) else 0
+    starred = isinstance(target, Collection) and any(isinstance(each, Operation) for each in target.items)
+    count = len(target.items) if isinstance(target, Collection) and not starred else 0
     for place, part, steps in unpack(target, value, whole=how != "="):
         if isinstance(place, Ref) and not place.path:
             binding = known.setdefault((part, ()), Binding(how, part, env))

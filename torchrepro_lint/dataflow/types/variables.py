@@ -266,7 +266,8 @@ def _by_kind(
         case "[]":
             return containers.element(value)
         case "[i]":
-            return containers.item(before[0], binding.at[0])
+            place, count = binding.at
+            return containers.item(_of_length(inference, binding.predecessors[0], before[0], count, inner), place)
         case "*":
             return AbstractValue("list", contents=containers.element(before[0] if before else value))
         case "with":
@@ -280,6 +281,20 @@ def _by_kind(
         case "written":
             return containers.after_element_write(before[0], value)
     return operators.augmented_value(binding.kind.removesuffix("="), before[0] if before else UNKNOWN, value)
+
+
+def _of_length(
+    inference: TypeInference, unpacked: Binding, what: AbstractValue, count: int, point: ProgramPoint
+) -> AbstractValue:
+    """What is unpacked into so many variables: of a function's results those of this length, since the others cannot be."""
+    call = unpacked.value
+    if what.items is not None or what.kind not in ("tuple", "list", "") or not isinstance(call, Call) or not count:
+        return what
+    names = inference.project.resolver.names(point.path, call.func)
+    if not names or not all(map(inference.project.resolver.functions, names)):
+        return what
+    found = join_all(*(attributes.return_value(inference, name, point, count) for name in names))
+    return what if found.items is None else found
 
 
 def _of_dtype(before: AbstractValue, tested: AbstractValue) -> AbstractValue:

@@ -18,6 +18,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import Parameter
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
+from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import EACH, ITEM, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
@@ -35,6 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     instance_value,
     is_absolute,
+    is_element,
     is_instance,
     is_module,
     is_relative,
@@ -279,10 +281,18 @@ class CalleeOrigins:
         found: list[tuple[str, Expression]] = []
         for path in self._project.files if objects else ():
             for site in self._project.calls(path):
-                if not objects.isdisjoint(site.names):
-                    arg = parameter_argument(site.call, parameter.function, parameter.position, bound=True)
-                    found += [(path, arg.value)] if arg is not None and not arg.star else []
+                arg = parameter_argument(site.call, parameter.function, parameter.position, bound=True)
+                if arg is not None and not arg.star and not objects.isdisjoint(self._called_objects(path, site)):
+                    found.append((path, arg.value))
         return found
+
+    def _called_objects(self, path: str, site: CallSite) -> tuple[str, ...]:
+        """The names of a callee; of an element of a container, ``self.layers[0](x, step)``, the objects that it may be."""
+        func = site.call.func
+        if site.names and not all(map(is_element, site.names)):
+            return site.names
+        is_held = isinstance(func, Subscript) or (isinstance(func, Ref) and (not func.path or bool(site.names)))
+        return self._names.object_names(path, func) if is_held else ()
 
     def _is_called_from_outside(self, function: str) -> bool:
         """Whether no call of the project is by the name of a function: a package calls it, as ``apply`` does with each module."""

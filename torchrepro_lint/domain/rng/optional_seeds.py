@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.qualified_names import in_project, path_of, split_ca
 from torchrepro_lint.syntax.scopes import function_at
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.builder import Trace
-from torchrepro_lint.trace.call_paths import fresh_start
+from torchrepro_lint.trace.call_paths import fresh_start, process_starts
 from torchrepro_lint.trace.events import CallFrame, TraceEvent
 
 # Scalar draws, by the family whose generator they draw from.
@@ -271,14 +271,34 @@ class _DefaultFeasibility(PathFeasibility):
 def draws_without_inherited_seeds(
     project: ProgramIndex, run: Trace, draws: Iterable[Draw], seeds: Sequence[Seed]
 ) -> Iterator[Draw]:
-    """The draws in processes that begin as new interpreters and set none of the seeds themselves.
+    """The draws in processes that have none of the seeds: in new interpreters that set none themselves, and in the first process of a
+    program that only seeds processes which it starts.
 
-    Such a process imports the modules again, so that it has the seeds which they set when they are imported.
+    A new interpreter imports the modules again, so that it has the seeds which they set when they are imported.
     """
+    elsewhere = bool(seeds) and all(is_set_elsewhere(project, run, seed.trace_event) for seed in seeds)
     for draw in draws:
         start = fresh_start(project, draw.trace_event)
-        if start is not None and not any(_holds_in(project, run, seed.trace_event, start) for seed in seeds):
+        if start is not None:
+            if not any(_holds_in(project, run, seed.trace_event, start) for seed in seeds):
+                yield draw
+        elif elsewhere and not process_starts(project, draw.trace_event):
             yield draw
+
+
+def is_set_elsewhere(project: ProgramIndex, run: Trace, seed: TraceEvent) -> bool:
+    """Whether a seed is set in processes alone that the program starts, whose generators are not its own."""
+    starts = [start.event for start in process_starts(project, seed)]
+    seen, waiting = {seed.function}, [seed.function] if starts else []
+    while waiting:
+        callers = run.call_edges.get(waiting.pop(), ())
+        if not callers:
+            return False
+        for edge in callers:
+            if edge.event not in starts and edge.caller not in seen:
+                seen.add(edge.caller)
+                waiting.append(edge.caller)
+    return bool(starts)
 
 
 def _holds_in(project: ProgramIndex, run: Trace, seed: TraceEvent, start: CallFrame) -> bool:
