@@ -72,9 +72,9 @@ def _passed_callable(name: str) -> str:
     return without_calls(f"{owner}.{rest}".removesuffix("."))
 
 
-def stores_callables(names: Iterable[str]) -> bool:
-    """Whether a call stores its callable arguments, to be called later."""
-    return any(row.keeps for row in rows_of(names))
+def stores_callables(names: Iterable[str]) -> str:
+    """Who calls what a call stores, its callable arguments or what it decorates: ``later``, or its ``receiver``; empty if it stores none."""
+    return next((row.keeps for row in rows_of(names) if row.keeps), "")
 
 
 def calls_method(names: Iterable[str], word: str) -> bool:
