@@ -37,8 +37,9 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import known_argument, receiving_parameters, takes_receiver
+from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
-from torchrepro_lint.trace.library_models import callback_words, dead_initialisations, rows_of, stores_callables
+from torchrepro_lint.trace.library_models import callback_words, rows_of, stores_callables
 
 # Functions that turn a function, a dictionary of functions, or a class into a command line.
 COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
@@ -46,7 +47,6 @@ COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 _CACHED_INHERITED = 5_000
 # The most bodies that are kept, so that those of large programs are there for the next one.
 CACHED_BODIES = 1 << 15
-
 
 # Stands among the names of a parameter that is called for values without a name: constants, or what is not known.
 ANY_VALUE = "builtins.int()"
