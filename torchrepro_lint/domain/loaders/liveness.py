@@ -19,6 +19,7 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Constant,
+    DefinitionStatement,
     Expression,
     ExpressionStatement,
     If,
@@ -112,10 +113,12 @@ class _Liveness:
     ) -> Iterator[_Holder | None]:
         """The uses of what a target is assigned."""
         match target:
+            case Ref(path=()) if any(isinstance(block.owner, DefinitionStatement) for block in position.blocks):
+                yield None  # an attribute of a class
             case Ref(path=()):
                 reads = self._project.uses.of_variable(path, target, position, position.statement.end)
                 yield from self._read(reads, keys)
-            case Ref(path=(word,)) if self._keeps_attributes(self._project.resolver.owner(path + position.function)):
+            case Ref(path=(word,)) if self._is_own(path, target, position.function):
                 found = self._project.uses.of_any_attribute(word)
                 reads_of = ((p, each, each.path[at + 1 :] if isinstance(each, Ref) else ()) for p, each, at in found)
                 yield from self._read(reads_of, keys)
@@ -130,10 +133,13 @@ class _Liveness:
             case _:
                 yield None
 
-    def _keeps_attributes(self, owner: str) -> bool:
-        """Whether no code from outside reads the attributes of a class's objects."""
-        bases = [each for each in self._project.resolver.ancestry(owner) if not in_project(each)] if owner else []
-        return bool(owner) and {"builtins.object", "abc.ABC", "torch.nn.Module"}.issuperset(bases)
+    def _is_own(self, path: str, target: Ref, function: str) -> bool:
+        """Whether an attribute is that of a method's object, and no code from outside reads it, nor any by a computed name."""
+        resolver = self._project.resolver
+        if "getattr" in resolver.modules.summary(path).calls or not resolver.starts_at_receiver(path, target):
+            return False
+        bases = [each for each in resolver.ancestry(resolver.owner(path + function)) if not in_project(each)]
+        return {"builtins.object", "abc.ABC", "torch.nn.Module"}.issuperset(bases)
 
     def _read(
         self, reads: Iterable[tuple[str, Expression, tuple[str, ...]]], keys: tuple[object, ...]
