@@ -156,7 +156,10 @@ class CallTargets:
         stored = stores_callables(found)
         if not stored and not any(map(_constructs, found)):
             return passed
-        for made in self._makers_of_receiver(path, call) if stored == "receiver" else [(path, call)]:
+        if stored != "receiver":
+            self._deferred.setdefault((path, call), waiting._replace(targets=passed))
+            return ()
+        for made in self._makers_of_receiver(path, call):
             before = self._deferred[made].targets if made in self._deferred else []
             self._deferred[made] = waiting._replace(targets=[*passed, *before])
         return ()
