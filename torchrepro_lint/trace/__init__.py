@@ -10,5 +10,6 @@
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.
 - ``call_path``, ``reached_at``, ``entry_statement``, ``place_of`` of ``call_paths``: call paths as they are reported.
 - ``rows_of`` of ``library_models``: what library calls run.
-- ``dead_initialisations`` of ``dead_initialisation``: what loaded weights replace.
+- ``dead_initialisations`` of ``dead_initialisation``: what loaded weights replace; ``loaded_by`` of ``loaded_weights``: which models a
+  call loads.
 """
