@@ -59,12 +59,22 @@ def loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterato
     if (held := _loaded_here(call)) is not None:
         yield held
     elif isinstance(call.func, Ref):
-        called = names.names(path, call.func) if _LOADING.fullmatch(last_identifier(call.func)) else ()
+        called, named = names.names(path, call.func), _LOADING.fullmatch(last_identifier(call.func)) is not None
+        called = called if named or all(_may_load(names, each) for each in called) else ()
         outside = bool(called) and not any(map(in_project, called))
         yield from _places(arg.value for arg in call.args if outside and _LOADING_MODELS.fullmatch(called[0]))
         makers = (each for name in called if names.classes(name) for each in names.methods(name, "__init__")[:1])
-        given = [_passed(each, path, call, names, cache) for each in (*called, *makers) if names.functions(each)]
+        given = [
+            _passed(each, path, call, names, cache, first=not named)
+            for each in (*called, *makers)
+            if names.functions(each)
+        ]
         yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
+
+
+def _may_load(names: Names, function: str) -> bool:
+    """Whether a function of the project may load weights, by the words of its file."""
+    return bool(names.functions(function)) and "load_state_dict" in names.modules.summary(path_of(function)).calls
 
 
 def _loaded_here(call: Call) -> AccessPath | None:
@@ -82,8 +92,9 @@ def _loaded_here(call: Call) -> AccessPath | None:
     return None
 
 
-def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[AccessPath]:
-    """The arguments of a call for parameters whose weights the called function always loads."""
+def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *, first: bool) -> list[AccessPath]:
+    """The arguments of a call for parameters whose weights the called function always loads; ``first``: before it may run them."""
+    ran: set[tuple[str, ...]] = set()
     loads: _Loads = {}
     own = name[len(path_of(name)) :]
     passed = [
@@ -99,8 +110,9 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
                 *filter(None, (whole, _loaded_here(event.value))),
                 *assigned_all(names, path_of(name), event, given),
             ):
-                if merged.isdisjoint((held, each) for each in given_variables(event.value)):
+                if held[0] not in ran and merged.isdisjoint((held, each) for each in given_variables(event.value)):
                     loads.setdefault(held, set()).add(uncertain_guards(event.guards))
+            ran.update(_run_by(event.value, called) if first else ())
     always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
     itself = local_symbol(own, "self"), names.owner(name)
     words = {each for (roots, each), guards in loads.items() if roots == itself[:1] and holds_always(guards, ())}
@@ -115,6 +127,15 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -
         if wanted and wanted[0] == function.params[0] and names.is_bound(path, call.func, function):
             found += _places(filter(None, [receiver]))
     return found
+
+
+def _run_by(call: Call, called: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """The variables whose models a call may run: it calls one or its method, or gives it to a function that is no package's."""
+    match call.func:
+        case Ref(roots=roots, path=path) if path[-1:] == () or path[-1] not in METHODS_WITHOUT_FORWARD:
+            yield roots
+    if not called or any(map(in_project, called)):
+        yield from given_variables(call)
 
 
 def _places(values: Iterable[Expression]) -> Iterator[AccessPath]:

@@ -32,11 +32,17 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.use_def import flattened_values
-from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, known_argument, last_identifier
 from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The members of torchvision's enumerations of weights.
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
+
+
+def called_word(call: Call) -> str:
+    """The last word of a callee; of ``net.train(False)`` that of ``net.eval()``, which does the same."""
+    word, mode = method_and_receiver(call.func)[0], known_argument(call, 0, "mode")
+    return "eval" if word == "train" and isinstance(mode, Constant) and mode.value is False else word
 
 
 class Consumers:
