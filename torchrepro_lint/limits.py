@@ -211,6 +211,8 @@ MAX_OPTIONAL_DRAWS = 40
 MAX_FUNCTIONS_IN_CYCLE = 100
 # Uses through which a number is followed to a seed or a split; one behind them is not reported, silently.
 MAX_NUMBER_USES = 60
+# Uses through which a loader is followed; beyond, the run takes samples from it, and its draws are reported.
+MAX_LOADER_USES = 60
 # Uses through which a draw of the system is followed to data or a seeder; those behind them are not seen, silently.
 MAX_SYSTEM_DRAW_USES = 40
 # Calls through which a drawn number is followed to an identifier; beyond, it may be data, and is reported.

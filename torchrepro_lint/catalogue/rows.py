@@ -145,7 +145,7 @@ class FrameworkModel(Record, frozen=True):
     objects that were passed to it or to its receiver (``calls``: method names, ``*`` for any letters, in order), and draws
     itself (``draws``). ``accelerates`` is the condition for using an accelerator if there is one (None: it does not).
     ``matters``: the call trains or measures; ``restores``: it restores generators or loaders with a checkpoint; ``keeps``: its
-    arguments are called later. ``makes`` is ``environment`` if the
+    arguments, or what it decorates, are called ``later``, or by its ``receiver`` when that is used. ``makes`` is ``environment`` if the
     result is an environment of reinforcement learning, which ``wraps`` the environment passed for that parameter. An
     environment has a generator of its own: its seeders have ``environment`` among their families. ``gives`` is the class of
     the result, in the same package.
@@ -162,7 +162,7 @@ class FrameworkModel(Record, frozen=True):
     calls: tuple[str, ...] = ()
     matters: bool = False
     restores: bool = False
-    keeps: bool = False
+    keeps: str = ""
     makes: str = ""
     wraps: str = ""
     gives: str = ""

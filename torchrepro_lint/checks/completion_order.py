@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.checks.arrival_orders import arrival_orders
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.concurrency import arrival_orders
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import describe_sink
 from torchrepro_lint.dataflow.taint.sources import completions

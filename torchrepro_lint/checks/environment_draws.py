@@ -34,11 +34,16 @@ def may_draw(project: Traces, path: str, call: Call, names: Iterable[str]) -> bo
     """Whether the environment whose method a call calls may draw random numbers."""
     receiver = receiver_or_container(call.func)
     made = [*project.resolver.values_through_calls(path, receiver)] if receiver is not None else []
-    seen: set[tuple[str, Expression]] = set()
     if any(isinstance(value, Call) for _, value in made):
-        return any(_value_draws(project, file, value, seen) for file, value in made)
+        return value_draws(project, made)
     owners = [project.resolver.owner(name) for name in names if in_project(name)]
     return not owners or any(_class_draws(project, owner) for owner in owners)
+
+
+def value_draws(project: Traces, made: Iterable[tuple[str, Expression]]) -> bool:
+    """Whether an environment may draw that is one of some expressions, each with its file."""
+    seen: set[tuple[str, Expression]] = set()
+    return any(_value_draws(project, file, value, seen) for file, value in made)
 
 
 def _draws(project: Traces, path: str, expression: Expression, seen: set[tuple[str, Expression]]) -> bool:
@@ -53,6 +58,8 @@ def _value_draws(project: Traces, path: str, value: Expression, seen: set[tuple[
     seen.add((path, value))
     if isinstance(value, Collection | Comprehension):
         return _functions_draw(project, path, value, seen)
+    if isinstance(value, Constant):
+        return _identified_draws(project, value.value)
     names = project.names(path, value.func) if isinstance(value, Call) else ()
     return not names or any(_made_draws(project, path, value, name, seen) for name in names if isinstance(value, Call))
 
@@ -70,9 +77,13 @@ def _made_draws(project: Traces, path: str, call: Call, name: str, seen: set[tup
     if row.wraps:
         return _draws(project, path, first, seen)
     if isinstance(first, Constant):
-        classes = list(_registered(project, first.value))
-        return not classes or any(_class_draws(project, each) for each in classes)
+        return _identified_draws(project, first.value)
     return _functions_draw(project, path, first, seen)
+
+
+def _identified_draws(project: Traces, identifier: object) -> bool:
+    classes = list(_registered(project, identifier))
+    return not classes or any(_class_draws(project, each) for each in classes)
 
 
 def _functions_draw(project: Traces, path: str, made: Expression, seen: set[tuple[str, Expression]]) -> bool:

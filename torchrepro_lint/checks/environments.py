@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint import limits
-from torchrepro_lint.checks.environment_draws import is_environment, may_draw
+from torchrepro_lint.catalogue.conditions import argument_reader
+from torchrepro_lint.checks.environment_draws import is_environment, may_draw, value_draws
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, program_at, programs_in
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.query.database import query
-from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, ModuleSummary, Ref, Subscript, span
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, ModuleSummary, Ref, Subscript, span
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -19,6 +20,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_super,
     last_word,
     project_classes,
+    simple_name,
     split_last,
     split_method,
 )
@@ -27,14 +29,15 @@ from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
-from torchrepro_lint.trace.library_models import rows_of
+from torchrepro_lint.trace.library_models import calls_method, rows_of
 from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL108"
 # Prefilter: a file with a finding calls one of these, or names it as a value.
-_WORDS = frozenset({"reset", "sample"})
+_WORDS = frozenset({"reset", "sample", "learn"})
 _METHODS = frozenset({"reset", "seed"})
-_CALLED = _WORDS | _METHODS
+_RESEEDING = "set_random_seed"
+_CALLED = _WORDS | _METHODS | {_RESEEDING}
 # Attributes and functions that look at a value's form alone, and functions that only convert it.
 _INSPECTING = frozenset({"shape", "dtype", "ndim", "size", "nbytes"})
 _INSPECTORS = frozenset({"len", "type", "zeros_like", "empty_like", "ones_like", "isinstance", "shape", "ndim"})
@@ -89,6 +92,19 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
                         f"{space}.sample() draws from its own unseeded generator; call {space}.seed(...) first",
                     )
                     spaces_seeded = True  # told once
+            case _ if any(
+                last_word(name) == _RESEEDING and is_instance(split_last(name)[0]) for name in trace_event.names
+            ):
+                seen.update(_made(context, trace_event.path, receiver_or_container(call.func)))
+            # Where nothing seeds torch, either, TRL101 asks for the same argument.
+            case _ if "torch" in program.effects.seeds and calls_method(trace_event.names, "reset"):
+                if agents := {*_unseeded_agents(context, ran, seen, trace_event, call)}:
+                    seen.update(made for made, _ in agents)
+                    owners = " or ".join(sorted({owner for _, owner in agents}))
+                    yield (
+                        trace_event,
+                        f"{owners} resets its environment without a seed, so that it starts from entropy; pass seed=... to {owners}",
+                    )
             case _ if word := _called_method(context, trace_event, call):
                 keys = _environment_keys(context, ran, trace_event, call)
                 if not keys <= seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
@@ -141,6 +157,41 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
     return ""
 
 
+def _unseeded_agents(
+    context: Context,
+    ran: frozenset[tuple[object, ...]],
+    seen: set[tuple[object, ...]],
+    trace_event: TraceEvent,
+    call: Call,
+) -> Iterator[tuple[tuple[str, Expression], str]]:
+    """The constructions, each with its class, of agents that a call lets train: those that get no seed, and an environment that draws
+    and that nothing has seeded or reset.
+    """
+    for path, made in _made(context, trace_event.path, receiver_or_container(call.func)):
+        if (path, made) in seen or not isinstance(made, Call) or _takes_seed(context, path, made):
+            continue
+        for name in context.project.names(path, made.func):
+            seeder = None if in_project(name) else context.catalogue.seeder(name)
+            if seeder is None or "environment" not in seeder.families or any(arg.star for arg in made.args):
+                continue
+            environment = argument_reader(seeder.signature, made)("env")
+            behind = _made(context, path, environment)
+            if seen.isdisjoint(ran.intersection(behind) or behind) and _starts_from_entropy(context, behind):
+                yield (path, made), simple_name(name)
+
+
+def _made(context: Context, path: str, value: Expression | None) -> list[tuple[str, Expression]]:
+    return [] if value is None else [*context.project.resolver.values_through_calls(path, value)]
+
+
+def _starts_from_entropy(context: Context, made: list[tuple[str, Expression]]) -> bool:
+    """Whether an environment that is made there, or by its identifier, draws and is made without a seed."""
+    known = all(
+        isinstance(each, Call) or (isinstance(each, Constant) and isinstance(each.value, str)) for _, each in made
+    )
+    return bool(made) and known and not _is_made_with_seed(context, made) and value_draws(context.project, made)
+
+
 def _classes(context: Context, trace_event: TraceEvent, call: Call) -> Iterator[str]:
     """The classes of the project that the receiver of a method may have; none for ``super()`` and for ``self``."""
     receiver = receiver_or_container(call.func)
@@ -163,8 +214,7 @@ def _environment_keys(
     context: Context, ran: frozenset[tuple[object, ...]], trace_event: TraceEvent, call: Call
 ) -> frozenset[tuple[object, ...]]:
     """The environments of a method call, by the calls that may have created them, of those that ran."""
-    receiver = receiver_or_container(call.func)
-    made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
+    made = _made(context, trace_event.path, receiver_or_container(call.func))
     return ran.intersection(made) or frozenset(made) or frozenset({trace_event.names})
 
 
@@ -218,8 +268,7 @@ def _is_seeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> b
     for arg in call.args:
         if arg.star or arg.keyword == "seed":
             return not is_none(arg.value)
-    receiver = receiver_or_container(call.func)
-    made = context.project.resolver.values_through_calls(trace_event.path, receiver) if receiver is not None else ()
+    made = _made(context, trace_event.path, receiver_or_container(call.func))
     return _is_made_with_seed(context, made)
 
 
@@ -244,7 +293,8 @@ def _is_made_with_seed(context: Context, made: Iterable[tuple[str, Expression]])
 def _takes_seed(context: Context, path: str, call: Call) -> bool:
     if any(arg.keyword and arg.keyword.endswith("seed") for arg in call.args):
         return True
-    seeders = (
-        context.catalogue.seeder(name) for name in context.project.names(path, call.func) if not in_project(name)
-    )
+    names = [name for name in context.project.names(path, call.func) if not in_project(name)]
+    if any(row.makes and row.seeder is not None and row.draws for row in rows_of(names)):
+        return True  # it draws a seed from a global generator, which TRL102 is about
+    seeders = map(context.catalogue.seeder, names)
     return any(each is not None and "environment" in families_of_call(each, call) for each in seeders)

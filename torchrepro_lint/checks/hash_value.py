@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.checks.forward_uses import NumberUse, seed_or_split_use
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers
@@ -13,7 +14,6 @@ from torchrepro_lint.dataflow.taint.ties import sort_key
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
-from torchrepro_lint.domain.rng.forward_uses import NumberUse, seed_or_split_use
 from torchrepro_lint.domain.rng.identifiers import only_identifies
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.text import Fix, Message, NoFix, Reference

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
+from torchrepro_lint.checks.forward_uses import becomes_seed
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
-from torchrepro_lint.domain.rng.forward_uses import becomes_seed
 from torchrepro_lint.domain.rng.optional_seeds import is_set_elsewhere, without_seed_draws
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.source.text import Message

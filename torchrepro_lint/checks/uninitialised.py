@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.initialisation import initialises_from_outside
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.checks.uninitialised_data import fills_memory, may_load_weights, reads_of_empty
+from torchrepro_lint.checks.uninitialised_tensors import EMPTY_WORDS, returns_empty
 from torchrepro_lint.dataflow.constants import display_name
-from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, returns_empty
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
     Assign,

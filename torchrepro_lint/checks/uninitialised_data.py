@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.checks.uninitialised_tensors import EMPTY_WORDS, FirstUses, Use, returns_empty
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
 from torchrepro_lint.domain.determinism_mode import (
     deterministic_mode_enabled,
@@ -12,7 +13,6 @@ from torchrepro_lint.domain.determinism_mode import (
 )
 from torchrepro_lint.domain.flags import is_off
 from torchrepro_lint.domain.programs import Program, programs_in
-from torchrepro_lint.domain.uninitialised import EMPTY_WORDS, FirstUses, Use, returns_empty
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchrepro_lint.checks.forward_uses import CONFIGURATION_NAME, OptionReads, option_reads
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import declared_default
 from torchrepro_lint.domain.programs import programs_of, programs_reaching
-from torchrepro_lint.domain.rng.forward_uses import CONFIGURATION_NAME, OptionReads, option_reads
 from torchrepro_lint.domain.rng.optional_seeds import COMMAND_LINES
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span

@@ -188,6 +188,11 @@ class Event(FrozenRecord, frozen=True):
     modules: tuple[str, ...] = ()
     given: Expression | None = None
 
+    @property
+    def defines(self) -> str:
+        """What a ``def`` or ``class`` statement binds, of which the event evaluates a decorator or a default; else empty."""
+        return self.statement.name if isinstance(self.statement, DefinitionStatement) else ""
+
 
 # What identifies an event: its file, what happens, and the node that it happens to.
 EventIdentity: TypeAlias = tuple[str, str, Expression | Statement]

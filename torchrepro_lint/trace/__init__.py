@@ -9,5 +9,7 @@
 - ``runs_in_worker`` of ``call_targets``: whether a call's arguments run in loader workers.
 - ``CallingContexts``, ``CallEdgeContexts`` of ``contexts``: the arguments and receivers that a function is entered with.
 - ``call_path``, ``reached_at``, ``entry_statement``, ``place_of`` of ``call_paths``: call paths as they are reported.
-- ``rows_of``, ``dead_initialisations`` of ``library_models``: what library calls run, and what loaded weights replace.
+- ``rows_of`` of ``library_models``: what library calls run.
+- ``dead_initialisations`` of ``dead_initialisation``: what loaded weights replace; ``loaded_by`` of ``loaded_weights``: which models a
+  call loads.
 """

@@ -37,8 +37,9 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import known_argument, receiving_parameters, takes_receiver
+from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
-from torchrepro_lint.trace.library_models import callback_words, dead_initialisations, rows_of
+from torchrepro_lint.trace.library_models import callback_words, rows_of, stores_callables
 
 # Functions that turn a function, a dictionary of functions, or a class into a command line.
 COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
@@ -46,7 +47,6 @@ COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
 _CACHED_INHERITED = 5_000
 # The most bodies that are kept, so that those of large programs are there for the next one.
 CACHED_BODIES = 1 << 15
-
 
 # Stands among the names of a parameter that is called for values without a name: constants, or what is not known.
 ANY_VALUE = "builtins.int()"
@@ -170,8 +170,8 @@ class _Body:
                 values += flattened_values(
                     item for each in lists for item in self._names.events.added(self._path, each)
                 )
-            contains = not _CONTAINERS.isdisjoint(found)
-            names = (name for each in values for name in self._names_passed(each, contains=contains))
+            names = [name for each in values for name in self._names_passed(each, found)]
+            names += [self._path + event.defines] if event.defines and stores_callables(found) else []
             passed = tuple(dict.fromkeys(filter(in_project, names)))
             runs = runs or not COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
         return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
@@ -181,10 +181,10 @@ class _Body:
         functions = self._names.functions(name)
         return not functions or any(_takes(each, call) for each in functions)
 
-    def _names_passed(self, value: Expression, *, contains: bool) -> Iterable[str]:
+    def _names_passed(self, value: Expression, found: Iterable[str]) -> Iterable[str]:
         """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
         names = self._names.names(self._path, value)
-        return names if names or not contains else self._names.objects(self._path, value).names
+        return names if names or _CONTAINERS.isdisjoint(found) else self._names.objects(self._path, value).names
 
     def _names_called(self, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""

@@ -33,7 +33,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.use_def import passed_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
 from torchrepro_lint.trace.bodies import CACHED_BODIES, COMMAND_LINES, EnteringEvent, ResolvedBodies, Step, makes_loader
-from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, Target, TraceMemoTables
+from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, ResolvedEvent, Target, TraceMemoTables
 from torchrepro_lint.trace.library_models import stores_callables
 
 
@@ -146,10 +146,29 @@ class CallTargets:
         if followed:
             for target in passed:
                 self._deferred.setdefault(":".join(fields(target)), waiting._replace(targets=[target]))
-        elif any(_constructs(name) for name in found) or stores_callables(found):
-            self._deferred.setdefault((path, call), waiting._replace(targets=passed))
         else:
-            yield from passed
+            yield from self._now_or_later(path, call, found, passed, waiting)
+
+    def _now_or_later(
+        self, path: str, call: Call, found: tuple[str, ...], passed: list[Target], waiting: DeferredCall
+    ) -> Iterable[Target]:
+        """What a call from outside runs of its arguments at once; the rest is deferred until what keeps them is used."""
+        stored = stores_callables(found)
+        if not stored and not any(map(_constructs, found)):
+            return passed
+        if stored != "receiver":
+            self._deferred.setdefault((path, call), waiting._replace(targets=passed))
+            return ()
+        for made in self._makers_of_receiver(path, call):
+            before = self._deferred[made].targets if made in self._deferred else []
+            self._deferred[made] = waiting._replace(targets=[*passed, *before])
+        return ()
+
+    def _makers_of_receiver(self, path: str, call: Call) -> list[tuple[str, Expression]]:
+        """The calls, with their files, that make the object whose method is called; if none is known, the call itself."""
+        receiver = receiver_or_container(call.func)
+        found = self._names.values_through_calls(path, receiver) if receiver is not None else ()
+        return [each for each in found if isinstance(each[1], Call)] or [(path, call)]
 
     def _ordering(self, path: str, call: Call, found: tuple[str, ...]) -> frozenset[str]:
         """The samplers that a loader call passes: they draw the order in the main process."""
@@ -243,15 +262,16 @@ def uses_of_calls(names: Names, target: Target, main: bool) -> Mapping[int, Mapp
     found: dict[int, dict[int, tuple[DeferralKey, ...]]] = {}
     for number, step in enumerate(steps, 1):
         events = [step.resolved] if isinstance(step, EnteringEvent) else step if isinstance(step, tuple) else ()
-        used = [(len(events) - at, tuple(_calls_used(names, path, each.event))) for at, each in enumerate(events, 1)]
+        used = [(len(events) - at, tuple(_calls_used(names, path, each))) for at, each in enumerate(events, 1)]
         if uses := {follow: calls for follow, calls in used if calls}:
             found[len(steps) - number] = uses
     return found
 
 
-def _calls_used(names: Names, path: str, event: Event) -> Iterator[DeferralKey]:
-    """The calls, each with its file, whose result an event uses."""
-    if event.value is None or event.kind not in _USES:
+def _calls_used(names: Names, path: str, resolved: ResolvedEvent) -> Iterator[DeferralKey]:
+    """The calls, each with its file, whose result an event uses, other than to store what it calls later."""
+    event = resolved.event
+    if event.value is None or event.kind not in _USES or stores_callables(resolved.names) == "receiver":
         return
     used = _used_by(event)
     still = isinstance(used, Ref) and not METHODS_WITHOUT_FORWARD.isdisjoint(used.path[-1:])

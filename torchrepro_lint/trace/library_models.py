@@ -1,54 +1,23 @@
-"""Models of library calls in a trace: which of a program's callables a framework runs, and which initialisation is dead.
-
-The framework models are rows of the catalogue. Initialisation is dead where all weights of a model, or of a layer, are replaced
-before it is used: the random numbers that it draws have no effect.
-"""
+"""Models of library calls in a trace: which of a program's callables a framework runs or stores, by rows of the catalogue."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
 
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.rows import FrameworkModel
-from torchrepro_lint.dataflow.training_steps import measured_models, trains
-from torchrepro_lint.resolve.definitions import EventCache
-from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
-from torchrepro_lint.syntax import visitor
-from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
-from torchrepro_lint.syntax.nodes import (
-    AccessPath,
-    Arg,
-    Assign,
-    Attribute,
-    Call,
-    Collection,
-    Constant,
-    Expression,
-    ExpressionStatement,
-    Loop,
-    Operation,
-    Ref,
-    SimpleStatement,
-    Statement,
-)
+from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.qualified_names import (
     constructed_class,
     in_project,
     is_inherited_constructor,
-    local_symbol,
-    path_of,
-    root_of,
-    simple_name,
     split_method,
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.use_def import receiver_or_container
-from torchrepro_lint.syntax.visitor import bound_argument, is_none, is_same_reference, known_argument, last_identifier
 
 
 def rows_of(names: Iterable[str]) -> Iterator[FrameworkModel]:
@@ -72,9 +41,9 @@ def _passed_callable(name: str) -> str:
     return without_calls(f"{owner}.{rest}".removesuffix("."))
 
 
-def stores_callables(names: Iterable[str]) -> bool:
-    """Whether a call stores its callable arguments, to be called later."""
-    return any(row.keeps for row in rows_of(names))
+def stores_callables(names: Iterable[str]) -> str:
+    """Who calls what a call stores, its callable arguments or what it decorates: ``later``, or its ``receiver``; empty if it stores none."""
+    return next((row.keeps for row in rows_of(names) if row.keeps), "")
 
 
 def calls_method(names: Iterable[str], word: str) -> bool:
@@ -91,308 +60,3 @@ def callback_words(pattern: str) -> re.Pattern[str]:
 def trains_or_measures(names: Iterable[str]) -> bool:
     """Whether a call trains or evaluates a model."""
     return any(row.matters for row in rows_of(names))
-
-
-# Methods of Lightning's trainer that load the weights of a model from a checkpoint.
-_EVALUATING = ("test", "validate", "predict")
-# Names of functions that may load the weights of a model, and of classes.
-_LOADING = lazy_pattern(r"(?i:.*(load|restore|resume|copy|fill|populate|convert).*)|[A-Z]\w*")
-# Names of functions of libraries that load the weights of a model that they get: ``accelerate.load_checkpoint_in_model``.
-_LOADING_MODELS = lazy_pattern(r".*\.(load|restore)_(model|checkpoint|weights|state|pretrained)\w*")
-# Names of functions and methods that make or initialise the parts of a model.
-_INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
-# Layers of torch that draw their weight, and the first ones their bias.
-_LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpose)?[123]d)|Embedding(?:Bag)?)")
-# Attributes by which the numbers of a layer or parameter are used, and what says nothing of a parameter's numbers, or replaces them.
-_NUMBERS = lazy_pattern(r"|weight|bias|data|detach|clone|forward|(named_)?parameters|state_dict|apply")
-_MEASURES = frozenset({"shape", "size", "numel", "dim", "ndim", "device", "dtype", "requires_grad", "copy_"})
-_Loads = dict[AccessPath, set[tuple[Guard, ...]]]
-
-
-def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
-    """The dead initialisations of a function or module (``name``, its events ``found``)."""
-    yield from _filled_layers(names, name, found)
-    yield from measured_models(names, name, found)
-    loads: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
-    used: set[AccessPath] = set()
-    path = path_of(name)
-    own = set(_own_weights(found))
-    for at, event in enumerate(found):
-        match event.value:
-            case Call(func=Ref(roots=roots, path=words)) if event.kind == "call":
-                used.add((roots, words))  # a model that is run before its weights are loaded
-        if event.kind == "call" and isinstance(event.value, Call):
-            for held in (*_loaded_by(names, cache, path, event.value), *_assigned_all(names, path, event, {})):
-                if held not in used and own.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
-    calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
-    training = [at for at, call in calls if trains(names, path, call)]
-    for at, event in enumerate(found if loads else ()):
-        for held in (*_made_by(event, loads), *_initialised_by(event, loads)):
-            # Weights that are loaded after training, the best of them, do not replace those that it began with.
-            trained = min((each for each in training if each > at), default=len(found))
-            later = {guards for end, guards in loads[held] if at < end < trained}
-            if later and holds_always(later, uncertain_guards(event.guards)):
-                yield event.statement
-
-
-def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
-    """The statements that make a layer of torch whose drawn parameters are then all replaced: ``fused.weight.copy_(weight)``."""
-    fills: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
-    for event in found:
-        if (part := _replaced(event.statement)) is not None:
-            filled = event.statement.start, uncertain_guards(event.guards)
-            fills.setdefault(part.access_path, []).append(filled)
-    for event in found if fills else ():
-        match event.statement, event.value:
-            case Assign(targets=(Ref() as layer,), value=whole) as made, Call() as call if _origin(whole) == call:
-                drawn = _drawn_parts(names.names(path_of(name), call.func), call)
-                parts = (fills.get((layer.roots, (*layer.path, word)), ()) for word in drawn)
-                later = [[fill for fill in part if fill[0] > made.end] for part in parts]
-                guards = uncertain_guards(event.guards)
-                if drawn and all(holds_always({each for _, each in fill}, guards) for fill in later):
-                    last = max(at for fill in later for at, _ in fill)
-                    if not _is_read(names, name, layer, range(made.end, last + 1)):
-                        yield made
-
-
-def _origin(value: Expression | None) -> Expression | None:
-    """The call that makes the object of a chain of methods: ``nn.Linear(2, 2)`` of ``nn.Linear(2, 2).to(device)``."""
-    while isinstance(value, Call) and isinstance(value.func, Attribute):
-        value = value.func.value
-    return value
-
-
-def _drawn_parts(made: Iterable[str], call: Call) -> tuple[str, ...]:
-    """The parameters of a layer of torch that its constructor draws; none for other objects."""
-    found = [match for match in map(_LAYER.fullmatch, made) if match is not None]
-    bias = known_argument(call, None, "bias")
-    without = not found or not found[0][1] or (isinstance(bias, Constant) and not bias.value)
-    return ("weight", "bias")[: 1 if without else 2] if found else ()
-
-
-def _replaced(statement: Statement) -> Ref | None:
-    """The parameter whose numbers a statement replaces: ``weight`` of ``weight.data = other``, ``net.bias`` of ``net.bias.copy_(other)``."""
-    match statement:
-        case Assign(op="=", targets=(Ref(path=path) as place,)) if path[-1:] in (("data",), ("weight",), ("bias",)):
-            pass
-        case ExpressionStatement(value=value):
-            func = filling.func if isinstance(filling := _origin(value), Call) else None
-            if not isinstance(func, Ref) or func.path[-1:] != ("copy_",):
-                return None
-            place, path = func, func.path[:-1]
-        case _:
-            return None
-    return place._replace(path=path[:-1] if path[-1:] == ("data",) else path)
-
-
-def _is_read(names: Names, name: str, layer: Ref, within: range) -> bool:
-    """Whether the statements between two places of a function may use the numbers of a layer."""
-    bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
-    between = (each for body in bodies for each in visitor.statements(body) if each.start in within)
-    return any(_uses_numbers(each, layer) for each in between)
-
-
-def _uses_numbers(statement: Statement, place: Ref) -> bool:
-    """Whether a statement may use the numbers of a layer or parameter, other than to replace them."""
-    depth = len(place.path)
-    targets = statement.targets if isinstance(statement, Assign) else ()
-    for each in visitor.expressions_within(statement):
-        if isinstance(each, Ref) and (each.roots, each.path[:depth]) == place.access_path:
-            used = _NUMBERS.fullmatch("".join(each.path[depth : depth + 1])) and _MEASURES.isdisjoint(each.path[depth:])
-            if used and not any(each == target for target in targets):
-                return True
-    return False
-
-
-def _assigned_all(names: Names, path: str, event: Event, given: Mapping[str, object]) -> Iterator[AccessPath]:
-    """The model whose parameters a loop replaces: ``for n, p in self.named_parameters(): p.data = weights[n]``.
-
-    If it replaces some under a test, it has to assert that each has weights. ``given``: constants that parameters have.
-    """
-    match event.statement:
-        case Loop(target=target, source=source, body=body) if event.value == source:
-            each = target.items[-1] if isinstance(target, Collection) and target.items else target
-            inner = [*visitor.statements(body)]
-            replaced = [(one, place) for one in inner if (place := _replaced(one)) is not None]
-            replaced = [(one, place) for one, place in replaced if is_same_reference(place, each)]
-            found = [one for one, place in replaced if not _uses_numbers(one, place)]
-            if any(one in body for one in found) or (found and any(_asserts(one, given) for one in inner)):
-                yield from _all_parameters(names, path, source)
-
-
-def _asserts(statement: Statement, given: Mapping[str, object]) -> bool:
-    """Whether a statement asserts that there are weights: ``assert found``, ``assert name in weights or not strict``."""
-    match statement:
-        case SimpleStatement(
-            kind="assert",
-            values=(Operation(op="or", operands=(test, Operation(op="not", operands=(Ref() as off,)))), *_),
-        ):
-            return given.get(off.roots[0]) is True and isinstance(test, Operation) and test.op == "in"
-        case SimpleStatement(kind="assert", values=(test, *_)):
-            return isinstance(test, Ref) or (isinstance(test, Operation) and test.op == "in")
-    return False
-
-
-def _all_parameters(names: Names, path: str, source: Expression | None) -> Iterator[AccessPath]:
-    """The model whose parameters a call gives: ``net.named_parameters()``, or a function that returns these."""
-    match source:
-        case Call(func=Ref(roots=roots, path=(*words, word))) if word.endswith("parameters"):
-            yield roots, tuple(words)
-        case Call(func=func, args=(Arg(value=Ref(roots=roots, path=words)),)):
-            returned = (each for name in names.names(path, func) for each in names.return_expressions(name))
-            parts = (part for each in returned for part in visitor.subexpressions(each) if isinstance(part, Ref))
-            if any(part.path in (("parameters",), ("named_parameters",)) for part in parts):
-                yield roots, words
-
-
-def _made_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
-    """The models that an assignment makes, or a part of which it makes."""
-    statement = event.statement
-    if not isinstance(statement, Assign) or event.kind != "call":
-        return
-    for target in map(_bound_alone, statement.targets):
-        if isinstance(target, Ref):
-            whole = target.roots, target.path[:-1]
-            if target.access_path in places:
-                yield target.roots, target.path
-            elif target.path and whole in places and _makes_object(statement.value):
-                yield whole
-
-
-def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
-    """The models that a statement only initialises: ``net.create_architecture()``, ``net.apply(init)``, ``init_weights(net)``."""
-    match event.statement, event.value:
-        case ExpressionStatement(value=whole), Call(func=Ref(path=path) as func, args=args) as call if whole == call:
-            if event.kind == "call" and _INITIALISING.fullmatch(last_identifier(func)):
-                given = (func._replace(path=path[:-1]), *(arg.value for arg in args if isinstance(arg.value, Ref)))
-                yield from (at for each in given for at in (each.access_path, (each.roots, ())) if at in places)
-
-
-def _makes_object(value: Expression | None) -> bool:
-    """Whether a value is made by a class, as a module or a parameter is."""
-    return isinstance(value, Call) and last_identifier(value.func)[:1].isupper()
-
-
-def _bound_alone(target: Expression) -> Expression | None:
-    """A target; of several only one beside names that nobody reads: ``model, _ = build(options)``."""
-    if not isinstance(target, Collection):
-        return target
-    named = [each for each in target.items if each is None or last_identifier(each) != "_"]
-    return named[0] if len(named) == 1 else None
-
-
-def _own_weights(found: tuple[Event, ...]) -> Iterator[tuple[AccessPath, tuple[str, ...]]]:
-    """``weights = model.state_dict()``, which other weights are merged into where they fit: the model, and the variable."""
-    for event in found:
-        match event.value, event.statement:
-            case Call(func=Ref(roots=roots, path=(*path, "state_dict"))) as value, Assign(targets=targets) as statement:
-                if statement.value == value:
-                    yield from (((roots, tuple(path)), each.roots) for each in targets if isinstance(each, Ref))
-
-
-def _given_variables(call: Call) -> Iterator[tuple[str, ...]]:
-    yield from (arg.value.roots for arg in call.args if isinstance(arg.value, Ref) and not arg.value.path)
-
-
-def _loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[AccessPath]:
-    """The places of models whose weights a call replaces, itself or in the function of the project that it calls."""
-    if (held := _loaded_here(call)) is not None:
-        yield held
-    elif isinstance(call.func, Ref):
-        called = names.names(path, call.func) if _LOADING.fullmatch(last_identifier(call.func)) else ()
-        outside = bool(called) and not any(map(in_project, called))
-        yield from _places(arg.value for arg in call.args if outside and _LOADING_MODELS.fullmatch(called[0]))
-        makers = (each for name in called if names.classes(name) for each in names.methods(name, "__init__")[:1])
-        given = [_passed(each, path, call, names, cache) for each in (*called, *makers) if names.functions(each)]
-        yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
-
-
-def _loaded_here(call: Call) -> AccessPath | None:
-    """``model.load_state_dict(weights)``, all of them; ``trainer.test(model, ckpt_path=path)`` of Lightning."""
-    match call:
-        case Call(func=func) if last_identifier(func) in _EVALUATING:
-            model, weights = known_argument(call, 0, "model"), known_argument(call, None, "ckpt_path")
-            return next(_places([model]), None) if model and weights and not is_none(weights) else None
-        case Call(func=Ref(roots=roots, path=(*words, "load_state_dict"))):
-            owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
-            strict = bound_argument(call, 1, "strict")
-            whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
-            loads = whole and len(owner_path) <= 1 and known_argument(call, 0, "state_dict") is not None
-            return (roots, owner_path) if loads else None
-    return None
-
-
-def _loaded_whole(call: Call, name: str, names: Names, cache: EventCache) -> AccessPath | None:
-    """``self.net.load_state_dict(weights)`` in a method, where the constructor makes nothing else."""
-    match call:
-        case Call(func=Ref(roots=roots, path=(word, "load_state_dict")) as func):
-            owner = names.owner(name)
-            own = local_symbol(root_of(name), "self")
-            inner = _loaded_here(call._replace(func=func._replace(path=("load_state_dict",))))
-            whole = inner == ((own,), ()) and owner and _is_all(owner, word, names, cache)
-            return (roots, ()) if whole else None
-    return None
-
-
-def _read_whole(name: str, names: Names) -> AccessPath | None:
-    """The network whose weights a function or method reads from a binary file, which has those of all layers in Darknet's format."""
-    first = next((each.params[0].name for each in names.functions(name) if each.params), "")
-    return ((local_symbol(root_of(name), first),), ()) if first and simple_name(name).endswith("weights") else None
-
-
-def _is_all(owner: str, word: str, names: Names, cache: EventCache) -> bool:
-    """Whether constructing an object calls nothing but what makes its attribute ``word``, and constructors from outside."""
-    makers = names.methods(owner, "__init__")[:1]
-    if [*filter(in_project, names.ancestry(owner))] != [owner] or names.subclasses(owner):
-        return False
-    return all(names.functions(each) for each in makers) and all(
-        _assigns_attribute(event.statement, word) or _is_of_base(event.statement)
-        for each in makers
-        for event in cache.of(each)
-        if event.kind == "call"
-    )
-
-
-def _assigns_attribute(statement: Statement, word: str) -> bool:
-    """``self.word = ...``."""
-    targets = statement.targets if isinstance(statement, Assign) else ()
-    own = (isinstance(each, Ref) and each.path == (word,) and each.roots[0].endswith(".self") for each in targets)
-    return bool(targets) and all(own)
-
-
-def _is_of_base(statement: Statement) -> bool:
-    """``super().__init__()``."""
-    value = statement.value if isinstance(statement, ExpressionStatement) else None
-    return isinstance(value, Call) and not value.args and last_identifier(value.func) == "__init__"
-
-
-def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache) -> list[AccessPath]:
-    """The arguments of a call for parameters whose weights the called function always loads."""
-    loads: _Loads = {}
-    own = name[len(path_of(name)) :]
-    passed = [
-        (param, arg) for each in names.functions(name) for arg, param in names.call_graph.receiving(path, call, each)
-    ]
-    given = {local_symbol(own, param.name): arg.value.value for param, arg in passed if isinstance(arg.value, Constant)}
-    merged = set(_own_weights(cache.of(name)))
-    for event in cache.of(name):
-        if event.kind == "call" and isinstance(event.value, Call):
-            called = names.names(path_of(name), event.value.func)
-            whole = _read_whole(name, names) if "numpy.fromfile" in called else None
-            places = (whole, _loaded_here(event.value), _loaded_whole(event.value, name, names, cache))
-            for held in (*filter(None, places), *_assigned_all(names, path_of(name), event, given)):
-                if merged.isdisjoint((held, each) for each in _given_variables(event.value)):
-                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
-    always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
-    found: list[AccessPath] = []
-    for function in names.functions(name):
-        wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
-        found += _places(arg.value for param, arg in passed if param in wanted)
-        if wanted and wanted[0] == function.params[0] and names.is_bound(path, call.func, function):
-            found += _places(filter(None, [receiver_or_container(call.func)]))
-    return found
-
-
-def _places(values: Iterable[Expression]) -> Iterator[AccessPath]:
-    return (each.access_path for each in values if isinstance(each, Ref) and len(each.path) <= 1)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint.checks.fixes.insertions import means_builtin
+from torchrepro_lint.checks.forward_uses import names_parsed
 from torchrepro_lint.dataflow.constants import declared_default
-from torchrepro_lint.domain.rng.forward_uses import names_parsed
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.cli_options import Option

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.fixes.program_seed import SEED_NAME, SeedValue, binds, class_fields, is_integer
-from torchrepro_lint.domain.rng.forward_uses import CONFIGURATION_NAME
+from torchrepro_lint.checks.forward_uses import CONFIGURATION_NAME
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.nodes import Constant, Expression, Statement
 from torchrepro_lint.syntax.scopes import ControlFlowPosition

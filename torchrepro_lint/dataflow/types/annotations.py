@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types.lattice import NONE, TEXT, UNKNOWN, AbstractValue, join_all, tensor
@@ -253,7 +253,7 @@ def annotated(inference: TypeInference, path: str, annotation: Expression) -> Ab
             quoted = parse_quoted(inference.project.files[path], text)
             return UNKNOWN if quoted is None else annotated(inference, path, quoted)
         case Operation(op="|", operands=operands) | Collection(kind="tuple", items=operands):
-            return join_all(*(annotated(inference, path, each) for each in operands if each is not None))
+            return _union(annotated(inference, path, each) for each in operands if each is not None)
         case Subscript(value=value, indices=indices):
             return _subscripted(inference, path, value, indices)
         case Ref() | Attribute():
@@ -301,7 +301,7 @@ def _subscripted(
     names = set(_names(inference, path, value))
     if names & _UNIONS:
         none = (NONE,) if "typing.Optional" in names else ()
-        return join_all(*none, *(annotated(inference, path, each) for each in indices))
+        return _union((*none, *(annotated(inference, path, each) for each in indices)))
     if names & _FIRST:
         return annotated(inference, path, indices[0])
     if names & _ELEMENTS:
@@ -315,6 +315,15 @@ def _subscripted(
         return whole._replace(contents=annotated(inference, path, indices[1]))
     if whole.kind in ("list", "set", "frozenset", "iterator", "") and len(indices) == 1 and whole.kind:
         return whole._replace(contents=annotated(inference, path, indices[0]))
+    return whole
+
+
+def _union(members: Iterable[AbstractValue]) -> AbstractValue:
+    """The type of a union. Arrays have the elements of the other containers in it: ``Union[List[int], np.ndarray]``."""
+    found = list(members)
+    whole, known = join_all(*found), [each.contents for each in found if each.contents is not None]
+    if known and whole.contents is None and all(each.contents or each.kind in ("ndarray", "none") for each in found):
+        return whole._replace(contents=join_all(*known))
     return whole
 
 

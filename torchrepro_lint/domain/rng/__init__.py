@@ -8,5 +8,4 @@
 - ``passed_seed`` and ``nondeterministic_source`` of ``seeders``: the seed of a call; what makes it change between runs.
 - ``only_identifies`` of ``identifiers``: whether a drawn number only becomes a port, a name or another identifier.
 - ``data_use`` of ``identifiers``: what a number that the operating system draws decides.
-- ``seed_or_split_use`` and ``option_reads`` of ``forward_uses``: what becomes of a number; which options are read.
 """

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument_reader, evaluate, is_unknown_argument
-from torchrepro_lint.catalogue.libraries import LibraryVersions, loader_names, transform_models
+from torchrepro_lint.catalogue.libraries import LibraryVersions, transform_models
 from torchrepro_lint.catalogue.rows import FAMILIES, Consumer, Scalar
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
-from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, ExpressionStatement, Ref
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, ExpressionStatement, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
@@ -33,7 +32,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.use_def import flattened_values
-from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, known_argument, last_identifier
 from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The members of torchvision's enumerations of weights.
@@ -44,6 +43,12 @@ _VALUES = lazy_pattern(
     r"torch\.((rand|randn|randint)(_like)?|randperm|normal|bernoulli|multinomial)|"
     r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)"
 )
+
+
+def called_word(call: Call) -> str:
+    """The last word of a callee; of ``net.train(False)`` that of ``net.eval()``, which does the same."""
+    word, mode = method_and_receiver(call.func)[0], known_argument(call, 0, "mode")
+    return "eval" if word == "train" and isinstance(mode, Constant) and mode.value is False else word
 
 
 class Consumers:
@@ -240,17 +245,12 @@ def has_generator(loader: Call) -> bool:
     return any(arg.keyword == "generator" and not is_none(arg.value) for arg in loader.args)
 
 
-def is_discarded(project: ValueFlow, draw: TraceEvent, call: Call) -> bool:
-    """Whether nothing gets what is drawn, as where a program tries whether a device can be used, or makes a loader and iterates none."""
-    match draw.event.statement:
-        case ExpressionStatement(value=value):
-            keeps = any(arg.keyword == "out" for arg in call.args)
-            return value == call and any(map(_VALUES.fullmatch, draw.names)) and not keeps
-        case Assign(targets=(Ref(path=()) as target,), value=value, op="=") as statement if value == call:
-            if not any(name in loader_names() for name in draw.names):
-                return False
-            position = project.uses.spots(draw.path).of(call)
-            return position is not None and not any(
-                project.uses.of_variable(draw.path, target, position, statement.end)
-            )
-    return False
+def is_discarded(draw: TraceEvent, call: Call) -> bool:
+    """Whether nothing gets what is drawn, as where a program tries whether a device can be used."""
+    statement = draw.event.statement
+    return (
+        isinstance(statement, ExpressionStatement)
+        and statement.value == call
+        and any(map(_VALUES.fullmatch, draw.names))
+        and not any(arg.keyword == "out" for arg in call.args)
+    )

@@ -18,6 +18,7 @@ from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.flags import with_expanded_keywords
 from torchrepro_lint.domain.rng.consumers import (
     Consumers,
+    called_word,
     draw_label,
     has_generator,
     is_without_gradient,
@@ -363,7 +364,7 @@ class RngEffects:
 
 def _called_words(_start: int, trace_events: Sequence[TraceEvent]) -> frozenset[str]:
     """The last words of the callees."""
-    return frozenset(method_and_receiver(call.func)[0] for _, call in calls_in(trace_events))
+    return frozenset(called_word(call) for _, call in calls_in(trace_events))
 
 
 # Packages with known functions: one that is named like a seeder but not in the catalogue seeds none of our families.

@@ -12,6 +12,7 @@ from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
+from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Function, If, Lambda, Operation, Ref
@@ -152,6 +153,8 @@ class PathFeasibility:
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
         # By function, the environments found so far, and the iterator over the others.
         self._environments_found: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
+        # The loaders asked for so far, and what draws with them, each with whether no samples are taken.
+        self._dead: dict[tuple[str, Call], bool] = {}
         # What was read so far: the environments found are used again, so each answer depends on all of it.
         self._dependencies = 0
 
@@ -172,9 +175,19 @@ class PathFeasibility:
             return True
         used = Closure(path, event.value, environment)
         if event.kind == "call":
-            return not self._is_on_other(used) and self._may_shuffle(used)
+            return not self._is_on_other(used) and self._may_shuffle(used) and not self._is_dead(path, event)
         behind = self._project.value_sources.of(used)
         return not behind or any(map(self._may_shuffle, behind))
+
+    def _is_dead(self, path: str, event: Event) -> bool:
+        """Whether an event only makes a loader, or what draws where a loader takes samples, and the run takes none."""
+        made = event.value
+        if event.kind != "call" or not isinstance(made, Call):
+            return False
+        if (path, made) not in self._dead:
+            later = draws_later(self._project.names(path, made.func))
+            self._dead[path, made] = later and is_dead(self._project, self._run, path, made)
+        return self._dead[path, made]
 
     def _is_on_other(self, used: Closure) -> bool:
         """Whether a call is on a parameter for which another object is passed than its default: ``rng=random``."""
@@ -242,7 +255,7 @@ class PathFeasibility:
             return
         for each in entries:
             caller, event = each.caller, each.event
-            if caller in component or self._is_in_other_mode(each):
+            if caller in component or self._is_in_other_mode(each) or self._is_dead(path_of(caller), event):
                 continue
             self._budget -= 1
             for index, outer in enumerate(self._environments_at(caller, event, depth + 1)):

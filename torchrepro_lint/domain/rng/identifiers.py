@@ -77,7 +77,7 @@ def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffe
             return True
         is_scalar = any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names))
         return not (is_scalar and is_identifier(draw.trace_event.path, call)) and not is_discarded(
-            project, draw.trace_event, call
+            draw.trace_event, call
         )
 
     for family in list(effects.draws):

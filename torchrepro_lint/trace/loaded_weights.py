@@ -1,0 +1,315 @@
+"""Loaded weights: the models whose weights a call replaces, itself or in the function of the project that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
+from torchrepro_lint.resolve.definitions import EventCache
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax import visitor
+from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
+from torchrepro_lint.syntax.nodes import (
+    AccessPath,
+    Arg,
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Loop,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Statement,
+)
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    local_symbol,
+    path_of,
+    root_of,
+    simple_name,
+)
+from torchrepro_lint.syntax.use_def import receiver_or_container
+from torchrepro_lint.syntax.visitor import bound_argument, is_none, is_same_reference, known_argument, last_identifier
+
+# Methods of Lightning's trainer that load the weights of a model from a checkpoint.
+_EVALUATING = ("test", "validate", "predict")
+# Names of functions that may load the weights of a model, and of classes.
+_LOADING = lazy_pattern(r"(?i:.*(load|restore|resume|copy|fill|populate|convert).*)|[A-Z]\w*")
+# Names of functions of libraries that load the weights of a model that they get: ``accelerate.load_checkpoint_in_model``.
+_LOADING_MODELS = lazy_pattern(r".*\.(load|restore)_(model|checkpoint|weights|state|pretrained)\w*")
+# Calls of libraries that draw no weights, and copy none.
+_WITHOUT_WEIGHTS = lazy_pattern(
+    r"builtins\.\w+.*|(os|sys|time|math|json|yaml|pathlib|datetime|collections|logging|functools|re|tensorboardX|torch\.cuda)\..*|"
+    r"torch\.optim\.(lr_scheduler\.)?\w+|torch\.nn\.\w*Loss|torch\.(device|tensor|zeros|ones|full|arange|eye|from_numpy)(\(\).*)?|"
+    r"numpy\.(?!random\.).*|torch\.utils\.tensorboard\..*|torchvision\.transforms\..*|torch\.amp\..*"
+)
+# Attributes by which the numbers of a layer or parameter are used, and what says nothing of a parameter's numbers, or replaces them.
+_NUMBERS = lazy_pattern(r"|weight|bias|data|detach|clone|forward|(named_)?parameters|state_dict|apply")
+_MEASURES = frozenset({"shape", "size", "numel", "dim", "ndim", "device", "dtype", "requires_grad", "copy_"})
+_Loads = dict[AccessPath, set[tuple[Guard, ...]]]
+
+
+def loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[AccessPath]:
+    """The places of models whose weights a call replaces, itself or in the function of the project that it calls."""
+    if (held := _loaded_here(call)) is not None:
+        yield held
+    elif isinstance(call.func, Ref):
+        called, named = names.names(path, call.func), _LOADING.fullmatch(last_identifier(call.func)) is not None
+        called = called if named or all(_may_load(names, each) for each in called) else ()
+        outside = bool(called) and not any(map(in_project, called))
+        yield from _places(arg.value for arg in call.args if outside and _LOADING_MODELS.fullmatch(called[0]))
+        makers = (each for name in called if names.classes(name) for each in names.methods(name, "__init__")[:1])
+        given = [
+            _passed(each, path, call, names, cache, first=not named)
+            for each in (*called, *makers)
+            if names.functions(each)
+        ]
+        yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
+
+
+def _may_load(names: Names, function: str) -> bool:
+    """Whether a function of the project may load weights, by the words of its file."""
+    return bool(names.functions(function)) and "load_state_dict" in names.modules.summary(path_of(function)).calls
+
+
+def _loaded_here(call: Call) -> AccessPath | None:
+    """``model.load_state_dict(weights)``, all of them; ``trainer.test(model, ckpt_path=path)`` of Lightning."""
+    match call:
+        case Call(func=func) if last_identifier(func) in _EVALUATING:
+            model, weights = known_argument(call, 0, "model"), known_argument(call, None, "ckpt_path")
+            return next(_places([model]), None) if model and weights and not is_none(weights) else None
+        case Call(func=Ref(roots=roots, path=(*words, "load_state_dict"))):
+            owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
+            strict = bound_argument(call, 1, "strict")
+            whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
+            loads = whole and len(owner_path) <= 1 and known_argument(call, 0, "state_dict") is not None
+            return (roots, owner_path) if loads else None
+    return None
+
+
+def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *, first: bool) -> list[AccessPath]:
+    """The arguments of a call for parameters whose weights the called function always loads; ``first``: before it may run them."""
+    ran: set[tuple[str, ...]] = set()
+    loads: _Loads = {}
+    own = name[len(path_of(name)) :]
+    passed = [
+        (param, arg) for each in names.functions(name) for arg, param in names.call_graph.receiving(path, call, each)
+    ]
+    given = {local_symbol(own, param.name): arg.value.value for param, arg in passed if isinstance(arg.value, Constant)}
+    merged, receiver = set(own_weights(cache.of(name))), receiver_or_container(call.func)
+    for event in cache.of(name):
+        if event.kind == "call" and isinstance(event.value, Call):
+            called = names.names(path_of(name), event.value.func)
+            whole = _read_whole(name, names) if "numpy.fromfile" in called else None
+            for held in (
+                *filter(None, (whole, _loaded_here(event.value))),
+                *assigned_all(names, path_of(name), event, given),
+            ):
+                if held[0] not in ran and merged.isdisjoint((held, each) for each in given_variables(event.value)):
+                    loads.setdefault(held, set()).add(uncertain_guards(event.guards))
+            ran.update(_run_by(event.value, called) if first else ())
+    always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
+    itself = local_symbol(own, "self"), names.owner(name)
+    words = {each for (roots, each), guards in loads.items() if roots == itself[:1] and holds_always(guards, ())}
+    if receiver is not None and words and itself[1]:
+        constants = _constants(names, [*names.values(path, receiver)])
+        if _is_all(itself[1], frozenset(word for each in words for word in each), constants, names, cache):
+            always.add(itself[:1])
+    found: list[AccessPath] = []
+    for function in names.functions(name):
+        wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
+        found += _places(arg.value for param, arg in passed if param in wanted)
+        if wanted and wanted[0] == function.params[0] and names.is_bound(path, call.func, function):
+            found += _places(filter(None, [receiver]))
+    return found
+
+
+def _run_by(call: Call, called: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """The variables whose models a call may run: it calls one or its method, or gives it to a function that is no package's."""
+    match call.func:
+        case Ref(roots=roots, path=path) if path[-1:] == () or path[-1] not in METHODS_WITHOUT_FORWARD:
+            yield roots
+    if not called or any(map(in_project, called)):
+        yield from given_variables(call)
+
+
+def _places(values: Iterable[Expression]) -> Iterator[AccessPath]:
+    return (each.access_path for each in values if isinstance(each, Ref) and len(each.path) <= 1)
+
+
+def _read_whole(name: str, names: Names) -> AccessPath | None:
+    """The network whose weights a function or method reads from a binary file, which has those of all layers in Darknet's format."""
+    first = next((each.params[0].name for each in names.functions(name) if each.params), "")
+    return ((local_symbol(root_of(name), first),), ()) if first and simple_name(name).endswith("weights") else None
+
+
+def _is_all(owner: str, words: frozenset[str], given: Mapping[str, object], names: Names, cache: EventCache) -> bool:
+    """Whether constructing an object draws no weights but those of its attributes ``words``. ``given``: constants that parameters of
+    the constructor have.
+    """
+    makers = names.methods(owner, "__init__")[:1]
+    if [*filter(in_project, names.ancestry(owner))] != [owner] or names.subclasses(owner):
+        return False
+    return all(names.functions(each) for each in makers) and all(
+        _assigns_attribute(event.statement, words)
+        or _is_of_base(event.statement)
+        or any(_is_ruled_out(guard, given) for guard in event.guards)
+        or (isinstance(event.value, Call) and _makes_no_weights(path_of(each), event.value, words, names, cache))
+        for each in makers
+        for event in cache.of(each)
+        if event.kind == "call"
+    )
+
+
+def _is_ruled_out(guard: Guard, given: Mapping[str, object]) -> bool:
+    """Whether a constant that a parameter has rules a branch out: ``if not inference``."""
+    test, wanted = guard.value, guard.kind == "if"
+    if isinstance(test, Operation) and test.op == "not":
+        test, wanted = test.operands[0], not wanted
+    known = isinstance(test, Ref) and not test.path and test.roots[0] in given and guard.kind != "with"
+    return known and isinstance(test, Ref) and bool(given[test.roots[0]]) is not wanted
+
+
+def _makes_no_weights(path: str, call: Call, words: frozenset[str], names: Names, cache: EventCache) -> bool:
+    """Whether a call draws no weights and copies none, as methods of the attributes ``words`` that run no model."""
+    match call.func:
+        case Ref(roots=(root, *_), path=(word, *_, last)) if word in words and root.endswith(".self"):
+            return last in METHODS_WITHOUT_FORWARD
+        case Attribute(value=Constant()):
+            return True
+    found = names.names(path, call.func)
+    return bool(found) and all(
+        _is_all(name, frozenset(), {}, names, cache)
+        if names.classes(name)
+        else not in_project(name) and _WITHOUT_WEIGHTS.fullmatch(name)
+        for name in found
+    )
+
+
+def _constants(names: Names, made: Sequence[tuple[str, Expression]]) -> Mapping[str, object]:
+    """The constants that parameters of a constructor have in all the calls that make an object."""
+    given = [
+        {
+            (local_symbol(root_of(maker), param.name), value.value)
+            for function in names.functions(maker)
+            for passed in [{param: arg.value for arg, param in names.call_graph.receiving(path, call, function)}]
+            for param in function.params
+            if isinstance(value := passed.get(param, param.default), Constant)
+        }
+        for path, call in made
+        if isinstance(call, Call)
+        for name in names.names(path, call.func)
+        for maker in names.methods(name, "__init__")[:1]
+    ]
+    return dict(given[0].intersection(*given[1:])) if len(given) == len(made) > 0 else {}
+
+
+def _assigns_attribute(statement: Statement, words: frozenset[str]) -> bool:
+    """``self.word = ...``."""
+    targets = statement.targets if isinstance(statement, Assign) else ()
+    return bool(targets) and all(
+        isinstance(each, Ref)
+        and len(each.path) == 1
+        and words.issuperset(each.path)
+        and each.roots[0].endswith(".self")
+        for each in targets
+    )
+
+
+def _is_of_base(statement: Statement) -> bool:
+    """``super().__init__()``."""
+    value = statement.value if isinstance(statement, ExpressionStatement) else None
+    return isinstance(value, Call) and not value.args and last_identifier(value.func) == "__init__"
+
+
+def own_weights(found: tuple[Event, ...]) -> Iterator[tuple[AccessPath, tuple[str, ...]]]:
+    """``weights = model.state_dict()``, which other weights are merged into where they fit: the model, and the variable."""
+    for event in found:
+        match event.value, event.statement:
+            case Call(func=Ref(roots=roots, path=(*path, "state_dict"))) as value, Assign(targets=targets) as statement:
+                if statement.value == value:
+                    yield from (((roots, tuple(path)), each.roots) for each in targets if isinstance(each, Ref))
+
+
+def given_variables(call: Call) -> Iterator[tuple[str, ...]]:
+    yield from (arg.value.roots for arg in call.args if isinstance(arg.value, Ref) and not arg.value.path)
+
+
+def assigned_all(names: Names, path: str, event: Event, given: Mapping[str, object]) -> Iterator[AccessPath]:
+    """The model whose parameters a loop replaces: ``for n, p in self.named_parameters(): p.data = weights[n]``.
+
+    If it replaces some under a test, it has to assert that each has weights. ``given``: constants that parameters have.
+    """
+    match event.statement:
+        case Loop(target=target, source=source, body=body) if event.value == source:
+            each = target.items[-1] if isinstance(target, Collection) and target.items else target
+            inner = [*visitor.statements(body)]
+            replaced = [(one, place) for one in inner if (place := replaced_parameter(one)) is not None]
+            replaced = [(one, place) for one, place in replaced if is_same_reference(place, each)]
+            found = [one for one, place in replaced if not uses_numbers(one, place)]
+            if any(one in body for one in found) or (found and any(_asserts(one, given) for one in inner)):
+                yield from _all_parameters(names, path, source)
+
+
+def _asserts(statement: Statement, given: Mapping[str, object]) -> bool:
+    """Whether a statement asserts that there are weights: ``assert found``, ``assert name in weights or not strict``."""
+    match statement:
+        case SimpleStatement(
+            kind="assert",
+            values=(Operation(op="or", operands=(test, Operation(op="not", operands=(Ref() as off,)))), *_),
+        ):
+            return given.get(off.roots[0]) is True and isinstance(test, Operation) and test.op == "in"
+        case SimpleStatement(kind="assert", values=(test, *_)):
+            return isinstance(test, Ref) or (isinstance(test, Operation) and test.op == "in")
+    return False
+
+
+def _all_parameters(names: Names, path: str, source: Expression | None) -> Iterator[AccessPath]:
+    """The model whose parameters a call gives: ``net.named_parameters()``, or a function that returns these."""
+    match source:
+        case Call(func=Ref(roots=roots, path=(*words, word))) if word.endswith("parameters"):
+            yield roots, tuple(words)
+        case Call(func=func, args=(Arg(value=Ref(roots=roots, path=words)),)):
+            returned = (each for name in names.names(path, func) for each in names.return_expressions(name))
+            parts = (part for each in returned for part in visitor.subexpressions(each) if isinstance(part, Ref))
+            if any(part.path in (("parameters",), ("named_parameters",)) for part in parts):
+                yield roots, words
+
+
+def replaced_parameter(statement: Statement) -> Ref | None:
+    """The parameter whose numbers a statement replaces: ``weight`` of ``weight.data = other``, ``net.bias`` of ``net.bias.copy_(other)``."""
+    match statement:
+        case Assign(op="=", targets=(Ref(path=path) as place,)) if path[-1:] in (("data",), ("weight",), ("bias",)):
+            pass
+        case ExpressionStatement(value=value):
+            func = filling.func if isinstance(filling := made_by_chain(value), Call) else None
+            if not isinstance(func, Ref) or func.path[-1:] != ("copy_",):
+                return None
+            place, path = func, func.path[:-1]
+        case _:
+            return None
+    return place._replace(path=path[:-1] if path[-1:] == ("data",) else path)
+
+
+def made_by_chain(value: Expression | None) -> Expression | None:
+    """The call that makes the object of a chain of methods: ``nn.Linear(2, 2)`` of ``nn.Linear(2, 2).to(device)``."""
+    while isinstance(value, Call) and isinstance(value.func, Attribute):
+        value = value.func.value
+    return value
+
+
+def uses_numbers(statement: Statement, place: Ref) -> bool:
+    """Whether a statement may use the numbers of a layer or parameter, other than to replace them."""
+    depth = len(place.path)
+    targets = statement.targets if isinstance(statement, Assign) else ()
+    for each in visitor.expressions_within(statement):
+        if isinstance(each, Ref) and (each.roots, each.path[:depth]) == place.access_path:
+            used = _NUMBERS.fullmatch("".join(each.path[depth : depth + 1])) and _MEASURES.isdisjoint(each.path[depth:])
+            if used and not any(each == target for target in targets):
+                return True
+    return False
