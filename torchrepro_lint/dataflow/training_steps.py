@@ -17,24 +17,9 @@ from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluat
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Attribute,
-    Call,
-    Clause,
-    Collection,
-    Comprehension,
-    Expression,
-    ExpressionStatement,
-    Function,
-    Lambda,
-    Loop,
-    Ref,
-    Statement,
-)
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, Ref
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
-    is_local,
     locals_prefix,
     passes_call,
     path_of,
@@ -43,12 +28,9 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
-    expressions_within,
     is_none,
     last_identifier,
     receiver_of,
-    statements,
-    subexpressions,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +38,6 @@ if TYPE_CHECKING:
 
     from torchrepro_lint.catalogue.rows import Consumer
     from torchrepro_lint.resolve.names import Names
-    from torchrepro_lint.syntax.control_flow import Event
 
 # What a body does: a step of an optimizer, a backward pass, a draw, seeding, and the construction of an optimizer.
 STEPS, BACKWARD, DRAWS, SEEDS, OPTIMIZER = "steps", "backward", "draws", "seeds", "optimizer"
@@ -277,62 +258,3 @@ def _draws_by(row: Consumer, call: Call, is_outside: Callable[[Ref], bool]) -> b
         if value is not None and not is_none(value):
             return isinstance(value, Ref) and is_outside(value)
     return evaluate(row.when, row.signature, argument) is Truth.HOLDS
-
-
-# What says nothing of the numbers of a parameter; methods of a model that leave them as they are; and calls that only show a model.
-_MEASURES = frozenset({"shape", "size", "numel", "nelement", "dim", "ndim", "device", "dtype", "requires_grad"})
-_ALL_PARAMETERS = frozenset({"parameters", "named_parameters"})
-_SETTING = frozenset({"eval", "train", "to", "cuda", "cpu", "zero_grad", "requires_grad_"})
-_SHOWING = frozenset({"print", "pprint", "info", "debug", "str", "repr"})
-
-
-def measured_models(names: Names, name: str, found: Iterable[Event]) -> Iterator[Statement]:
-    """The statements of a function (``name``, its events ``found``) that make a model only to count its parameters, or to show it."""
-    for event in found:
-        match event.statement, event.value:
-            case Assign(op="=", targets=(Ref(path=()) as model,), value=whole) as made, Call() as call if whole == call:
-                bodies = [each.body for each in names.functions(name)] if is_local(model.roots[0]) else []
-                path, inner = path_of(name), locals_prefix(name)
-                nested = any(f"{path}{each.name}".startswith(inner) for each in names.modules.files[path].functions)
-                if bodies and not nested and all(_is_only_measured(body, model, made) for body in bodies):
-                    yield made
-
-
-def _is_only_measured(body: tuple[Statement, ...], model: Ref, made: Statement) -> bool:
-    counts = False
-    for statement in statements(body):
-        within = expressions_within(statement) if statement != made else ()
-        used = {each for each in within if isinstance(each, Ref) and each.roots == model.roots}
-        harmless = _harmless(statement, model) if used else set()
-        if not used <= harmless or any(isinstance(each, Lambda) for each in within):
-            return False
-        counts = counts or any(_ALL_PARAMETERS.intersection(each.path) for each in used)
-    return counts
-
-
-def _harmless(statement: Statement, model: Ref) -> set[Ref]:
-    """The references to a model that only measure, set or show it."""
-    found: set[Ref] = set()
-    match statement:
-        case Loop(target=target, source=source, body=body) if target is not None:
-            found.update(_counted(target, source, body_expressions(body)))
-        case ExpressionStatement(value=Call(func=Ref(path=(word,)) as method)) if word in _SETTING:
-            found.add(method)
-    for each in expressions_within(statement):
-        match each:
-            case Comprehension(elements=elements, clauses=(Clause(target=target, source=source, tests=tests),)):
-                read = (part for inner in (*elements, *tests) for part in subexpressions(inner))
-                found.update(_counted(target, source, read))
-            case Call(func=func, args=args) if last_identifier(func) in _SHOWING:
-                found.update(arg.value for arg in args if isinstance(arg.value, Ref) and not arg.value.path)
-    return {each for each in found if each.roots == model.roots}
-
-
-def _counted(target: Expression, source: Expression, read: Iterable[Expression]) -> Iterator[Ref]:
-    """The callee of ``net.parameters()`` where no expression that reads one of them reads its numbers."""
-    parameter = target.items[-1] if isinstance(target, Collection) and target.items else target
-    match source, parameter:
-        case Call(func=Ref(path=(*_, word)) as func), Ref(roots=roots) if word in _ALL_PARAMETERS:
-            uses = [each for each in read if isinstance(each, Ref) and each.roots == roots]
-            if all(not _MEASURES.isdisjoint(each.path) for each in uses):
-                yield func

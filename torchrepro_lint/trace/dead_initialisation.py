@@ -1,33 +1,41 @@
 """Dead initialisation: the random numbers that a model draws as it is made have no effect.
 
-It is dead where all weights of a model, or of a layer, are replaced before it is used.
+It is dead where all weights of a model, or of a layer, are replaced before it is used, and where a model is only counted or shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchrepro_lint.dataflow.training_steps import measured_models, trains
+from torchrepro_lint.dataflow.training_steps import trains
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Assign,
     Call,
+    Clause,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     ExpressionStatement,
+    Lambda,
+    Loop,
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.qualified_names import (
-    path_of,
+from torchrepro_lint.syntax.qualified_names import is_local, locals_prefix, path_of
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    expressions_within,
+    known_argument,
+    last_identifier,
+    statements,
+    subexpressions,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier
 from torchrepro_lint.trace.loaded_weights import (
     assigned_all,
     given_variables,
@@ -42,12 +50,17 @@ from torchrepro_lint.trace.loaded_weights import (
 _INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
 # Layers of torch that draw their weight, and the first ones their bias.
 _LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpose)?[123]d)|Embedding(?:Bag)?)")
+# What says nothing of the numbers of a parameter; methods of a model that leave them as they are; and calls that only show a model.
+_MEASURES = frozenset({"shape", "size", "numel", "nelement", "dim", "ndim", "device", "dtype", "requires_grad"})
+_ALL_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_SETTING = frozenset({"eval", "train", "to", "cuda", "cpu", "zero_grad", "requires_grad_"})
+_SHOWING = frozenset({"print", "pprint", "info", "debug", "str", "repr"})
 
 
 def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
-    yield from measured_models(names, name, found)
+    yield from _measured_models(names, name, found)
     loads: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
     used: set[AccessPath] = set()
     path = path_of(name)
@@ -102,7 +115,7 @@ def _drawn_parts(made: Iterable[str], call: Call) -> tuple[str, ...]:
 def _is_read(names: Names, name: str, layer: Ref, within: range) -> bool:
     """Whether the statements between two places of a function may use the numbers of a layer."""
     bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
-    between = (each for body in bodies for each in visitor.statements(body) if each.start in within)
+    between = (each for body in bodies for each in statements(body) if each.start in within)
     return any(uses_numbers(each, layer) for each in between)
 
 
@@ -140,3 +153,55 @@ def _bound_alone(target: Expression) -> Expression | None:
         return target
     named = [each for each in target.items if each is None or last_identifier(each) != "_"]
     return named[0] if len(named) == 1 else None
+
+
+def _measured_models(names: Names, name: str, found: Iterable[Event]) -> Iterator[Statement]:
+    """The statements of a function (``name``, its events ``found``) that make a model only to count its parameters, or to show it."""
+    for event in found:
+        match event.statement, event.value:
+            case Assign(op="=", targets=(Ref(path=()) as model,), value=whole) as made, Call() as call if whole == call:
+                bodies = [each.body for each in names.functions(name)] if is_local(model.roots[0]) else []
+                path, inner = path_of(name), locals_prefix(name)
+                nested = any(f"{path}{each.name}".startswith(inner) for each in names.modules.files[path].functions)
+                if bodies and not nested and all(_is_only_measured(body, model, made) for body in bodies):
+                    yield made
+
+
+def _is_only_measured(body: tuple[Statement, ...], model: Ref, made: Statement) -> bool:
+    counts = False
+    for statement in statements(body):
+        within = expressions_within(statement) if statement != made else ()
+        used = {each for each in within if isinstance(each, Ref) and each.roots == model.roots}
+        harmless = _harmless(statement, model) if used else set()
+        if not used <= harmless or any(isinstance(each, Lambda) for each in within):
+            return False
+        counts = counts or any(_ALL_PARAMETERS.intersection(each.path) for each in used)
+    return counts
+
+
+def _harmless(statement: Statement, model: Ref) -> set[Ref]:
+    """The references to a model that only measure, set or show it."""
+    found: set[Ref] = set()
+    match statement:
+        case Loop(target=target, source=source, body=body) if target is not None:
+            found.update(_counted(target, source, body_expressions(body)))
+        case ExpressionStatement(value=Call(func=Ref(path=(word,)) as method)) if word in _SETTING:
+            found.add(method)
+    for each in expressions_within(statement):
+        match each:
+            case Comprehension(elements=elements, clauses=(Clause(target=target, source=source, tests=tests),)):
+                read = (part for inner in (*elements, *tests) for part in subexpressions(inner))
+                found.update(_counted(target, source, read))
+            case Call(func=func, args=args) if last_identifier(func) in _SHOWING:
+                found.update(arg.value for arg in args if isinstance(arg.value, Ref) and not arg.value.path)
+    return {each for each in found if each.roots == model.roots}
+
+
+def _counted(target: Expression, source: Expression, read: Iterable[Expression]) -> Iterator[Ref]:
+    """The callee of ``net.parameters()`` where no expression that reads one of them reads its numbers."""
+    parameter = target.items[-1] if isinstance(target, Collection) and target.items else target
+    match source, parameter:
+        case Call(func=Ref(path=(*_, word)) as func), Ref(roots=roots) if word in _ALL_PARAMETERS:
+            uses = [each for each in read if isinstance(each, Ref) and each.roots == roots]
+            if all(not _MEASURES.isdisjoint(each.path) for each in uses):
+                yield func
