@@ -14,7 +14,7 @@ from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, ExpressionStatement, Ref
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
@@ -37,12 +37,6 @@ from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The members of torchvision's enumerations of weights.
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
-# Draws that change nothing but their generator.
-_VALUES = lazy_pattern(
-    r"random\.(random|randint|randrange|uniform|gauss|choices?|sample)|"
-    r"torch\.((rand|randn|randint)(_like)?|randperm|normal|bernoulli|multinomial)|"
-    r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)"
-)
 
 
 def called_word(call: Call) -> str:
@@ -243,14 +237,3 @@ def is_without_gradient(trace_event: TraceEvent) -> bool:
 def has_generator(loader: Call) -> bool:
     """Whether a loader gets a generator; torch's starts with a constant seed unless it is given another."""
     return any(arg.keyword == "generator" and not is_none(arg.value) for arg in loader.args)
-
-
-def is_discarded(draw: TraceEvent, call: Call) -> bool:
-    """Whether nothing gets what is drawn, as where a program tries whether a device can be used."""
-    statement = draw.event.statement
-    return (
-        isinstance(statement, ExpressionStatement)
-        and statement.value == call
-        and any(map(_VALUES.fullmatch, draw.names))
-        and not any(arg.keyword == "out" for arg in call.args)
-    )

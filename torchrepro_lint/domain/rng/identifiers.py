@@ -10,7 +10,6 @@ from functools import cache, partial
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.domain.rng.consumers import is_discarded
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -21,6 +20,7 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     Expression,
+    ExpressionStatement,
     Loop,
     Operation,
     Ref,
@@ -34,6 +34,12 @@ from torchrepro_lint.syntax.visitor import last_identifier, passing_argument, re
 _SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"
     r"numpy\.random\.(randint|choice|random|rand|uniform|bytes)|torch\.(randint|randn?)(_like)?"
+)
+# Draws that change nothing but their generator.
+_VALUES = lazy_pattern(
+    r"random\.(random|randint|randrange|uniform|gauss|choices?|sample)|"
+    r"torch\.((rand|randn|randint)(_like)?|randperm|normal|bernoulli|multinomial)|"
+    r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)"
 )
 # Names that say what a value is for.
 _IDENTIFIERS = lazy_pattern(
@@ -76,15 +82,24 @@ def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffe
         if not isinstance(call, Call):
             return True
         is_scalar = any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names))
-        return not (is_scalar and is_identifier(draw.trace_event.path, call)) and not is_discarded(
-            draw.trace_event, call
-        )
+        return not (is_scalar and is_identifier(draw.trace_event.path, call)) and not _is_discarded(draw, call)
 
     for family in list(effects.draws):
         effects.draws[family] = list(filter(counts, effects.draws[family]))
         if not effects.draws[family]:
             del effects.draws[family]
     return effects
+
+
+def _is_discarded(draw: Draw, call: Call) -> bool:
+    """Whether nothing gets what is drawn, as where a program tries whether a device can be used."""
+    statement = draw.trace_event.event.statement
+    return (
+        isinstance(statement, ExpressionStatement)
+        and statement.value == call
+        and any(map(_VALUES.fullmatch, draw.trace_event.names))
+        and not any(arg.keyword == "out" for arg in call.args)
+    )
 
 
 def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
