@@ -61,14 +61,12 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     if draw is None:
         return None
     # A seed in the other branch of the same test is neither before nor after the draw, and one in another process is not the draw's.
+    is_started = bool(process_starts(context.project, draw.trace_event))
     seeds = [
         each
         for each in every
         if not _are_exclusive(draw.trace_event, each.trace_event)
-        and (
-            process_starts(context.project, draw.trace_event)
-            or not is_set_elsewhere(context.project, program.run, each.trace_event)
-        )
+        and (is_started or not is_set_elsewhere(context.project, program.run, each.trace_event))
     ]
     if (
         not seeds
