@@ -40,13 +40,19 @@ def _by_choice(wrappers: int) -> str:
     return "".join(f"    if sys.argv[{number}]:\n        data = Wrapper{number}(data)\n" for number in range(wrappers))
 
 
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The methods of each effect that is worked out from here on."""
+    asked: list[object] = []
+    worked = CallableEffects._summarise
+    monkeypatch.setattr(CallableEffects, "_summarise", lambda *args: [asked.append(args[1]), worked(*args)][1])
+    return asked
+
+
 @pytest.mark.parametrize(("sample", "codes"), [("random.random()", ["TRL301"]), ("index", [])])
 def test_each_wrapper_is_asked_once_however_many_ways_lead_to_it(
     sample: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[object] = []
-    worked = CallableEffects._summarise
-    monkeypatch.setattr(CallableEffects, "_summarise", lambda *args: [asked.append(args[1]), worked(*args)][1])
+    asked = _counted(monkeypatch)
     assert [each.code for each in findings(worker_init, _program(12, sample, _by_choice(12)))] == codes
     assert len(asked) <= 26, len(asked)  # of 4,096 ways through twelve wrappers
 
@@ -61,9 +67,7 @@ def test_wrappers_that_may_wrap_each_other(sample: str, codes: list[str]) -> Non
 def test_many_datasets_of_one_class_are_judged_together(
     sample: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[object] = []
-    worked = CallableEffects._summarise
-    monkeypatch.setattr(CallableEffects, "_summarise", lambda *args: [asked.append(args[1]), worked(*args)][1])
+    asked = _counted(monkeypatch)
     choices = "".join(f"    if sys.argv[{number}]:\n        data = Wrapper0(data)\n" for number in range(9))
     program = _program(2, sample, f"{choices}    data = Wrapper1(data)\n")
     assert [each.code for each in findings(worker_init, program)] == codes
