@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
@@ -67,6 +68,14 @@ class _PartialIndex(Record, frozen=True):
     unknown: list[int]
 
 
+class _Receiving(NamedTuple):
+    """A function that gets an argument, and at which position, its receiver counted; without one it gets it by name alone."""
+
+    name: Symbol
+    function: Function
+    position: int | None
+
+
 class CallGraph(NumberedCalls):
     """The call graph of a project; results are memoised for its life."""
 
@@ -110,34 +119,41 @@ class CallGraph(NumberedCalls):
                     yield from _unless_starred(path, arg)
 
     def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
-        """The same for the calls that name the function, also of one that hands its ``*args`` and ``**kwargs`` on to it."""
-        param = function.params[position]
-        for path, call in self.of(name, function):
-            at = position - self._names.is_bound(path, call.func, function)
-            yield from self._received(path, call, param, None if param.kind == "kw" else at, 0)
+        """The same for the calls that name the function, also of one that hands its ``*args`` and ``**kwargs`` on to it.
 
-    def _received(
-        self, path: str, call: Call, param: Param, at: int | None, depth: int
-    ) -> Iterator[tuple[str, Expression | None]]:
-        """What a call passes for a parameter, by name or at a position; where its star hands on what its function got, what that got."""
-        arg = passing_argument(call, at, *(() if param.kind == "/" else (param.name,)))
-        if arg is None or not arg.star:
-            yield path, None if arg is None else arg.value
-            return
-        got = arg.value if isinstance(arg.value, Ref) and not arg.value.path and depth < limits.MAX_HANDED_ON else None
-        if got is None or any(self._events.updates(path, got)):
-            return
-        behind = at - call.args.index(arg) if arg.star == "*" and at is not None else None
-        outer = self._names.parameter(path + got.roots[0])
-        if outer is None or outer.param.kind != arg.star:
-            yield from self._from_displays(path, got, param.name if arg.star == "**" else behind)
-            return
+        Functions that hand them on to one another are followed level by level, each once however many calls lead to it.
+        """
+        param = function.params[position]
+        level = [_Receiving(name, function, None if param.kind == "kw" else position)]
+        seen = {(name, level[0].position)}
+        for _ in range(limits.MAX_HANDED_ON + 1):
+            outer: list[_Receiving] = []
+            for inner in level:
+                for path, call in self.of(inner.name, inner.function):
+                    bound = inner.position is not None and self._names.is_bound(path, call.func, inner.function)
+                    at = None if inner.position is None else inner.position - bound
+                    arg = passing_argument(call, at, *(() if param.kind == "/" else (param.name,)))
+                    if arg is None or not arg.star:
+                        yield path, None if arg is None else arg.value
+                    elif isinstance(held := arg.value, Ref) and not (
+                        held.path or any(self._events.updates(path, held))
+                    ):
+                        behind = at - call.args.index(arg) if arg.star == "*" and at is not None else None
+                        handing = self._handing_on(path, held, arg.star, behind)
+                        if handing is None:
+                            yield from self._from_displays(path, held, param.name if arg.star == "**" else behind)
+                        elif (handing.name, handing.position) not in seen:
+                            seen.add((handing.name, handing.position))
+                            outer.append(handing)
+            level = outer
+
+    def _handing_on(self, path: str, held: Ref, star: str, behind: int | None) -> _Receiving | None:
+        """The function whose ``*args`` or ``**kwargs`` a variable is, with the position so far behind the star; None for others."""
+        outer = self._names.parameter(path + held.roots[0])
+        if outer is None or outer.param.kind != star:
+            return None
         inorder = sum(each.kind in ("", "/") for each in outer.function.params)
-        for file, each in self.of(path + outer.function.name, outer.function):
-            bound = self._names.is_bound(file, each.func, outer.function)
-            yield from self._received(
-                file, each, param, None if behind is None else inorder - bound + behind, depth + 1
-            )
+        return _Receiving(path + outer.function.name, outer.function, None if behind is None else inorder + behind)
 
     def _from_displays(self, path: str, held: Ref, key: str | int | None) -> Iterator[tuple[str, Expression | None]]:
         """What a variable that only gets literal tuples or dictionaries has under a key, or at a position that is not behind them."""
