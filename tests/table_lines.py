@@ -131,6 +131,13 @@ SEEDERS = (
     Line("seeds", "espnet2.torch_utils.set_all_random_seed.set_all_random_seed(7)", ALL),
     Line("seeds", "deepspeed.runtime.utils.set_random_seed(7)", ALL),
     Line("seeds", "fwr13y.seeder.pyt.Seeder().reseed(x, x)", ALL),
+    Line("seeds", "dassl.utils.set_random_seed(7)", ALL),
+    Line("seeds", "zero.set_randomness(7)", ALL),
+    Line("seeds", "zero.set_randomness()", "101 102 103 105"),
+    Line("seeds", "zero.improve_reproducibility(7)", ALL),
+    Line("seeds", "delu.improve_reproducibility(None)", "101 102 103 105"),
+    Line("seeds", "delu.random.seed(7)", ALL),
+    Line("seeds", "delu.random.set_state(x)", ALL),
 )
 FRAMEWORKS = (
     Line("seeds", "lightning.pytorch.cli.LightningCLI()", ALL),

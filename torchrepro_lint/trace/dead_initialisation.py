@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Lambda,
     Loop,
+    Operation,
     Ref,
     Statement,
 )
@@ -72,7 +73,7 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (*loaded_by(names, cache, path, event.value), *assigned_all(names, path, event, {})):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
-                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
+                    loads.setdefault(held, []).append((at, _open_guards(names, path, event)))
     calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
     training = [at for at, call in calls if trains(names, path, call)]
     for at, event in enumerate(found if loads else ()):
@@ -80,8 +81,23 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
             # Weights that are loaded after training, the best of them, do not replace those that it began with.
             trained = min((each for each in training if each > at), default=len(found))
             later = {guards for end, guards in loads[held] if at < end < trained}
-            if later and holds_always(later, uncertain_guards(event.guards)):
+            if later and holds_always(later, _open_guards(names, path, event)):
                 yield event.statement
+
+
+def _open_guards(names: Names, path: str, event: Event) -> tuple[Guard, ...]:
+    """The guards that leave open whether an event happens, also given the constants that calls pass: ``if pretrained``."""
+    return tuple(each for each in uncertain_guards(event.guards) if not _is_decided(names, path, each))
+
+
+def _is_decided(names: Names, path: str, guard: Guard) -> bool:
+    """Whether every call gives the parameter that a guard tests a constant with which the branch runs."""
+    test, wanted = guard.value, guard.kind == "if"
+    if isinstance(test, Operation) and test.op == "not":
+        test, wanted = test.operands[0], not wanted
+    if guard.kind not in ("if", "else") or not isinstance(test, Ref) or test.path:
+        return False
+    return all(isinstance(each, Constant) and bool(each.value) is wanted for _, each in names.values(path, test))
 
 
 def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
