@@ -70,7 +70,8 @@ _COMPUTING = frozenset({"einops", "opt_einsum", "torchmetrics", "jaxtyping", "te
 _OF_CONTAINERS = frozenset(
     word for kind in (dict, list, tuple, set, str, int, float, bytes) for word in dir(kind) if word[0] != "_"
 )
-_OF_OBJECTS = frozenset(dir(object))
+# Methods that all objects have, other than those that make one.
+_OF_OBJECTS = frozenset(dir(object)) - {"__class__", "__init__", "__new__"}
 _OF_TENSORS = frozenset(
     {"backward", "detach", "numpy", "item", "tolist", "data_ptr", "retain_grad", "requires_grad_", "register_hook"}
     | {"cuda", "to", "cpu", "type", "half", "bfloat16", "contiguous", "clone", "new_zeros", "new_ones", "new_tensor"}
