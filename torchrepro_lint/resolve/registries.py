@@ -213,10 +213,9 @@ def _own(names: ClassHierarchy, owner: Value) -> Iterator[Symbol]:
 def _is_generated(names: ClassHierarchy, owner: Symbol) -> bool:
     """Whether the constructor of a class is that of a dataclass: none that a class below that, or the dataclass itself, defines."""
     for each in filter(in_project, names.ancestry(owner)):
-        if any(word == "__init__" for definition in names.classes(each) for word, _ in definition.methods):
-            return False
-        if any(_own(names, each)):
-            return True
+        own = any(word == "__init__" for definition in names.classes(each) for word, _ in definition.methods)
+        if own or any(_own(names, each)):
+            return not own
     return False
 
 
