@@ -182,7 +182,9 @@ class Values(ClassHierarchy):
             row = next((row for base in bases for row in frameworks().of(base) if word in row.hands), None)
             if row is not None:
                 at, calls = row.signature.parameters.index(word), self.call_graph.constructor_calls(each)
-                yield from ((file, found) for file, call in calls if (found := known_argument(call, at, word)) is not None)
+                yield from (
+                    (file, found) for file, call in calls if (found := known_argument(call, at, word)) is not None
+                )
 
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a constructor."""

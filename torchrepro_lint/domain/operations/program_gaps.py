@@ -174,7 +174,9 @@ def _only_assigns(code: Expression) -> bool:
     kinds, inside = (ast.Assign, ast.AugAssign, ast.Global), [part for each in statements for part in ast.walk(each)]
     reads = (each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
     runs = any(isinstance(each, (ast.Call, ast.Await, ast.Subscript)) for each in inside)
-    return all(isinstance(each, kinds) for each in statements) and not runs and not any(_FILLED in each for each in reads)
+    return (
+        all(isinstance(each, kinds) for each in statements) and not runs and not any(_FILLED in each for each in reads)
+    )
 
 
 def _names_package(names: Names, path: str, call: Call) -> bool:

@@ -210,7 +210,12 @@ def is_from_elsewhere(name: str) -> bool:
 
 def _is_of_values(word: str) -> bool:
     """Whether tensors, containers, texts or all objects have a method of this name."""
-    return word in _OF_OBJECTS or tensor_operations().method(word) is not None or word in _OF_CONTAINERS or word in _OF_TENSORS
+    return (
+        word in _OF_OBJECTS
+        or tensor_operations().method(word) is not None
+        or word in _OF_CONTAINERS
+        or word in _OF_TENSORS
+    )
 
 
 @lru_cache(maxsize=1 << 12)
