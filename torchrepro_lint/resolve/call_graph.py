@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
@@ -108,6 +108,9 @@ class CallGraph(NumberedCalls):
                 arg = parameter_argument(launched, function, position, bound=bound) if launched is not None else None
                 if launched is not None and (arg is None or arg.value is not UNKNOWN_ARGUMENT):
                     yield from _unless_starred(path, arg)
+                    match arg:
+                        case Arg(star="*", value=Ref(path=()) as packed):
+                            yield from self._from_displays(path, packed, position - bound - launched.args.index(arg))
 
     def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The same for the calls that name the function, also of one that hands its ``*args`` and ``**kwargs`` on to it."""
@@ -349,15 +352,15 @@ def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expressio
 
 
 def _entries(value: Expression) -> dict[str | int, Expression] | None:
-    """The entries of a literal tuple, list or dictionary, by position or key; None of another expression, or where one is not literal."""
+    """The entries of a literal tuple, list or dictionary, by position, up to one with a star, or key; None of another expression, or where
+    a key is not literal.
+    """
     match value:
         case Collection(kind="dict", items=items):
             keys = [key.value if isinstance(key, Constant) else None for key in items[::2]]
             return None if None in keys else dict(zip(keys, items[1::2], strict=True))  # type: ignore[arg-type]
-        case Collection(kind="tuple" | "list", items=items) if not any(
-            each is None or is_starred(each) for each in items
-        ):
-            return dict(enumerate(items))  # type: ignore[arg-type]
+        case Collection(kind="tuple" | "list", items=items):
+            return dict(enumerate(takewhile(lambda each: each is not None and not is_starred(each), items)))  # type: ignore[arg-type]
         case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
             return {arg.keyword: arg.value for arg in args if arg.keyword}
     return None
