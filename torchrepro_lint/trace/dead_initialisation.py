@@ -14,6 +14,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
+    Arg,
     Assign,
     Call,
     Clause,
@@ -70,6 +71,8 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
         match event.value:
             case Call(func=Ref(roots=roots, path=words)) if event.kind == "call":
                 used.add((roots, words))  # a model that is run before its weights are loaded
+        if (saved := _saved(event)) is not None:
+            used.add(saved)  # it may be its own weights that are loaded
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (*loaded_by(names, cache, path, event.value), *assigned_all(names, path, event, {})):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
@@ -83,6 +86,14 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
             later = {guards for end, guards in loads[held] if at < end < trained}
             if later and holds_always(later, _open_guards(names, path, event)):
                 yield event.statement
+
+
+def _saved(event: Event) -> AccessPath | None:
+    """The model whose weights a call saves: ``torch.save(model.state_dict(), path)``."""
+    match event.value:
+        case Call(func=func, args=(Arg(value=Call(func=Ref(roots=roots, path=(*words, "state_dict")))), *_)):
+            return (roots, tuple(words)) if last_identifier(func) == "save" else None
+    return None
 
 
 def _open_guards(names: Names, path: str, event: Event) -> tuple[Guard, ...]:
