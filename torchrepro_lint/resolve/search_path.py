@@ -339,7 +339,8 @@ class ModuleTree:
                 return found
         if self.stems[stem] != path:
             return home
-        return next((each for each in searched if self.stems.get(join_path(each, word), path) != path), None)
+        other = None if path == f"{stem}.py" else home  # a package's ``__init__.py`` imports its modules by its name
+        return next((each for each in searched if self.stems.get(join_path(each, word), path) != path), other)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
         """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none. The
