@@ -454,6 +454,7 @@ KNOWN = [
     "model = torch.load('net.pt') if x is None else model\n    loss = model(x).mean()",
     "crits = [nn.MSELoss()]\n    loss = sum(crit(model(x), x) for crit in crits)",
     "loss = 0\n    for i, layer in enumerate(nn.ModuleList([model])):\n        loss = loss + layer(x).mean()",
+    "loss, layers = 0, nn.ModuleList([model])\n    for i, (one, two) in enumerate(zip(layers, layers)):\n        loss = loss + two(one(x)).mean()",
     "import argparse\n    scale = argparse.ArgumentParser().parse_args().scale\n    loss = model(x).mean() * scale",
     "from collections import namedtuple\n    Out = namedtuple('Out', 'a')\n    loss = Out(model(x)).a.mean()",
     "import acme\n    env = acme.make('x')\n    loss = model(torch.as_tensor(env.reset())).mean()",

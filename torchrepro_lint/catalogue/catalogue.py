@@ -66,6 +66,12 @@ def frameworks() -> NameIndex[FrameworkModel]:
     return NameIndex((table, _framework) for table in read_table("frameworks.toml")["framework"])
 
 
+@lru_cache(maxsize=1)
+def handed_parameters() -> frozenset[str]:
+    """The names of the parameters that frameworks hand to methods of subclasses (see ``FrameworkModel``)."""
+    return frozenset(word for table in read_table("frameworks.toml")["framework"] for word in table.get("hands", ()))
+
+
 @lru_cache(maxsize=_CACHED_NAMES)
 def seeder_of(name: str) -> Seeder | None:
     """The seeder row of a callable: its own, else the first in the model of a library."""

@@ -148,7 +148,8 @@ class FrameworkModel(Record, frozen=True):
     arguments, or what it decorates, are called ``later``, or by its ``receiver`` when that is used. ``makes`` is ``environment`` if the
     result is an environment of reinforcement learning, which ``wraps`` the environment passed for that parameter. An
     environment has a generator of its own: its seeders have ``environment`` among their families. ``gives`` is the class of
-    the result, in the same package.
+    the result, in the same package. A constructor hands what it gets for the parameters ``hands`` to methods of subclasses that
+    have a parameter of the same name.
     """
 
     signature: Signature
@@ -166,6 +167,7 @@ class FrameworkModel(Record, frozen=True):
     makes: str = ""
     wraps: str = ""
     gives: str = ""
+    hands: tuple[str, ...] = ()
 
 
 class ErrorName(Record, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.forward_uses import NumberUse, seed_or_split_use
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.taint.context import TaintedValue
-from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers
+from torchrepro_lint.dataflow.taint.numeric_sets import elements_are_numbers, is_number
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in, writes_data
 from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash
 from torchrepro_lint.dataflow.taint.ties import sort_key
@@ -109,7 +109,12 @@ def _has_repeated_elements(context: Context, call: Call) -> bool:
 
 def _repeats(context: Context, value: Expression, what: AbstractValue) -> bool:
     """Whether a value has the same hash in every run."""
-    return has_repeated_hash(context.project, what) or elements_are_numbers(context.project, context.path, value)
+    project, path = context.project, context.path
+    return (
+        has_repeated_hash(project, what)
+        or is_number(project, path, value)
+        or elements_are_numbers(project, path, value)
+    )
 
 
 def _place(context: Context, call: Call, use: NumberUse) -> tuple[str | Reference, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from torchrepro_lint import limits
@@ -117,6 +117,9 @@ class CallGraph(NumberedCalls):
                 arg = parameter_argument(launched, function, position, bound=bound) if launched is not None else None
                 if launched is not None and (arg is None or arg.value is not UNKNOWN_ARGUMENT):
                     yield from _unless_starred(path, arg)
+                    match arg:
+                        case Arg(star="*", value=Ref(path=()) as packed):
+                            yield from self._from_displays(path, packed, position - bound - launched.args.index(arg))
 
     def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The same for the calls that name the function, also of one that hands its ``*args`` and ``**kwargs`` on to it.
@@ -130,8 +133,8 @@ class CallGraph(NumberedCalls):
             outer: list[_Receiving] = []
             for inner in level:
                 for path, call in self.of(inner.name, inner.function):
-                    bound = inner.position is not None and self._names.is_bound(path, call.func, inner.function)
-                    at = None if inner.position is None else inner.position - bound
+                    at = inner.position
+                    at = None if at is None else at - self._names.is_bound(path, call.func, inner.function)
                     arg = passing_argument(call, at, *(() if param.kind == "/" else (param.name,)))
                     if arg is None or not arg.star:
                         yield path, None if arg is None else arg.value
@@ -365,15 +368,15 @@ def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expressio
 
 
 def _entries(value: Expression) -> dict[str | int, Expression] | None:
-    """The entries of a literal tuple, list or dictionary, by position or key; None of another expression, or where one is not literal."""
+    """The entries of a literal tuple, list or dictionary, by position, up to one with a star, or key; None of another expression, or where
+    a key is not literal.
+    """
     match value:
         case Collection(kind="dict", items=items):
             keys = [key.value if isinstance(key, Constant) else None for key in items[::2]]
             return None if None in keys else dict(zip(keys, items[1::2], strict=True))  # type: ignore[arg-type]
-        case Collection(kind="tuple" | "list", items=items) if not any(
-            each is None or is_starred(each) for each in items
-        ):
-            return dict(enumerate(items))  # type: ignore[arg-type]
+        case Collection(kind="tuple" | "list", items=items):
+            return dict(enumerate(takewhile(lambda each: each is not None and not is_starred(each), items)))  # type: ignore[arg-type]
         case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
             return {arg.keyword: arg.value for arg in args if arg.keyword}
     return None

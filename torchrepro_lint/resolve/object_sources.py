@@ -377,9 +377,9 @@ class ObjectSources(Values):
         holder = reference._replace(path=())
         for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
             owner = class_of(name) if is_instance(name) and self.classes(class_of(name)) else ""
-            for each in (owner, *self.subclasses(owner)) if owner else ():
-                for file, value in passed_for_field(self, self.call_graph, each, reference.path[0]):
-                    yield from self.names(file, value)
+            given = passed_for_field(self, self.call_graph, owner, reference.path[0]) if owner else ()
+            for file, value in given:
+                yield from self.names(file, value)
 
 
 def _objects(found: tuple[str, ...]) -> Objects:

@@ -210,6 +210,15 @@ def _own(names: ClassHierarchy, owner: Value) -> Iterator[Symbol]:
                     yield from (f"{path}{r}" for t in statement.targets if isinstance(t, Ref) for r in t.roots)
 
 
+def _is_generated(names: ClassHierarchy, owner: Symbol) -> bool:
+    """Whether the constructor of a class is that of a dataclass: none that a class below that, or the dataclass itself, defines."""
+    for each in filter(in_project, names.ancestry(owner)):
+        own = any(word == "__init__" for definition in names.classes(each) for word, _ in definition.methods)
+        if own or any(_own(names, each)):
+            return not own
+    return False
+
+
 def _is_taken(names: ClassHierarchy, path: str, statement: Assign) -> bool:
     """Whether the constructor takes a field: not a ``ClassVar``, nor one with ``init=False``."""
     declared = statement.annotation.value if isinstance(statement.annotation, Subscript) else statement.annotation
@@ -224,14 +233,15 @@ def _is_taken(names: ClassHierarchy, path: str, statement: Assign) -> bool:
 def passed_for_field(
     names: ClassHierarchy, call_graph: CallGraph, owner: Symbol, word: str
 ) -> Iterator[tuple[str, Expression]]:
-    """The arguments for a dataclass field of the calls that construct the class, each with the calling file."""
-    words = dataclass_fields(names, owner).words
-    if word not in words or any(map(in_project, names.methods(owner, "__init__"))):
+    """The arguments for a dataclass field of the calls that construct the class or a subclass, each with the calling file."""
+    if word not in dataclass_fields(names, owner).words:
         return
-    index = words.index(word)
-    for path, call in call_graph.constructor_calls(owner):
-        if (given := known_argument(call, index, word)) is not None:
-            yield path, given
+    for each in (owner, *names.subclasses(owner)):
+        words = dataclass_fields(names, each).words
+        if _is_generated(names, each):
+            for path, call in call_graph.constructor_calls(each):
+                if (given := known_argument(call, words.index(word), word)) is not None:
+                    yield path, given
 
 
 # --- made arguments -----------------------------------------------------------------------------------------------------

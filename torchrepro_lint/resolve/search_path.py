@@ -321,8 +321,9 @@ class ModuleTree:
     def home_for(self, path: str, parts: Sequence[str]) -> str | None:
         """The directory in which an absolute import in a file finds its first word; None where there is none.
 
-        A file does not import itself: ``utils/model.py`` means the package ``model`` by that word. ``utils.config`` is looked for
-        in a folder ``utils`` before ``utils.py`` beside the file, which Python finds there only for a script.
+        A file does not import itself: ``utils/model.py`` means the package ``model`` by that word, of the project or from outside it.
+        ``utils.config`` is looked for in a folder ``utils`` before ``utils.py`` beside the file, which Python finds there only for a
+        script.
         """
         folder, word = self.folder(path), parts[0]
         if (nearer := self._of_its_own(path, folder, parts)) is not None:
@@ -338,7 +339,8 @@ class ModuleTree:
                 return found
         if self.stems[stem] != path:
             return home
-        return next((each for each in searched if self.stems.get(join_path(each, word), path) != path), home)
+        other = None if path == f"{stem}.py" else home  # a package's ``__init__.py`` imports its modules by its name
+        return next((each for each in searched if self.stems.get(join_path(each, word), path) != path), other)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
         """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none. The

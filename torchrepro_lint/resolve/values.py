@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import product
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.catalogue import frameworks, handed_parameters
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
@@ -45,7 +46,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, takes_receiver
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of, takes_receiver
 
 # Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
@@ -167,10 +168,23 @@ class Values(ClassHierarchy):
                 yield path, param.default
         if function.owner in self._configured_classes and function.name[-9:] == ".__init__":
             yield from self._configured_arguments(path, function, param)
+        if function.owner and param.name in handed_parameters():
+            yield from self._handed(f"{path}{function.owner}", param.name)
         if function.decorators:
             name, owner = path + function.name, f"{path}{function.owner}" if function.owner else ""
             for each in (owner, *self.subclasses(owner)):
                 yield from made_arguments(self, argument_makers(self, name, each), param.name)
+
+    def _handed(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
+        """What the constructor of a framework's class gets and hands to methods of subclasses: the ``model`` of ``compute_loss``."""
+        for each in (owner, *self.subclasses(owner)):
+            bases = [base for base in self.ancestry(each) if not in_project(base)]
+            row = next((row for base in bases for row in frameworks().of(base) if word in row.hands), None)
+            if row is not None:
+                at, calls = row.signature.parameters.index(word), self.call_graph.constructor_calls(each)
+                yield from (
+                    (file, found) for file, call in calls if (found := known_argument(call, at, word)) is not None
+                )
 
     def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
         """The objects that configuration files name for a parameter of a constructor."""

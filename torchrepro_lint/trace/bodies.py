@@ -112,7 +112,7 @@ class ResolvedBodies:
 
 
 # Containers of torch that keep the modules that they get.
-_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 
 
 class _Body:
@@ -184,7 +184,7 @@ class _Body:
     def _names_passed(self, value: Expression, found: Iterable[str]) -> Iterable[str]:
         """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
         names = self._names.names(self._path, value)
-        return names if names or _CONTAINERS.isdisjoint(found) else self._names.objects(self._path, value).names
+        return names if names or MODULE_CONTAINERS.isdisjoint(found) else self._names.objects(self._path, value).names
 
     def _names_called(self, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""

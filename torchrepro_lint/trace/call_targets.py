@@ -32,7 +32,15 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import passed_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
-from torchrepro_lint.trace.bodies import CACHED_BODIES, COMMAND_LINES, EnteringEvent, ResolvedBodies, Step, makes_loader
+from torchrepro_lint.trace.bodies import (
+    CACHED_BODIES,
+    COMMAND_LINES,
+    MODULE_CONTAINERS,
+    EnteringEvent,
+    ResolvedBodies,
+    Step,
+    makes_loader,
+)
 from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, ResolvedEvent, Target, TraceMemoTables
 from torchrepro_lint.trace.library_models import stores_callables
 
@@ -351,8 +359,23 @@ def runs_in_worker(names: Names, path: str, call: Call, found: tuple[str, ...]) 
             not (isinstance(value, Constant) and value.value == 0) for _, value in names.values(path, workers.value)
         )
     if takes_transforms(call):
-        return True
+        return not _lists_modules(names, path, call)
     return any(
         "datasets." in name or "transforms." in name or (name.startswith("torch.utils.data") and name[-7:] != "Sampler")
         for name in found
+    )
+
+
+def _lists_modules(names: Names, path: str, call: Call) -> bool:
+    """Whether a call adds to a list of which the file makes a container of modules, which runs where the model does:
+    ``Sequential(*augmentations)``.
+    """
+    added = receiver_or_container(call.func)
+    return isinstance(added, Ref) and any(
+        arg.star == "*"
+        and isinstance(arg.value, Ref)
+        and arg.value.access_path == added.access_path
+        and not MODULE_CONTAINERS.isdisjoint(names.names(path, each.func))
+        for _, each in names.call_graph.in_file(path)
+        for arg in each.args
     )

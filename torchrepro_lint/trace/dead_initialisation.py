@@ -5,7 +5,7 @@ It is dead where all weights of a model, or of a layer, are replaced before it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from torchrepro_lint.dataflow.training_steps import trains
 from torchrepro_lint.resolve.definitions import EventCache
@@ -14,6 +14,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
+    Arg,
     Assign,
     Call,
     Clause,
@@ -24,6 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Lambda,
     Loop,
+    Operation,
     Ref,
     Statement,
 )
@@ -69,19 +71,44 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
         match event.value:
             case Call(func=Ref(roots=roots, path=words)) if event.kind == "call":
                 used.add((roots, words))  # a model that is run before its weights are loaded
+        if (saved := _saved(event)) is not None:
+            used.add(saved)  # it may be its own weights that are loaded
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (*loaded_by(names, cache, path, event.value), *assigned_all(names, path, event, {})):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
-                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
+                    loads.setdefault(held, []).append((at, _open_guards(names, path, event)))
     calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
     training = [at for at, call in calls if trains(names, path, call)]
     for at, event in enumerate(found if loads else ()):
-        for held in (*_made_by(event, loads), *_initialised_by(event, loads)):
-            # Weights that are loaded after training, the best of them, do not replace those that it began with.
-            trained = min((each for each in training if each > at), default=len(found))
-            later = {guards for end, guards in loads[held] if at < end < trained}
-            if later and holds_always(later, uncertain_guards(event.guards)):
+        # Weights that are loaded after training, the best of them, do not replace those that it began with.
+        trained = min((each for each in training if each > at), default=len(found))
+        for made in (*_made_by(event, loads), *([each] for each in _initialised_by(event, loads))):
+            later = [{guards for end, guards in loads[held] if at < end < trained} for held in made]
+            if all(each and holds_always(each, _open_guards(names, path, event)) for each in later):
                 yield event.statement
+
+
+def _saved(event: Event) -> AccessPath | None:
+    """The model whose weights a call saves: ``torch.save(model.state_dict(), path)``."""
+    match event.value:
+        case Call(func=func, args=(Arg(value=Call(func=Ref(roots=roots, path=(*words, "state_dict")))), *_)):
+            return (roots, tuple(words)) if last_identifier(func) == "save" else None
+    return None
+
+
+def _open_guards(names: Names, path: str, event: Event) -> tuple[Guard, ...]:
+    """The guards that leave open whether an event happens, also given the constants that calls pass: ``if pretrained``."""
+    return tuple(each for each in uncertain_guards(event.guards) if not _is_decided(names, path, each))
+
+
+def _is_decided(names: Names, path: str, guard: Guard) -> bool:
+    """Whether every call gives the parameter that a guard tests a constant with which the branch runs."""
+    test, wanted = guard.value, guard.kind == "if"
+    if isinstance(test, Operation) and test.op == "not":
+        test, wanted = test.operands[0], not wanted
+    if guard.kind not in ("if", "else") or not isinstance(test, Ref) or test.path:
+        return False
+    return all(isinstance(each, Constant) and bool(each.value) is wanted for _, each in names.values(path, test))
 
 
 def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
@@ -119,18 +146,20 @@ def _is_read(names: Names, name: str, layer: Ref, within: range) -> bool:
     return any(uses_numbers(each, layer) for each in between)
 
 
-def _made_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
-    """The models that an assignment makes, or a part of which it makes."""
+def _made_by(event: Event, places: Container[AccessPath]) -> Iterator[list[AccessPath]]:
+    """The models that an assignment makes, all those of a tuple together, or a part of which it makes."""
     statement = event.statement
     if not isinstance(statement, Assign) or event.kind != "call":
         return
-    for target in map(_bound_alone, statement.targets):
-        if isinstance(target, Ref):
-            whole = target.roots, target.path[:-1]
-            if target.access_path in places:
-                yield target.roots, target.path
-            elif target.path and whole in places and _makes_object(statement.value):
-                yield whole
+    for target in statement.targets:
+        named = _bound(target)
+        whole = [each.access_path for each in named if isinstance(each, Ref)]
+        if whole and len(whole) == len(named) and all(each in places for each in whole):
+            yield whole
+        elif isinstance(target, Ref) and target.path:
+            holder = target.roots, target.path[:-1]
+            if holder in places and _makes_object(statement.value):
+                yield [holder]
 
 
 def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
@@ -147,12 +176,10 @@ def _makes_object(value: Expression | None) -> bool:
     return isinstance(value, Call) and last_identifier(value.func)[:1].isupper()
 
 
-def _bound_alone(target: Expression) -> Expression | None:
-    """A target; of several only one beside names that nobody reads: ``model, _ = build(options)``."""
-    if not isinstance(target, Collection):
-        return target
-    named = [each for each in target.items if each is None or last_identifier(each) != "_"]
-    return named[0] if len(named) == 1 else None
+def _bound(target: Expression) -> list[Expression | None]:
+    """A target, or the items of a tuple, beside names that nobody reads: ``model, _ = build(options)``."""
+    items = target.items if isinstance(target, Collection) else (target,)
+    return [each for each in items if each is None or last_identifier(each) != "_"]
 
 
 def _measured_models(names: Names, name: str, found: Iterable[Event]) -> Iterator[Statement]:

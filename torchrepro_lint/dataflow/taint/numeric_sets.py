@@ -14,9 +14,9 @@ from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Attribute,
     Call,
@@ -29,7 +29,6 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_local, path_of, simple_name
-from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import bodies, last_identifier, receiver_of, statements
 
 # Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one.
@@ -48,6 +47,9 @@ _INDICES = lazy_pattern(
     r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
     r"scipy\.signal\.(find_peaks_cwt|argrelextrema|argrelmax|argrelmin)"
 )
+# Calls that return a number.
+_NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
+_DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"})
 # Calls that give, for each axis, where an array is not zero.
 _PLACES = frozenset({"numpy.where", "numpy.nonzero"})
 
@@ -111,15 +113,23 @@ class _ElementSearch:
                 return any(self.number(each) for each in operands) and all(self._may_be(each) for each in operands)
             case Collection(kind="tuple", items=items):
                 return all(item is not None and self.number(item) for item in items)
-            case Subscript() if (found := _subscript_path(expression)) is not None:
+            case Subscript() if (found := subscript_path(expression)) is not None:
                 return self.at(*found)
-            case Ref(roots=roots, path=()) if self._of_variable(roots, ()):
+            case Ref(roots=roots, path=()) if self._of_variable(roots, ()) or all(map(self._is_index, roots)):
                 return True
         return type_inference(self._project).of(self._path, expression).kind in _NUMBER_TYPES
 
+    def _is_index(self, root: str) -> bool:
+        """Whether a variable is the index of a sample: samplers draw numbers, which a loader passes to ``__getitem__``."""
+        found = self._project.resolver.parameter(self._path + root)
+        if found is None or found.is_receiver or simple_name(found.function.name) != "__getitem__":
+            return False
+        above = self._project.resolver.ancestry(f"{self._path}{found.function.owner}") if found.function.owner else ()
+        return root not in self._assignments and not _DATASETS.isdisjoint(above)
+
     def _may_be(self, operand: Expression) -> bool:
         """Whether an operand may be a number: unless it is known to be something else (an array, a tensor)."""
-        made_up = isinstance(operand, Subscript) and _subscript_path(operand) is not None
+        made_up = isinstance(operand, Subscript) and subscript_path(operand) is not None
         return made_up or type_inference(self._project).of(self._path, operand).kind in ("", *_NUMBER_TYPES)
 
     def _of_variable(self, roots: tuple[str, ...], places: _ElementPath) -> bool:
@@ -157,8 +167,20 @@ class _ElementSearch:
                     # A read of a ``defaultdict`` adds its key, too.
                     if spots.of(item).written or self._is_made_table(read):  # type: ignore[union-attr]
                         yield from ((each, places[1:]) for each in indices)
+                case Subscript(value=value) as item, () if value == read and not keys and len(places) > 1:
+                    yield from self._put_into_element(item, places)
         written = {} if keys else element_writes(self._project, self._path)
         yield from ((value, places[1:]) for value in written.get(root, ()))
+
+    def _put_into_element(self, item: Subscript, places: _ElementPath) -> Iterator[tuple[Expression, _ElementPath]]:
+        """What a method adds to an element of a container: ``groups[key].append(row)``."""
+        spots = self._project.uses.spots(self._path)
+        spot = spots.of(item)
+        call = spot and spot.parent and spots.of(spot.parent)
+        match spot and spot.parent, call and call.parent:
+            case Attribute(name=word), Call(args=args):
+                rest = {**dict.fromkeys(_ADDING, places[2:]), **dict.fromkeys(_EXTENDING, places[1:])}.get(word)
+                yield from ((arg.value, rest) for arg in args if rest is not None)
 
     def iterated(self, whole: Expression, rest: _ElementPath) -> bool:
         """Whether there are numbers at the rest of a path into what iteration gives: elements, or a dictionary's keys."""
@@ -226,20 +248,15 @@ class _ElementSearch:
         match part.indices:
             case (Operation(op=":"),) if places[0] is None:
                 return self.at(part.value, places)
-        found = _subscript_path(part)
+        found = subscript_path(part)
         return found is not None and self.at(found[0], (*found[1], *places))
 
     def _called(self, call: Call, places: _ElementPath) -> bool:
         args = [arg.value for arg in call.args]
         if (kept := _of_sets(call)) is not None:
             return all(self.at(each, places) for each in kept)
-        match call.func:
-            case Attribute(value=table, name="keys"):
-                return self.at(table, (_KEYS, *places[1:]))
-            case Ref(path=(*words, "keys")) as func:
-                return self.at(func._replace(path=tuple(words)), (_KEYS, *places[1:]))
-            case Ref(path=(*words, "items")) as func if places[1:2] == (0,):
-                return self.at(func._replace(path=tuple(words)), (_KEYS, *places[2:]))
+        if (of_table := self._of_table(call, args, places)) is not None:
+            return of_table
         match last_identifier(call.func), places:
             case ("range", _) | ("enumerate", (_, 0, *_)):
                 return True
@@ -247,6 +264,8 @@ class _ElementSearch:
                 return self.iterated(args[0], tuple(rest))
             case ("zip", (_, int(index), *rest)) if index < len(args):
                 return self.iterated(args[index], tuple(rest))
+            case ("map", (_,)) if args:
+                return _NUMBER_MAKERS.issuperset(self._project.names(self._path, args[0]) or ("",))
             case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "frozenset" | "reversed", (None, *rest)) if args:
                 return self.iterated(args[0], tuple(rest))
             case ("tqdm" | "list" | "tuple" | "sorted" | "reversed", _) if args:
@@ -257,6 +276,20 @@ class _ElementSearch:
         if places[0] == 0 and "scipy.signal.find_peaks" in names:
             return True  # the other is a dictionary
         return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
+
+    def _of_table(self, call: Call, args: list[Expression], places: _ElementPath) -> bool | None:
+        """The answer for a method of a dictionary; None for another call."""
+        match call.func:
+            case Attribute(value=table, name="keys"):
+                return self.at(table, (_KEYS, *places[1:]))
+            case Ref(path=(*words, "keys")) as func:
+                return self.at(func._replace(path=tuple(words)), (_KEYS, *places[1:]))
+            case Ref(path=(*words, "items")) as func if places[1:2] == (0,):
+                return self.at(func._replace(path=tuple(words)), (_KEYS, *places[2:]))
+            case Ref(path=(*words, "get" | "setdefault")) as func if args:
+                found = self.at(func._replace(path=tuple(words)), (None, *places))
+                return found and all(_is_empty(each, places) or self.at(each, places) for each in args[1:])
+        return None
 
     def _returned(self, names: tuple[str, ...], places: _ElementPath) -> bool:
         """Whether functions of the project return numbers at that path."""
@@ -310,13 +343,15 @@ def _is_empty(value: Expression, places: _ElementPath) -> bool:
         case Call(func=func, args=args) if places[0] == _KEYS and len(args) < 2:
             return last_identifier(func) == "defaultdict" or (last_identifier(func) in _MAPPINGS and not args)
         case Call(func=func, args=()):
-            return last_identifier(func) in ("set", "frozenset", "list", "dict")
+            return last_identifier(func) in ("set", "frozenset", "list", *_MAPPINGS)
+        case Call(func=func, args=(Arg(value=Ref()),)):
+            return last_identifier(func) == "defaultdict"
         case Collection(kind="list" | "dict", items=()):
             return True
     return False
 
 
-def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | None:
+def subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | None:
     """The innermost value of nested subscripts, and the path of indices; an empty subscript stands for any element, as in
     the definitions of loop variables.
     """
@@ -336,65 +371,3 @@ def _subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | 
                 return None
         inner = inner.value
     return inner, tuple(reversed(places))
-
-
-def becomes_numbers(project: ValueFlow, path: str, spot: ExpressionPosition) -> bool:
-    """Whether the list made from an expression becomes a tensor, or its elements seed generators: both take only numbers."""
-    taken = spot.parent
-    if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
-        return False
-    statement = spot.statement
-    roots = {
-        root
-        for target in (statement.targets if isinstance(statement, Assign) and statement.value == taken else ())
-        if isinstance(target, Ref) and not target.path
-        for root in target.roots
-    }
-    for site in project.calls_by(path, _TENSOR_WORDS | _ARRAY_WORDS | _SEEDER_WORDS):
-        given = [arg.value for arg in site.call.args[:1]]
-        if not _SEEDERS.isdisjoint(site.names):
-            given = [whole for each in given for whole in _iterated_by(project, path, each)]
-        elif _TENSORS.isdisjoint(site.names) and not _makes_numbers(site):
-            continue
-        if any(_is_given(each, taken, roots) for each in given):
-            return True
-    return False
-
-
-def _iterated_by(project: ValueFlow, path: str, variable: Expression) -> Iterator[Expression]:
-    """The containers of which a loop variable is an element: ``found`` for ``x`` of ``for i, x in enumerate(found)``."""
-    assignments = project.value_sources.assignments(path)
-    for root in variable.roots if isinstance(variable, Ref) and not variable.path else ():
-        for each in assignments.get(root, ()):
-            match _subscript_path(each.value) if isinstance(each.value, Subscript) else None:
-                case Call(func=func, args=(arg, *_)), (None, 1) if last_identifier(func) == "enumerate":
-                    yield arg.value
-                case inner, (None,):
-                    yield inner
-
-
-def _makes_numbers(site: CallSite) -> bool:
-    """Whether a call makes an array of numbers: ``numpy.array(list(found), dtype=numpy.int32)``."""
-    if _ARRAYS.isdisjoint(site.names):
-        return False
-    dtypes = (last_identifier(arg.value) for arg in site.call.args if arg.keyword == "dtype")
-    return any(_NUMBER_DTYPE.fullmatch(word) for word in dtypes)
-
-
-def _is_given(value: Expression, taken: Call, roots: set[str]) -> bool:
-    return value == taken or (isinstance(value, Ref) and not value.path and not roots.isdisjoint(value.roots))
-
-
-_LISTS = frozenset({"builtins.list", "builtins.tuple"})
-_ARRAY_WORDS = frozenset({"array", "asarray"})
-_ARRAYS = frozenset({"numpy.array", "numpy.asarray"})
-_NUMBER_DTYPE = lazy_pattern(r"u?int\d*|long|float\d*|double|half")
-_TENSOR_WORDS = frozenset(
-    {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
-)
-_TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
-# Seeders that take only numbers.
-_SEEDERS = frozenset(f"numpy.random.{word}" for word in ("RandomState", "default_rng", "SeedSequence", "seed")) | {
-    f"torch.{word}manual_seed{rest}" for word in ("", "cuda.", "Generator().") for rest in ("", "_all")
-}
-_SEEDER_WORDS = frozenset(map(simple_name, _SEEDERS))

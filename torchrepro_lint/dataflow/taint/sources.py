@@ -15,9 +15,8 @@ from torchrepro_lint.dataflow.taint.loops import (
     iteration_sites,
     popped,
 )
-from torchrepro_lint.dataflow.taint.numeric_sets import becomes_numbers
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink
-from torchrepro_lint.dataflow.taint.stable_hashes import has_repeated_hash, has_stable_elements
+from torchrepro_lint.dataflow.taint.stable_hashes import becomes_numbers, has_repeated_hash, has_stable_elements
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, FRESH, LISTING, SET, WALK, OrderTaint, container_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue

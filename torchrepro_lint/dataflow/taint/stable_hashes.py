@@ -10,11 +10,14 @@ from torchrepro_lint.dataflow.taint.numeric_sets import (
     has_stable_hash,
     is_given_unseen,
     is_tensor_method,
+    subscript_path,
 )
 from torchrepro_lint.dataflow.types.annotations import annotated, annotations_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -26,7 +29,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, simple_name
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "enum.IntEnum", "enum.IntFlag"})
@@ -99,8 +103,6 @@ def _has_number_fields(project: ValueFlow, owner: str) -> bool:
     return bool(annotations) and all(has_stable_hash(annotated(inference, path, each)) for path, each in annotations)
 
 
-# Calls that return a number.
-_NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
 # Calls whose result has only elements of the first argument.
 _SUBSET_CALLS = frozenset({"builtins.set", "builtins.frozenset", "builtins.list", "builtins.sorted", "random.sample"})
 
@@ -134,11 +136,9 @@ def _has_stable_elements(
             return _has_stable_elements(project, path, whole, seen)
         case Call(func=func) if last_identifier(func) in ("tolist", "unique"):
             return is_tensor_method(project, path, func)
-        case Comprehension() | Ref() | Call() if elements_are_numbers(project, path, expression):
+        case Comprehension() | Ref() | Call() | Subscript() if elements_are_numbers(project, path, expression):
             return True
-        case Call() if _maps_to_numbers(project, path, expression) or _is_annotated_to_return(
-            project, path, expression.func
-        ):
+        case Call() if _is_annotated_to_return(project, path, expression.func):
             return True
         case Ref() if _is_declared(project, path, expression):
             return True
@@ -162,14 +162,6 @@ def _may_hold_numbers(project: ValueFlow, path: str, whole: Expression) -> bool:
     return not element.kind or has_repeated_hash(project, element)
 
 
-def _maps_to_numbers(project: ValueFlow, path: str, call: Call) -> bool:
-    """Whether a call maps to numbers: ``map(int, words)``."""
-    if len(call.args) < 2 or project.names(path, call.func) != ("builtins.map",):
-        return False
-    made = project.names(path, call.args[0].value)
-    return bool(made) and _NUMBER_MAKERS.issuperset(made)
-
-
 def _is_declared(project: ValueFlow, path: str, ref: Ref) -> bool:
     """Whether a variable or attribute is annotated with numbers: ``indices: set[int]``."""
     return any(each.kind != "dict" and has_stable_hash(each.element) for each in declared_types(project, path, ref))
@@ -189,3 +181,65 @@ def _is_annotated_to_return(project: ValueFlow, path: str, func: Expression) -> 
         returns is not None and has_stable_hash(annotated(type_inference(project), path_of(name), returns).element)
         for name, returns in said
     )
+
+
+def becomes_numbers(project: ValueFlow, path: str, spot: ExpressionPosition) -> bool:
+    """Whether the list made from an expression becomes a tensor, or its elements seed generators: both take only numbers."""
+    taken = spot.parent
+    if not isinstance(taken, Call) or not _LISTS.issuperset(project.names(path, taken.func)):
+        return False
+    statement = spot.statement
+    roots = {
+        root
+        for target in (statement.targets if isinstance(statement, Assign) and statement.value == taken else ())
+        if isinstance(target, Ref) and not target.path
+        for root in target.roots
+    }
+    for site in project.calls_by(path, _TENSOR_WORDS | _ARRAY_WORDS | _SEEDER_WORDS):
+        given = [arg.value for arg in site.call.args[:1]]
+        if not _SEEDERS.isdisjoint(site.names):
+            given = [whole for each in given for whole in _iterated_by(project, path, each)]
+        elif _TENSORS.isdisjoint(site.names) and not _makes_numbers(site):
+            continue
+        if any(_is_given(each, taken, roots) for each in given):
+            return True
+    return False
+
+
+def _iterated_by(project: ValueFlow, path: str, variable: Expression) -> Iterator[Expression]:
+    """The containers of which a loop variable is an element: ``found`` for ``x`` of ``for i, x in enumerate(found)``."""
+    assignments = project.value_sources.assignments(path)
+    for root in variable.roots if isinstance(variable, Ref) and not variable.path else ():
+        for each in assignments.get(root, ()):
+            match subscript_path(each.value) if isinstance(each.value, Subscript) else None:
+                case Call(func=func, args=(arg, *_)), (None, 1) if last_identifier(func) == "enumerate":
+                    yield arg.value
+                case inner, (None,):
+                    yield inner
+
+
+def _makes_numbers(site: CallSite) -> bool:
+    """Whether a call makes an array of numbers: ``numpy.array(list(found), dtype=numpy.int32)``."""
+    if _ARRAYS.isdisjoint(site.names):
+        return False
+    dtypes = (last_identifier(arg.value) for arg in site.call.args if arg.keyword == "dtype")
+    return any(_NUMBER_DTYPE.fullmatch(word) for word in dtypes)
+
+
+def _is_given(value: Expression, taken: Call, roots: set[str]) -> bool:
+    return value == taken or (isinstance(value, Ref) and not value.path and not roots.isdisjoint(value.roots))
+
+
+_LISTS = frozenset({"builtins.list", "builtins.tuple"})
+_ARRAY_WORDS = frozenset({"array", "asarray"})
+_ARRAYS = frozenset({"numpy.array", "numpy.asarray"})
+_NUMBER_DTYPE = lazy_pattern(r"u?int\d*|long|float\d*|double|half")
+_TENSOR_WORDS = frozenset(
+    {"tensor", "as_tensor", "LongTensor", "IntTensor", "FloatTensor", "DoubleTensor", "Tensor", "ShortTensor"}
+)
+_TENSORS = frozenset(f"torch.{word}" for word in _TENSOR_WORDS)
+# Seeders that take only numbers.
+_SEEDERS = frozenset(f"numpy.random.{word}" for word in ("RandomState", "default_rng", "SeedSequence", "seed")) | {
+    f"torch.{word}manual_seed{rest}" for word in ("", "cuda.", "Generator().") for rest in ("", "_all")
+}
+_SEEDER_WORDS = frozenset(map(simple_name, _SEEDERS))

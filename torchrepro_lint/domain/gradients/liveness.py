@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Function,
     If,
+    Lambda,
     Operation,
     Ref,
     SimpleStatement,
@@ -31,15 +32,18 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    enclosing_function,
     in_project,
+    is_lambda,
     is_local,
     is_module,
     is_nested,
     locals_prefix,
+    path_of,
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import known_argument, read_expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import known_argument, last_identifier, read_expressions, statements, subexpressions
 from torchrepro_lint.trace.traces import Traces
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
@@ -269,7 +273,7 @@ def called_without_gradient(project: Traces, function: str) -> bool:
     False where nothing calls it, where its address is taken, so that its callers are not known, and where a program
     runs it in another way, such as through a parameter.
     """
-    if trains_nothing(project, function):
+    if trains_nothing(project, function) or (is_lambda(function) and _is_passed_without_gradient(project, function)):
         return True
     if function.endswith(".forward"):  # torch calls it
         programs = programs_reaching(project, function)
@@ -277,6 +281,20 @@ def called_without_gradient(project: Traces, function: str) -> bool:
     return _all_callers_without_gradient(project, function) and all(
         entered_without_gradient(project, program.run, function) for program in programs_reaching(project, function)
     )
+
+
+def _is_passed_without_gradient(project: Traces, function: str) -> bool:
+    """Whether a lambda is an argument of a call without gradient, to a function of the project, which calls it: ``state.map(lambda x: …)``."""
+    path, around = path_of(function), enclosing_function(function)
+    for site in project.calls(path):
+        passed = (arg.value for arg in site.call.args if isinstance(arg.value, Lambda))
+        if site.function == around and any(path + each.function == function for each in passed):
+            functions = all(map(project.resolver.functions, site.names)) and not any(
+                "__init__" in each for each in site.names
+            )
+            known = functions if site.names else project.methods_named(last_identifier(site.call.func)) > 0
+            return known and (call_without_gradient(project, site) or called_without_gradient(project, around))
+    return False
 
 
 def _is_detached(expression: Expression | None) -> bool:

@@ -117,11 +117,31 @@ def _shuffles_without_sampler(value_sources: ValueSources, arguments: BoundArgum
     if not is_none_somewhere and not any(isinstance(each, Ref) for each in samplers):
         return False
     shuffles = (*arguments.named.get("shuffle", ()), *argument_values(value_sources, arguments, "shuffle"))
+    without = [each for sampler in arguments.named["sampler"] for each in _none_tests(value_sources, sampler)]
     return any(
         (is_none_somewhere and isinstance(each.value, Constant) and each.value.value is True)
         or any(implies_none(each.value, sampler) for sampler in given)
+        or any(_is_same_test(each.value, test, negated) for test, negated in without)
         for each in shuffles
     )
+
+
+def _none_tests(value_sources: ValueSources, sampler: Closure) -> Iterator[tuple[Expression, bool]]:
+    """The tests under which a sampler is None, each with whether it is negated: ``DistributedSampler(rows) if distributed else None``."""
+    for each in (sampler, *value_sources.step_back(sampler)):
+        match each.value:
+            case Operation(op="if", operands=(test, value, other)) if is_none(value) != is_none(other):
+                yield test, is_none(other)
+
+
+def _is_same_test(one: Expression, other: Expression, negated: bool) -> bool:
+    """Whether two tests read the same variable, one of them ``negated``: ``not distributed`` and ``distributed``."""
+    match one, other:
+        case Operation(op="not", operands=(tested,)), _:
+            return _is_same_test(tested, other, not negated)
+        case _, Operation(op="not", operands=(tested,)):
+            return _is_same_test(one, tested, not negated)
+    return not negated and is_same_reference(one, other)
 
 
 def group_by_call(found: Iterable[Loader]) -> Iterator[list[Loader]]:

@@ -290,16 +290,21 @@ class _LossSlice:
         return self._unknown.may_be_project_code(path, function, func) and not is_nothing
 
     def _elements(self, path: str, func: Expression) -> Iterator[str]:
-        """The names of what a loop over ``enumerate(self.layers)`` or ``zip(self.layers, xs)`` calls."""
+        """The names of what a loop over ``enumerate(self.layers)`` or ``enumerate(zip(self.layers, xs))`` calls."""
         for root in func.roots if isinstance(func, Ref) and not func.path else ():
             for how, source in self._names.assigned(path + root):
-                if (
-                    how == "[]"
-                    and isinstance(source, Call)
-                    and _ITERATING.intersection(self._names.names(path, source.func))
-                ):
-                    for arg in source.args:
-                        yield from (element_value(name) for name in self._names.names(path, arg.value))
+                if how == "[]" and self._iterates(path, source):
+                    yield from self._elements_of(path, source)
+
+    def _elements_of(self, path: str, source: Expression) -> Iterator[str]:
+        for arg in source.args if isinstance(source, Call) else ():
+            if self._iterates(path, arg.value):
+                yield from self._elements_of(path, arg.value)
+            else:
+                yield from (element_value(name) for name in self._names.names(path, arg.value))
+
+    def _iterates(self, path: str, source: Expression) -> bool:
+        return isinstance(source, Call) and bool(_ITERATING.intersection(self._names.names(path, source.func)))
 
     def _entered(self, name: str) -> list[str]:
         """The functions that calling a name of the project runs in this trace; none for constructing an object."""

@@ -6,6 +6,7 @@ packages do. So is a call of a value that can only be a constant, or only an obj
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, qualname_of, top_package
 from torchrepro_lint.syntax.visitor import is_classmethod
 from torchrepro_lint.trace.call_paths import place_of
@@ -51,6 +52,8 @@ class ProgramGap(Record, frozen=True):
 _OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 # Functions that run a file or a text as code.
 _RUNNING = frozenset({"builtins.exec", "runpy.run_path", "runpy.run_module"})
+# Stands for a value in a text.
+_FILLED = "filled_in"
 
 
 def gaps_of_program(project: Traces, program: Program) -> tuple[ProgramGap, ...]:
@@ -148,12 +151,32 @@ def _judgement(project: Traces, path: str, function: str, call: Call, names: tup
     if not _wide_methods(resolver).isdisjoint(names):
         return _of_wide_method(resolver, path, call, names)
     if _RUNNING.intersection(names):
+        if "builtins.exec" in names and call.args and _only_assigns(call.args[0].value):
+            return _CLEAR
         return _Judgement(Reason("run-time", _short(names[0])))
     if _is_of_notebooks(call.func) or not _may_be_project_code(project, path, function, call.func):
         return _CLEAR
     found = CalleeOrigins(project).of(path, call.func)
     entered = (target for name in found.names for target in entered_functions(resolver, name, "call"))
     return _Judgement(found.reason, frozenset(entered))
+
+
+def _only_assigns(code: Expression) -> bool:
+    """Whether a text that runs as code only assigns: ``exec(f"self.{name} = value")``, in which the values are parts of targets, or
+    names of attributes.
+    """
+    parts = code.operands if isinstance(code, Operation) and code.op == "f" else (code,)
+    texts = [each.value if isinstance(each, Constant) else _FILLED for each in parts if each is not None]
+    try:
+        statements = ast.parse("".join(map(str, texts))).body
+    except (SyntaxError, ValueError):
+        return False
+    kinds, inside = (ast.Assign, ast.AugAssign, ast.Global), [part for each in statements for part in ast.walk(each)]
+    reads = (each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    runs = any(isinstance(each, (ast.Call, ast.Await, ast.Subscript)) for each in inside)
+    return (
+        all(isinstance(each, kinds) for each in statements) and not runs and not any(_FILLED in each for each in reads)
+    )
 
 
 def _names_package(names: Names, path: str, call: Call) -> bool:

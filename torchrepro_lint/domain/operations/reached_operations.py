@@ -43,10 +43,16 @@ _TEXT = lazy_pattern(
     r"transformers\.(.*\.)?(?!DataCollator|TF[A-Z]|Flax|\w*(Output|Processor|Tokenizer|Config|Card|Arguments))"
     r"\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.(from_config|from_pretrained))?"
 )
+# Its packages before it was called transformers, whose attention is made of products of matrices.
+_OLD_TEXT = lazy_pattern(
+    r"pytorch_(transformers|pretrained_bert)\.(.*\.)?(?!TF[A-Z]|\w*(Tokenizer|Config))"
+    r"\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.from_pretrained)?"
+)
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _STANDS_FOR = (
     (_VISION, {"torch.nn.Conv2d": "the convolutions"}),
     (_TEXT, {"torch.nn.Embedding": "the embedding", _ATTENTION: "the attention"}),
+    (_OLD_TEXT, {"torch.nn.Embedding": "the embedding"}),
 )
 
 
@@ -288,7 +294,7 @@ def _makes_model(context: Context, name: str) -> bool:
     """Whether a name is that of a model or its factory, which initialises parameters. All transformers names that match
     are.
     """
-    return name.startswith("transformers.") or any(
+    return name.startswith(("transformers.", "pytorch_transformers.", "pytorch_pretrained_bert.")) or any(
         row.family == "torch" and row.phase == "construct" and "__dict__" not in name
         for row in context.catalogue.consumer(name)
     )

@@ -138,7 +138,7 @@ class Consumers:
 
     def draws(self, row: Consumer, trace_event: TraceEvent, call: Call, *, only_evaluates: bool) -> bool:
         """Whether a call may draw by a row; ``only_evaluates`` says that the run only evaluates modules."""
-        argument = argument_reader(row.signature, self._construction(row, trace_event, call))
+        argument = self._argument_reader(row, trace_event, call)
         given = [value for word in row.generators if (value := argument(word)) is not None]
         if not all(is_none(each) or self._stands_for_none(trace_event.path, each) for each in given):
             return False
@@ -150,6 +150,20 @@ class Consumers:
         if only_evaluates and any(_is_training_flag(argument(word)) for word in ("training", "train")):
             return False
         return evaluate(row.when, row.signature, argument, known) is not Truth.FAILS
+
+    def _argument_reader(self, row: Consumer, trace_event: TraceEvent, call: Call) -> ArgumentReader:
+        """The arguments of a call, with the constant that a variable can only be: ``pretrained`` of a function that all calls pass True."""
+        read = argument_reader(row.signature, self._construction(row, trace_event, call))
+
+        def argument(word: str) -> Expression | None:
+            value = read(word)
+            if not isinstance(value, Ref) or is_unknown_argument(value):
+                return value
+            found = [each for _, each in self._names.values(trace_event.path, value)]
+            known = {(type(each.value), each.value) if isinstance(each, Constant) else None for each in found}
+            return found[0] if len(known) == 1 and None not in known else value
+
+        return argument
 
     def _stands_for_none(self, path: str, value: Expression) -> bool:
         """Whether a variable can only be None: ``RANDOM_STATE = None``."""
