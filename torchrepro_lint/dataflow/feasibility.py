@@ -12,6 +12,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import COMPARISONS, compared
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.reaching_definitions import display_of, held_operations, length_of
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -30,6 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex, contains
 from torchrepro_lint.syntax.visitor import (
     blocks,
@@ -156,25 +158,24 @@ def _type_tests(sources: ValueSources, tested: Closure, types: Expression) -> It
     match tested.value:
         case Ref(roots=roots, path=()) if all(tested.environment.arguments.get(tested.path + root) for root in roots):
             for each in sources.of(tested):
-                yield _is_instance(each.value, types)
+                yield _is_instance(_literal_type(each.value) or _object_type(sources, each), types)
 
 
-def _is_instance(value: Expression, types: Expression) -> bool | None:
-    """Whether a literal or a display is an instance of some types, by their names; None if that is not known."""
+def _is_instance(own: str, types: Expression) -> bool | None:
+    """Whether what has a type of its own is an instance of some types, by their names; None if that is not known."""
     match types:
         case Collection(kind="tuple", items=items):
-            answers = [_is_instance(value, each) for each in items if each is not None]
+            answers = [_is_instance(own, each) for each in items if each is not None]
             return True if True in answers else None if None in answers else False
         case Operation(op="|", operands=operands):
-            answers = [_is_instance(value, each) for each in operands]
+            answers = [_is_instance(own, each) for each in operands]
             return True if True in answers else None if None in answers else False
-    own = _literal_type(value)
     name = ".".join((*types.roots, *types.path)) if isinstance(types, Ref) and len(types.roots) == 1 else ""
     if not own or not name:
         return None
     if name.startswith("builtins.") and (word := name.removeprefix("builtins.")) in _BUILTIN_TYPES:
         return own == word or (own, word) == ("bool", "int")
-    return False if name.startswith(_OTHER_TYPES) else None
+    return False if own != "object" and name.startswith(_OTHER_TYPES) else None
 
 
 def _literal_type(value: Expression) -> str:
@@ -187,6 +188,19 @@ def _literal_type(value: Expression) -> str:
         case Comprehension(kind="list" | "set" | "dict" as kind):
             return kind
     return ""
+
+
+def _object_type(sources: ValueSources, made: Closure) -> str:
+    """``object`` for a network, or an object of the project's, that inherits from no type of Python's own; empty for other values."""
+    resolver, called = sources.project.resolver, made.value.func if isinstance(made.value, Call) else None
+    names = sources.project.names(made.path, called) if called is not None else ()
+    classes = (resolver.ancestry(name) if in_project(name) and resolver.classes(name) else (name,) for name in names)
+    plain = all(in_project(each) or _PLAIN_CLASS.fullmatch(each) for bases in classes for each in bases)
+    return "object" if names and plain else ""
+
+
+# Classes that no type of Python's own is a base of.
+_PLAIN_CLASS = lazy_pattern(r"torch\.nn\.(\w+\.)*[A-Z]\w*|abc\.ABC|builtins\.object")
 
 
 def runs_always(sources: ValueSources, path: str, function: Function, offset: int) -> bool:
@@ -236,6 +250,8 @@ def _values(
             known = all(environment.arguments.get(path + root) for root in roots)
             length = length_of(sources, Closure(path, sized, environment), 0) if known else None
             return [] if length is None else [length]
+        case Call():
+            return _results(sources, Closure(path, operand, environment), depth)
         case Ref():
             if (display := display_of(sources, path, operand)) is not None:
                 return _values(sources, path, display, environment, depth)
@@ -244,6 +260,22 @@ def _values(
             behind = sources.of(read) if given else held_operations(sources, read, operand)
             found = [_known_value(sources, each, depth) for each in behind]
             return found if ... not in found else []
+    return []
+
+
+# Methods of a text whose result follows from the text and the arguments.
+_TEXT_METHODS = frozenset({"upper", "lower", "casefold", "strip", "startswith", "endswith"})
+
+
+def _results(sources: ValueSources, called: Closure, depth: int) -> list[object]:
+    """What a method of a text returns for the constants that the text may be: ``split.upper()``; none if that is not known."""
+    match called.value:
+        case Call(func=Ref(roots=roots, path=(*before, word)) as func, args=args) if word in _TEXT_METHODS:
+            given = [each.value.value if isinstance(each.value, Constant) else ... for each in args]
+            text = func._replace(path=tuple(before))
+            texts = _values(sources, called.path, text, called.environment, depth) if roots else []
+            if all(isinstance(each, str) for each in (*given, *texts)):
+                return [getattr(each, word)(*given) for each in texts]
     return []
 
 
@@ -273,6 +305,9 @@ def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
         case Operation(op=op) if (op in ("not", "and", "or") or op in COMPARISONS) and depth < limits.MAX_HELD_TESTS:
             answer = evaluate_test(sources, source.path, source.value, source.environment, depth + 1)
             return ... if answer is None else answer
+        case Call() if depth < limits.MAX_HELD_TESTS:
+            results = _results(sources, source, depth + 1)
+            return results[0] if len(results) == 1 else ...
     return ...
 
 
