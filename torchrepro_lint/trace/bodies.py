@@ -194,7 +194,7 @@ class _Body:
         if isinstance(called, Ref) and self._receiver and self._is_own(called):
             if called.path:
                 found = names.follow(instance_value(self._receiver), called.path)
-                if not found or any(is_abstract(name) or _is_held(name) for name in found):
+                if not found or any(is_abstract(each) or _is_held(each) or self._is_overridden(each) for each in found):
                     found = _specified(found, names.attribute_objects(self._receiver, called.path))
                 return found, False
             if names.names(self._path, called) == (names.owner(self._function),):
@@ -249,7 +249,7 @@ class _Body:
         return _specified(found, self._names.objects(self._path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:
-        """Whether a name is that of an object, or of a method, of a class of the project with subclasses."""
+        """Whether a name is that of an object, or of a method, of a class of the project with subclasses: ``buffer: Buffer``."""
         owner = class_of(name) if is_instance(name) else self._names.owner(name)
         return in_project(owner) and bool(self._names.subclasses(owner))
 
