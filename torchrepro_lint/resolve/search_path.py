@@ -341,9 +341,7 @@ class ModuleTree:
         return next((each for each in searched if self.stems.get(join_path(each, word), path) != path), home)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
-        """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none. The
-        root of the project may have a module of that name as well.
-        """
+        """The nearest enclosing folder of a program, with a script in it, that has the imported module; the root may have one, too."""
         if folder not in self._nearer:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
             self._nearer[folder] = tuple(each for each in around if not self._is_package(each))
@@ -363,8 +361,14 @@ class ModuleTree:
             if folder not in self._searched:
                 self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
             found = (each for each in self._searched[folder] if join_path(each, word) in self.stems)
-            self._homes[key] = next(found, None)
+            own = word in sys.stdlib_module_names  # Python's own come before all folders but that of the script
+            self._homes[key] = next((each for each in found if not own or self._may_start(each)), None)
         return self._homes[key]
+
+    def _may_start(self, folder: str) -> bool:
+        """Whether a script may be started in a folder: it has one, or no folder above has."""
+        starting = self._script_folders | self._command_folders
+        return folder in starting or starting.isdisjoint(parent_folders(folder))
 
     def beside(self, folder: str, word: str) -> bool:
         """Whether a package's folder has a module of a name and may be searched: one of its files is started as a script.
