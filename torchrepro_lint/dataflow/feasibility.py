@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
-from torchrepro_lint.dataflow.constants import COMPARISONS, compared
+from torchrepro_lint.dataflow.constants import COMPARISONS, compared, is_instance_of, literal_type
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.reaching_definitions import display_of, held_operations, length_of
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -146,48 +146,12 @@ def _has_items(value: Expression) -> bool:
     return False
 
 
-# The types of literals and displays, with the classes of Python's own that they are instances of.
-_BUILTIN_TYPES = frozenset({"str", "int", "float", "bool", "bytes", "complex", "list", "tuple", "set", "dict", "slice"})
-_BUILTIN_TYPES |= {"frozenset", "type"}
-# Packages with classes of which no literal is an instance.
-_OTHER_TYPES = ("torch.", "numpy.", "pathlib.", "pandas.")
-
-
 def _type_tests(sources: ValueSources, tested: Closure, types: Expression) -> Iterator[bool | None]:
     """The truth values of a test of the type of a parameter, for all that it may be; nothing where it may be something unknown."""
     match tested.value:
         case Ref(roots=roots, path=()) if all(tested.environment.arguments.get(tested.path + root) for root in roots):
             for each in sources.of(tested):
-                yield _is_instance(_literal_type(each.value) or _object_type(sources, each), types)
-
-
-def _is_instance(own: str, types: Expression) -> bool | None:
-    """Whether what has a type of its own is an instance of some types, by their names; None if that is not known."""
-    match types:
-        case Collection(kind="tuple", items=items):
-            answers = [_is_instance(own, each) for each in items if each is not None]
-            return True if True in answers else None if None in answers else False
-        case Operation(op="|", operands=operands):
-            answers = [_is_instance(own, each) for each in operands]
-            return True if True in answers else None if None in answers else False
-    name = ".".join((*types.roots, *types.path)) if isinstance(types, Ref) and len(types.roots) == 1 else ""
-    if not own or not name:
-        return None
-    if name.startswith("builtins.") and (word := name.removeprefix("builtins.")) in _BUILTIN_TYPES:
-        return own == word or (own, word) == ("bool", "int")
-    return False if own != "object" and name.startswith(_OTHER_TYPES) else None
-
-
-def _literal_type(value: Expression) -> str:
-    """The name of the type of a literal or of a display; empty for other expressions."""
-    match value:
-        case Constant(value=known):
-            return type(known).__name__
-        case Collection(kind=kind):
-            return kind
-        case Comprehension(kind="list" | "set" | "dict" as kind):
-            return kind
-    return ""
+                yield is_instance_of(literal_type(each.value) or _object_type(sources, each), types)
 
 
 def _object_type(sources: ValueSources, made: Closure) -> str:
