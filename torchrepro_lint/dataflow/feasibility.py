@@ -25,6 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Function,
     If,
+    Lambda,
     Operation,
     Ref,
     SimpleStatement,
@@ -108,6 +109,11 @@ def evaluate_test(
             answers = [evaluate_test(sources, path, each, environment, depth) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
+        case Operation(op="is" | "is not" as op, operands=(Ref() as tested, right)) if is_none(right) and (
+            _is_given(sources, path, tested, environment)
+        ):
+            nulls = [_is_null(sources, each, depth) for each in sources.of(Closure(path, tested, environment))]
+            answers = [None if null is None else null is (op == "is") for null in nulls]
         case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
             answers = [
                 compared(op, one, other)
@@ -144,6 +150,21 @@ def _has_items(value: Expression) -> bool:
             counted = root == "builtins.range" and isinstance(first, Constant) and first.value
             return bool(counted) or (root in _COPIES and _has_items(first))
     return False
+
+
+# Functions that return something whatever they read.
+_READERS = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "json.load", "yaml.safe_load", "numpy.load"})
+
+
+def _is_null(sources: ValueSources, source: Closure, depth: int) -> bool | None:
+    """Whether a value source is None; unknown for most results of calls."""
+    if literal_type(source.value) or isinstance(source.value, Lambda):
+        return is_none(source.value)
+    if isinstance(source.value, Call):
+        read = not _READERS.isdisjoint(sources.project.names(source.path, source.value.func))
+        return False if read or _object_type(sources, source) else None
+    known = _known_value(sources, source, depth)
+    return None if known is ... else known is None
 
 
 def _type_tests(sources: ValueSources, tested: Closure, types: Expression) -> Iterator[bool | None]:

@@ -5,9 +5,10 @@ It is dead where all weights of a model, or of a layer, are replaced before it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from torchrepro_lint.dataflow.training_steps import trains
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -46,6 +47,8 @@ from torchrepro_lint.trace.loaded_weights import (
     uses_numbers,
 )
 
+# The functions whose loads under conditions are kept.
+CACHED_LOADS = 1 << 12
 # Names of functions and methods that make or initialise the parts of a model.
 _INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
 # Layers of torch that draw their weight, and the first ones their bias.
@@ -61,6 +64,26 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
     yield from _measured_models(names, name, found)
+    for event, later in _loads_after(names, cache, name, found):
+        if holds_always(later, uncertain_guards(event.guards)):
+            yield event.statement
+
+
+@query(lru=CACHED_LOADS, bounded_when_watched=False)
+def loads_on_condition(names: Names, name: str) -> Mapping[Statement, tuple[tuple[Guard, ...], ...]]:
+    """The statements of a function that make a model whose weights are loaded later, each with the tests under which: ``if pretrained:``."""
+    found: dict[Statement, tuple[tuple[Guard, ...], ...]] = {}
+    for event, later in _loads_after(names, names.events, name, names.events.of(name)):
+        own = uncertain_guards(event.guards)
+        added = (each[len(own) :] for each in sorted(later, key=repr) if each[: len(own)] == own)
+        found[event.statement] = (*found.get(event.statement, ()), *added)
+    return found
+
+
+def _loads_after(
+    names: Names, cache: EventCache, name: str, found: tuple[Event, ...]
+) -> Iterator[tuple[Event, set[tuple[Guard, ...]]]]:
+    """The events that make or initialise a model whose weights are loaded later, before it is used, with the guards of these loads."""
     loads: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
     used: set[AccessPath] = set()
     path = path_of(name)
@@ -80,8 +103,8 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
             # Weights that are loaded after training, the best of them, do not replace those that it began with.
             trained = min((each for each in training if each > at), default=len(found))
             later = {guards for end, guards in loads[held] if at < end < trained}
-            if later and holds_always(later, uncertain_guards(event.guards)):
-                yield event.statement
+            if later:
+                yield event, later
 
 
 def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
