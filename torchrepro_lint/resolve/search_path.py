@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders, stems_of
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -251,15 +252,8 @@ class ModuleTree:
         around = {each for path in files for each in (self.folder(path), *parent_folders(self.folder(path)))}
         imports = [(path, *self._steps(path, name)) for path in files for name in files[path].summary.imports]
         scripts, commands = sorted(self._script_folders & around), sorted(self._command_folders & around)
-        own = (
-            self.source_roots,
-            scripts,
-            commands,
-            self.uses_torch,
-            tuple(sorted(files)),
-            self.configurations,
-            imports,
-        )
+        of_project = self.source_roots, self.uses_torch, self.configurations
+        own = (*of_project, scripts, commands, tuple(sorted(files)), imports)
         finding = any(not _FINDING_BY_TEXT.isdisjoint(each.summary.calls) for each in files.values())
         words = {text.partition(".")[0] for each in self.configurations for _, text in each.texts if "." in text}
         named = [each for each in sorted(self.stems.items()) if finding or not words.isdisjoint(each[0].split("/"))]
@@ -329,12 +323,15 @@ class ModuleTree:
             return nearer
         home = self._home(folder, word)
         stem = join_path(home or "", word)
+        below = any(join_path(stem, each) in self.stems for each in parts[1:2])
+        if not self.stems.get(stem) and not below and word in described_packages():
+            return None  # a folder without ``__init__.py`` yields to an installed library: ``gym.make`` beside a folder ``gym``
         if home is None or self.stems[stem] not in (path, f"{stem}.py"):
             return home
         searched = self._searched[folder]
         if len(parts) > 2 or (len(parts) == 2 and folder not in self._script_folders | self._command_folders):
-            below = (each for each in searched if join_path(each, "/".join(parts[:2])) in self.stems)
-            if (found := next(below, None)) is not None:
+            deeper = (each for each in searched if join_path(each, "/".join(parts[:2])) in self.stems)
+            if (found := next(deeper, None)) is not None:
                 return found
         if self.stems[stem] != path:
             return home
