@@ -93,6 +93,8 @@ class MethodTaint:
             return
         elif not rest and isinstance(spot.parent, Call) and (result := _by_method(tainted.taint, word)) is not None:
             yield from self._handed_on(tainted, result, spot.parent)
+        elif tainted.taint.kind == "sequence" and word in _UNIFORM_ATTRIBUTES:
+            return  # of an array
         elif tainted.taint.kind in ("sequence", "ranked", "fresh"):
             yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
         elif tainted.taint.kind == "plain" and word in _FIELDS and (inner := tainted.taint.item(_FIELDS[word])):
@@ -126,7 +128,7 @@ class MethodTaint:
                 return
             case _ if word in ("pop", "index", "popleft"):
                 yield TaintedValue(path, call, SCALAR)
-            case _ if word not in ORDER_FREE_METHODS:
+            case _ if word not in ORDER_FREE_METHODS | _UNIFORM_ATTRIBUTES:
                 yield TaintedValue(path, call, taint)
 
     def _handed_on(self, tainted: TaintedValue, result: OrderTaint, call: Call) -> Iterator[TaintStep]:
