@@ -49,7 +49,20 @@ from torchrepro_lint.syntax.visitor import (
 _MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})
 # Attributes that are alike for all elements.
 _UNIFORM_ATTRIBUTES = frozenset(
-    {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
+    {
+        "shape",
+        "dtype",
+        "device",
+        "ndim",
+        "size",
+        "dim",
+        "suffix",
+        "is_cuda",
+        "requires_grad",
+        "layout",
+        "attrs",
+        "__class__",
+    }
 )
 # The fields of named tuples by place: of what ``concurrent.futures.wait`` returns.
 _FIELDS = {"done": 0, "not_done": 1}
