@@ -160,11 +160,11 @@ class _Body:
         passed: tuple[str, ...] = ()
         runs = False
         if event.kind == "call" and isinstance(event.value, Call):
+            if len(found) > 1:
+                found = tuple(each for each in found if self._may_take(each, event.value)) or found
             if made := self._names.configured(self._path, event.value):
                 kept = () if any(map(self._names.owner, found)) else found  # not the registry's own method
                 found = tuple(sorted({*kept, *filter(in_project, made)}))
-            if len(found) > 1:
-                found = tuple(each for each in found if self._may_take(each, event.value)) or found
             values = list(passed_values(event.value))
             if runs := makes_loader(found):
                 lists = [each for each in values if isinstance(each, Ref)]
