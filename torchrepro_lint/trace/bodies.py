@@ -160,11 +160,11 @@ class _Body:
         passed: tuple[str, ...] = ()
         runs = False
         if event.kind == "call" and isinstance(event.value, Call):
-            if len(found) > 1:
-                found = tuple(each for each in found if self._may_take(each, event.value)) or found
             if made := self._names.configured(self._path, event.value):
                 kept = () if any(map(self._names.owner, found)) else found  # not the registry's own method
                 found = tuple(sorted({*kept, *filter(in_project, made)}))
+            if isinstance(called, Call) and len(found) > 1:
+                found = tuple(each for each in found if self._may_take(each, event.value)) or found
             values = list(passed_values(event.value))
             if runs := makes_loader(found):
                 lists = [each for each in values if isinstance(each, Ref)]
@@ -178,12 +178,9 @@ class _Body:
         return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
 
     def _may_take(self, name: str, call: Call) -> bool:
-        """Whether one of several functions and classes takes the arguments of a call: one without ``name=`` is not the one."""
-        makers = self._names.methods(name, "__init__")[:1] if self._names.classes(name) else (name,)
-        functions = [each for maker in makers for each in self._names.functions(maker)]
-        return not functions or any(
-            each.decorators or accepts(each, call) or accepts(each, call, bound=False) for each in functions
-        )
+        """Whether a function that is found by a computed name takes the arguments of a call: one without ``name=`` is not the one."""
+        functions = self._names.functions(name)
+        return not functions or any(accepts(each, call) for each in functions)
 
     def _names_passed(self, value: Expression, found: Iterable[str]) -> Iterable[str]:
         """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
@@ -198,7 +195,8 @@ class _Body:
         if isinstance(called, Ref) and self._receiver and self._is_own(called):
             if called.path:
                 found = names.follow(instance_value(self._receiver), called.path)
-                if not found or any(is_abstract(each) or _is_held(each) or self._is_overridden(each) for each in found):
+                base = len(called.path) > 1 and any(map(self._is_overridden, found))
+                if not found or base or any(is_abstract(each) or _is_held(each) for each in found):
                     found = _specified(found, names.attribute_objects(self._receiver, called.path))
                 return found, False
             if names.names(self._path, called) == (names.owner(self._function),):

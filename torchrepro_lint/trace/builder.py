@@ -361,7 +361,7 @@ class Trace(CallTargets):
             yield from self._enter_or_defer(name, event.kind, mode, waiting, receivers)
         if event.kind == "call" and isinstance(event.value, Call):
             yield from step.enters
-            given = self._of_constructed_classes(self._in_this_trace(targets.passed))
+            given = self._in_this_trace(targets.passed)
             for name in given:
                 yield from self._note_passed(name)
             yield from self._higher_order_targets(frame.path, event.value, targets.found, given, mode, waiting)
