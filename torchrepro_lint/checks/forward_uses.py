@@ -85,11 +85,20 @@ def seed_or_split_use(project: Traces, path: str, number: Expression) -> NumberU
 def becomes_seed(project: Traces, path: str, number: Expression) -> bool:
     """Whether a number is used as a seed, or assigned to what is called one."""
     position = project.uses.spots(path).of(number)
-    if position is not None and isinstance(position.statement, Assign):
-        targets = [each for each in position.statement.targets if isinstance(each, Ref)]
-        if any(_SEED.fullmatch(each.path[-1] if each.path else simple_name(each.roots[0])) for each in targets):
-            return True
-    return any(use.said.startswith((_SEEDED, _USED_AS_SEED)) for use in _number_uses(project, path, number))
+    targets = position.statement.targets if position is not None and isinstance(position.statement, Assign) else ()
+    return any(_SEED.fullmatch(_target_word(each)) for each in targets) or any(
+        use.said.startswith((_SEEDED, _USED_AS_SEED)) for use in _number_uses(project, path, number)
+    )
+
+
+def _target_word(target: Expression) -> str:
+    """What an assignment sets, as it is called: ``seed`` of ``args.seed`` and ``config["seed"]``; empty if it has no name."""
+    match target:
+        case Ref(roots=(root, *_), path=path):
+            return path[-1] if path else simple_name(root)
+        case Subscript(indices=(Constant(value=str(key)),)):
+            return key
+    return ""
 
 
 def _number_uses(project: Traces, path: str, number: Expression) -> Iterator[NumberUse]:

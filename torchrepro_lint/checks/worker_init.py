@@ -62,13 +62,15 @@ def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
         return obstacle
     from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
     from torchrepro_lint.checks.fixes.import_block import ensure_import
+    from torchrepro_lint.checks.fixes.removals import remove_unread
 
     torch, imports = ensure_import(context.tree, context.lines.text, "torch")
     if imports and _is_unbound_name(context, torch):
         return NoFix("the file reads torch without importing it, so what the name means here is not known")
     value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")
     edit = replace_argument(call.args[0], value) if call.args else append_argument(call, context.lines.text, value)
-    return Fix(f"Seed from {value}", (*imports, edit), safe=False)
+    unread = remove_unread(context.project, context.path, call.args[0].value) if call.args else ()
+    return Fix(f"Seed from {value}", (*imports, *unread, edit), safe=False)
 
 
 def _obstacle(context: Context, seed: WorkerSeed) -> NoFix | None:

@@ -19,6 +19,7 @@ from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     Operation,
@@ -104,6 +105,42 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "in": lambda one, other: one in other,
     "not in": lambda one, other: one not in other,
 }
+
+
+# The types of literals and displays, with the classes of Python's own that they are instances of.
+_BUILTIN_TYPES = frozenset({"str", "int", "float", "bool", "bytes", "complex", "list", "tuple", "set", "dict", "slice"})
+_BUILTIN_TYPES |= {"frozenset", "type"}
+# Packages with classes of which no literal is an instance.
+_OTHER_TYPES = ("torch.", "numpy.", "pathlib.", "pandas.")
+
+
+def is_instance_of(own: str, types: Expression) -> bool | None:
+    """Whether what has a type of its own is an instance of some types, by their names; None if that is not known."""
+    match types:
+        case Collection(kind="tuple", items=items):
+            answers = [is_instance_of(own, each) for each in items if each is not None]
+            return True if True in answers else None if None in answers else False
+        case Operation(op="|", operands=operands):
+            answers = [is_instance_of(own, each) for each in operands]
+            return True if True in answers else None if None in answers else False
+    name = ".".join((*types.roots, *types.path)) if isinstance(types, Ref) and len(types.roots) == 1 else ""
+    if not own or not name:
+        return None
+    if name.startswith("builtins.") and (word := name.removeprefix("builtins.")) in _BUILTIN_TYPES:
+        return own == word or (own, word) == ("bool", "int")
+    return False if own != "object" and name.startswith(_OTHER_TYPES) else None
+
+
+def literal_type(value: Expression) -> str:
+    """The name of the type of a literal or of a display; empty for other expressions."""
+    match value:
+        case Constant(value=known):
+            return type(known).__name__
+        case Collection(kind=kind):
+            return kind
+        case Comprehension(kind="list" | "set" | "dict" as kind):
+            return kind
+    return ""
 
 
 class _Entropy:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
-from torchrepro_lint.dataflow.constants import COMPARISONS, compared
+from torchrepro_lint.dataflow.constants import COMPARISONS, compared, is_instance_of, literal_type
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.reaching_definitions import display_of, held_operations, length_of
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -24,12 +25,14 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Function,
     If,
+    Lambda,
     Operation,
     Ref,
     SimpleStatement,
     Statement,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex, contains
 from torchrepro_lint.syntax.visitor import (
     blocks,
@@ -106,6 +109,11 @@ def evaluate_test(
             answers = [evaluate_test(sources, path, each, environment, depth) for each in operands]
             decisive = op == "or"
             return decisive if decisive in answers else None if None in answers else not decisive
+        case Operation(op="is" | "is not" as op, operands=(Ref() as tested, right)) if is_none(right) and (
+            _is_given(sources, path, tested, environment)
+        ):
+            nulls = [_is_null(sources, each, depth) for each in sources.of(Closure(path, tested, environment))]
+            answers = [None if null is None else null is (op == "is") for null in nulls]
         case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
             answers = [
                 compared(op, one, other)
@@ -144,11 +152,19 @@ def _has_items(value: Expression) -> bool:
     return False
 
 
-# The types of literals and displays, with the classes of Python's own that they are instances of.
-_BUILTIN_TYPES = frozenset({"str", "int", "float", "bool", "bytes", "complex", "list", "tuple", "set", "dict", "slice"})
-_BUILTIN_TYPES |= {"frozenset", "type"}
-# Packages with classes of which no literal is an instance.
-_OTHER_TYPES = ("torch.", "numpy.", "pathlib.", "pandas.")
+# Functions that return something whatever they read.
+_READERS = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "json.load", "yaml.safe_load", "numpy.load"})
+
+
+def _is_null(sources: ValueSources, source: Closure, depth: int) -> bool | None:
+    """Whether a value source is None; unknown for most results of calls."""
+    if literal_type(source.value) or isinstance(source.value, Lambda):
+        return is_none(source.value)
+    if isinstance(source.value, Call):
+        read = not _READERS.isdisjoint(sources.project.names(source.path, source.value.func))
+        return False if read or _object_type(sources, source) else None
+    known = _known_value(sources, source, depth)
+    return None if known is ... else known is None
 
 
 def _type_tests(sources: ValueSources, tested: Closure, types: Expression) -> Iterator[bool | None]:
@@ -156,37 +172,20 @@ def _type_tests(sources: ValueSources, tested: Closure, types: Expression) -> It
     match tested.value:
         case Ref(roots=roots, path=()) if all(tested.environment.arguments.get(tested.path + root) for root in roots):
             for each in sources.of(tested):
-                yield _is_instance(each.value, types)
+                yield is_instance_of(literal_type(each.value) or _object_type(sources, each), types)
 
 
-def _is_instance(value: Expression, types: Expression) -> bool | None:
-    """Whether a literal or a display is an instance of some types, by their names; None if that is not known."""
-    match types:
-        case Collection(kind="tuple", items=items):
-            answers = [_is_instance(value, each) for each in items if each is not None]
-            return True if True in answers else None if None in answers else False
-        case Operation(op="|", operands=operands):
-            answers = [_is_instance(value, each) for each in operands]
-            return True if True in answers else None if None in answers else False
-    own = _literal_type(value)
-    name = ".".join((*types.roots, *types.path)) if isinstance(types, Ref) and len(types.roots) == 1 else ""
-    if not own or not name:
-        return None
-    if name.startswith("builtins.") and (word := name.removeprefix("builtins.")) in _BUILTIN_TYPES:
-        return own == word or (own, word) == ("bool", "int")
-    return False if name.startswith(_OTHER_TYPES) else None
+def _object_type(sources: ValueSources, made: Closure) -> str:
+    """``object`` for a network, or an object of the project's, that inherits from no type of Python's own; empty for other values."""
+    resolver, called = sources.project.resolver, made.value.func if isinstance(made.value, Call) else None
+    names = sources.project.names(made.path, called) if called is not None else ()
+    classes = (resolver.ancestry(name) if in_project(name) and resolver.classes(name) else (name,) for name in names)
+    plain = all(in_project(each) or _PLAIN_CLASS.fullmatch(each) for bases in classes for each in bases)
+    return "object" if names and plain else ""
 
 
-def _literal_type(value: Expression) -> str:
-    """The name of the type of a literal or of a display; empty for other expressions."""
-    match value:
-        case Constant(value=known):
-            return type(known).__name__
-        case Collection(kind=kind):
-            return kind
-        case Comprehension(kind="list" | "set" | "dict" as kind):
-            return kind
-    return ""
+# Classes that no type of Python's own is a base of.
+_PLAIN_CLASS = lazy_pattern(r"torch\.nn\.(\w+\.)*[A-Z]\w*|abc\.ABC|builtins\.object")
 
 
 def runs_always(sources: ValueSources, path: str, function: Function, offset: int) -> bool:
@@ -236,6 +235,8 @@ def _values(
             known = all(environment.arguments.get(path + root) for root in roots)
             length = length_of(sources, Closure(path, sized, environment), 0) if known else None
             return [] if length is None else [length]
+        case Call():
+            return _results(sources, Closure(path, operand, environment), depth)
         case Ref():
             if (display := display_of(sources, path, operand)) is not None:
                 return _values(sources, path, display, environment, depth)
@@ -244,6 +245,22 @@ def _values(
             behind = sources.of(read) if given else held_operations(sources, read, operand)
             found = [_known_value(sources, each, depth) for each in behind]
             return found if ... not in found else []
+    return []
+
+
+# Methods of a text whose result follows from the text and the arguments.
+_TEXT_METHODS = frozenset({"upper", "lower", "casefold", "strip", "startswith", "endswith"})
+
+
+def _results(sources: ValueSources, called: Closure, depth: int) -> list[object]:
+    """What a method of a text returns for the constants that the text may be: ``split.upper()``; none if that is not known."""
+    match called.value:
+        case Call(func=Ref(roots=roots, path=(*before, word)) as func, args=args) if word in _TEXT_METHODS:
+            given = [each.value.value if isinstance(each.value, Constant) else ... for each in args]
+            text = func._replace(path=tuple(before))
+            texts = _values(sources, called.path, text, called.environment, depth) if roots else []
+            if all(isinstance(each, str) for each in (*given, *texts)):
+                return [getattr(each, word)(*given) for each in texts]
     return []
 
 
@@ -273,6 +290,9 @@ def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
         case Operation(op=op) if (op in ("not", "and", "or") or op in COMPARISONS) and depth < limits.MAX_HELD_TESTS:
             answer = evaluate_test(sources, source.path, source.value, source.environment, depth + 1)
             return ... if answer is None else answer
+        case Call() if depth < limits.MAX_HELD_TESTS:
+            results = _results(sources, source, depth + 1)
+            return results[0] if len(results) == 1 else ...
     return ...
 
 

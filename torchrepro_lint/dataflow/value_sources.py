@@ -30,7 +30,7 @@ from torchrepro_lint.dataflow.environment import (
     distinct,
 )
 from torchrepro_lint.dataflow.feasibility import evaluate_test, ruling_tests, runs_always
-from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
+from torchrepro_lint.dataflow.reaching_definitions import attribute_values, reaching_definitions
 from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
@@ -193,6 +193,15 @@ class ValueSourceAnalysis:
                 yield closure._replace(value=value)
             case Subscript(value=value, indices=indices):
                 yield from self._picked(closure._replace(value=value), indices)
+            case Attribute(value=Call() as made, name=word):  # ``Transforms(32).test``
+                yield from self._of_made(closure._replace(value=made), word)
+
+    def _of_made(self, made: Closure, word: str) -> Iterator[Closure]:
+        """The values of an attribute of the object of the project's that a call makes."""
+        for each in self.of(made):
+            names = self.project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
+            for name in filter(self.project.resolver.classes, names):
+                yield from attribute_values(self, name, word, self.construct(each, name).environment)
 
     def _of_reference(self, closure: Closure) -> Iterator[Closure]:
         found: list[Closure] = []

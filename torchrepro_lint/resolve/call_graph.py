@@ -246,7 +246,7 @@ class CallGraph(NumberedCalls):
 
     def has_unknown_callers(self, name: Symbol, function: Function) -> bool:
         """Whether a function may have callers that are not known: its address is taken, it is decorated, or an unresolved call has
-        its name.
+        its name, and arguments that it takes.
         """
         if function.decorators or self.is_address_taken(name):
             return True
@@ -256,6 +256,7 @@ class CallGraph(NumberedCalls):
             if each != "__init__"
             for word in (each, super_call(each))
             for path, call in map(self._call, self._by_word(word))
+            if accepts(function, call) or accepts(function, call, bound=False)
         )
 
     def is_address_taken(self, name: Symbol, *, count_stored: bool = True) -> bool:
@@ -397,3 +398,12 @@ def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
         if not runs[at].startswith(start):
             break
         yield int(runs[at][len(start) :])
+
+
+def accepts(function: Function, call: Call, *, bound: bool = True) -> bool:
+    """Whether a call without stars binds all of its arguments, and all parameters that a function requires; ``bound``: of a method."""
+    skip = bound and takes_receiver(function)
+    received = [*receiving_parameters(function, call, bound=skip)]
+    required = {each.name for each in function.params[skip:] if each.default is None and "*" not in each.kind}
+    fits = required <= {param.name for _, param in received} and len(received) == len(call.args)
+    return fits or any(arg.star for arg in call.args)

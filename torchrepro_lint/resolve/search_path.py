@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders, stems_of
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -251,15 +252,8 @@ class ModuleTree:
         around = {each for path in files for each in (self.folder(path), *parent_folders(self.folder(path)))}
         imports = [(path, *self._steps(path, name)) for path in files for name in files[path].summary.imports]
         scripts, commands = sorted(self._script_folders & around), sorted(self._command_folders & around)
-        own = (
-            self.source_roots,
-            scripts,
-            commands,
-            self.uses_torch,
-            tuple(sorted(files)),
-            self.configurations,
-            imports,
-        )
+        of_project = self.source_roots, self.uses_torch, self.configurations
+        own = (*of_project, scripts, commands, tuple(sorted(files)), imports)
         finding = any(not _FINDING_BY_TEXT.isdisjoint(each.summary.calls) for each in files.values())
         words = {text.partition(".")[0] for each in self.configurations for _, text in each.texts if "." in text}
         named = [each for each in sorted(self.stems.items()) if finding or not words.isdisjoint(each[0].split("/"))]
@@ -330,12 +324,15 @@ class ModuleTree:
             return nearer
         home = self._home(folder, word)
         stem = join_path(home or "", word)
+        below = any(join_path(stem, each) in self.stems for each in parts[1:2])
+        if not self.stems.get(stem) and not below and word in described_packages():
+            return None  # a folder without ``__init__.py`` yields to an installed library: ``gym.make`` beside a folder ``gym``
         if home is None or self.stems[stem] not in (path, f"{stem}.py"):
             return home
         searched = self._searched[folder]
         if len(parts) > 2 or (len(parts) == 2 and folder not in self._script_folders | self._command_folders):
-            below = (each for each in searched if join_path(each, "/".join(parts[:2])) in self.stems)
-            if (found := next(below, None)) is not None:
+            deeper = (each for each in searched if join_path(each, "/".join(parts[:2])) in self.stems)
+            if (found := next(deeper, None)) is not None:
                 return found
         if self.stems[stem] != path:
             return home
@@ -343,9 +340,7 @@ class ModuleTree:
         return next((each for each in searched if self.stems.get(join_path(each, word), path) != path), other)
 
     def _of_its_own(self, path: str, folder: str, parts: Sequence[str]) -> str | None:
-        """The nearest enclosing folder of a program, with a script in it, that has the imported module; None where there is none. The
-        root of the project may have a module of that name as well.
-        """
+        """The nearest enclosing folder of a program, with a script in it, that has the imported module; the root may have one, too."""
         if folder not in self._nearer:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
             self._nearer[folder] = tuple(each for each in around if not self._is_package(each))
@@ -365,8 +360,14 @@ class ModuleTree:
             if folder not in self._searched:
                 self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
             found = (each for each in self._searched[folder] if join_path(each, word) in self.stems)
-            self._homes[key] = next(found, None)
+            own = word in sys.stdlib_module_names  # Python's own come before all folders but that of the script
+            self._homes[key] = next((each for each in found if not own or self._may_start(each)), None)
         return self._homes[key]
+
+    def _may_start(self, folder: str) -> bool:
+        """Whether a script may be started in a folder: it has one, or no folder above has."""
+        starting = self._script_folders | self._command_folders
+        return folder in starting or starting.isdisjoint(parent_folders(folder))
 
     def beside(self, folder: str, word: str) -> bool:
         """Whether a package's folder has a module of a name and may be searched: one of its files is started as a script.

@@ -127,10 +127,15 @@ class ClassHierarchy(Definitions, ABC):
         return tuple(sorted(found)) if roots else None
 
     def defined_in(self, path: str) -> Iterator[Symbol]:
-        """The functions and classes that a module has, its own and imported ones."""
+        """The functions and classes that a module has, its own and imported ones: by a star those that ``__all__`` lists, if it does."""
         for file in self.modules.starred(path):
-            for _, names in self.modules.files[file].exports:
-                for name in names:
+            held = self.assigned(f"{file}:__all__") if file != path else ()
+            lists = [each.items for how, each in held if how == "=" and isinstance(each, Collection)]
+            listed = (
+                {each.value for each in lists[0] if isinstance(each, Constant)} if len(lists) == len(held) == 1 else ()
+            )
+            for word, names in self.modules.files[file].exports:
+                for name in names if not listed or word in listed else ():
                     yield from (found for found in self.modules.resolve(file, name) if self.defines(found))
 
     def all_classes(self) -> Iterator[Symbol]:

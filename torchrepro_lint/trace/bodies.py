@@ -13,6 +13,7 @@ from torchrepro_lint.catalogue.conditions import argument_reader
 from torchrepro_lint.catalogue.libraries import loader_kinds, loader_names
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
+from torchrepro_lint.resolve.call_graph import accepts
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import Objects, is_abstract
@@ -20,7 +21,7 @@ from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Function, Record, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -36,7 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
-from torchrepro_lint.syntax.visitor import known_argument, receiving_parameters, takes_receiver
+from torchrepro_lint.syntax.visitor import known_argument
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import callback_words, rows_of, stores_callables
@@ -179,7 +180,7 @@ class _Body:
     def _may_take(self, name: str, call: Call) -> bool:
         """Whether a function that is found by a computed name takes the arguments of a call: one without ``name=`` is not the one."""
         functions = self._names.functions(name)
-        return not functions or any(_takes(each, call) for each in functions)
+        return not functions or any(accepts(each, call) for each in functions)
 
     def _names_passed(self, value: Expression, found: Iterable[str]) -> Iterable[str]:
         """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
@@ -194,7 +195,8 @@ class _Body:
         if isinstance(called, Ref) and self._receiver and self._is_own(called):
             if called.path:
                 found = names.follow(instance_value(self._receiver), called.path)
-                if not found or any(is_abstract(name) or _is_held(name) for name in found):
+                base = len(called.path) > 1 and any(map(self._is_overridden, found))
+                if not found or base or any(is_abstract(each) or _is_held(each) for each in found):
                     found = _specified(found, names.attribute_objects(self._receiver, called.path))
                 return found, False
             if names.names(self._path, called) == (names.owner(self._function),):
@@ -249,7 +251,7 @@ class _Body:
         return _specified(found, self._names.objects(self._path, called)) if hidden else found
 
     def _is_overridden(self, name: str) -> bool:
-        """Whether a name is that of an object, or of a method, of a class of the project with subclasses."""
+        """Whether a name is that of an object, or of a method, of a class of the project with subclasses: ``buffer: Buffer``."""
         owner = class_of(name) if is_instance(name) else self._names.owner(name)
         return in_project(owner) and bool(self._names.subclasses(owner))
 
@@ -368,18 +370,6 @@ def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
             place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
             if (given := known_argument(made, place, kind.dataset)) is not None:
                 yield given
-
-
-def _takes(function: Function, call: Call) -> bool:
-    """Whether a call without stars binds all of its arguments, and all parameters that a function requires."""
-    received = [*receiving_parameters(function, call, bound=takes_receiver(function))]
-    required = {
-        each.name
-        for each in function.params[takes_receiver(function) :]
-        if each.default is None and "*" not in each.kind
-    }
-    bound = required <= {param.name for _, param in received} and len(received) == len(call.args)
-    return bound or any(arg.star for arg in call.args)
 
 
 _HELD = lazy_pattern(

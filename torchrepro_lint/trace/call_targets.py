@@ -104,12 +104,19 @@ class CallTargets:
     def _release_deferred(self, event: Event, used: Iterable[DeferralKey]) -> Iterator[Target]:
         """The deferred calls that an event releases by using an object: a loader's dataset, a container's modules."""
         for made in used:
-            if made in self._deferred and not self._is_other_method(self._deferred[made], _used_by(event)):
+            if made in self._deferred and not self._is_other_use(self._deferred[made], event):
                 yield from self._deferred.pop(made).targets
 
-    def _is_other_method(self, waiting: DeferredCall, used: Expression) -> bool:
-        """Whether what waits are methods of objects, and what is used is another one that these have: ``DataParallel(net).encode()``."""
+    def _is_other_use(self, waiting: DeferredCall, event: Event) -> bool:
+        """Whether what waits are methods of objects, and another one is used that these have: ``DataParallel(net).encode()``; or what
+        only a container has: ``if isinstance(x, dict): x.items()``, where a network may come, too.
+        """
+        used, made = _used_by(event), waiting.step.event.value
         word, owners = last_identifier(used), [self._names.owner(each.function) for each in waiting.targets]
+        if (event.kind != "call" or word in _OF_MAPPINGS) and isinstance(made, Call):
+            names = self._names.names(waiting.step.path, made.func)
+            if names and all(each.startswith(_PARALLEL) for each in names):
+                return True
         return isinstance(used, Ref) and all(
             owner and any(map(self._names.functions, self._names.methods(owner, word))) for owner in owners
         )
@@ -256,6 +263,10 @@ def captured_parameters(names: Names, function: Symbol) -> frozenset[Symbol]:
 _NAMING = lazy_pattern(
     r"functools\.(wraps|update_wrapper)|inspect\.\w+|builtins\.(getattr|hasattr|callable|isinstance)"
 )
+
+# Methods of a dictionary, and modules that have none of them, and can be neither iterated nor indexed.
+_OF_MAPPINGS = frozenset({"items", "keys", "values", "get"})
+_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.")
 
 # The kinds of events that use an object.
 _USES = frozenset({"call", "iterate", "index"})

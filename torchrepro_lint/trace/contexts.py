@@ -6,11 +6,12 @@ graph, or beyond the limit, has the context of the whole trace.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.libraries import transform_models
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passes_self
 from torchrepro_lint.dataflow.environment import Budget, Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
@@ -19,6 +20,7 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
+    Collection,
     Constant,
     Expression,
     Function,
@@ -76,7 +78,7 @@ class CallingContexts:
             self._runs(trace_event.function, trace_event.event, scope) for scope in self.scopes(trace_event.function)
         )
 
-    def reached_without(self, events: Collection[EventIdentity]) -> frozenset[str]:
+    def reached_without(self, events: set[EventIdentity]) -> frozenset[str]:
         """The functions that the trace reaches without these events, which are given by their keys."""
         ways: dict[str, list[str]] = {}
         for function, entries in self._run.call_edges.items():
@@ -176,7 +178,8 @@ class CallEdgeContexts:
             objects = list(islice(self._objects(scoped, function), limits.MAX_CONTEXTS + 1))
             if len(objects) > limits.MAX_CONTEXTS:
                 objects = [Environment()]
-            if not objects and not self._is_of_others(scoped, word) and not self._are_arguments_known(scoped, function):
+            others = bool(objects) or self._is_of_others(scoped, function)
+            if not others and not self._are_arguments_known(scoped, function):
                 objects = [Environment()]
         if isinstance(event.given, Subscript) and event.kind == "index" and len(event.given.indices) == 1:
             indexed, origins = scoped._replace(value=_as_call(event.given)), self._project.value_sources
@@ -255,13 +258,13 @@ class CallEdgeContexts:
         finally:
             self._calls.leave()
 
-    def _is_of_others(self, used: Closure, word: str) -> bool:
-        """Whether the value that an event iterates, calls, or calls a method of is known: only functions and objects of the
-        project's classes.
+    def _is_of_others(self, used: Closure, method: str) -> bool:
+        """Whether the value that an event iterates, calls, or calls a method of is known, and does not have the method: only functions
+        and objects of the project's classes, or a library's transforms of known others.
         """
-        holder = _holder(used.value, word)
+        holder = _holder(used.value, simple_name(method))
         behind = self._project.value_sources.of(used._replace(value=holder)) if holder is not None else ()
-        if not behind or not all(map(self._is_known, behind)):
+        if not behind or not (all(map(self._is_known, behind)) or all(self._lacks(each, method, 0) for each in behind)):
             return False
         return not isinstance(holder, Ref) or not holder.path or not self._is_set_outside(used, holder.path[-1])
 
@@ -269,6 +272,28 @@ class CallEdgeContexts:
         """Whether all arguments of an event that might have a method are known in this environment, and do not have it."""
         arguments = list(self._arguments_with(used, method))
         return bool(arguments) and all(map(self._is_all_known, arguments))
+
+    def _lacks(self, each: Closure, method: str, depth: int) -> bool:
+        """Whether a value is known to be a constant or a transform, or several, and not to hold an object with a method."""
+        origins, resolver, held = self._project.value_sources, self._project.resolver, list[Expression | None]()
+        match each.value:
+            case Collection(items=items):
+                held = [*items]
+            case Call(func=func, args=args):
+                names = self._names(each, func)
+                if self._makes(each):
+                    return not any(method in resolver.methods(name, simple_name(method)) for name in names)
+                rows = [row for name in names for row in islice(transform_models(name), 1)]  # the first decides
+                if not rows or any(True for _ in origins.appended_to(each, ("transforms",))):
+                    return False
+                if any(row.inner or row.draws or row.when for row in rows):
+                    held = [None if arg.star else arg.value for arg in args]
+            case other if not isinstance(other, Constant):
+                return False
+        values = [() if one is None else origins.of(each._replace(value=one)) for one in held]
+        return depth < limits.MAX_OBJECT_DEPTH and all(
+            found and all(self._lacks(one, method, depth + 1) for one in found) for found in values
+        )
 
     def _is_all_known(self, argument: Closure) -> bool:
         value, behind = argument.value, self._project.value_sources.of(argument)

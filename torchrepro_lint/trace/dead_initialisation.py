@@ -5,9 +5,10 @@ It is dead where all weights of a model, or of a layer, are replaced before it i
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from torchrepro_lint.dataflow.training_steps import trains
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -48,6 +49,8 @@ from torchrepro_lint.trace.loaded_weights import (
     uses_numbers,
 )
 
+# The functions whose loads under conditions are kept.
+CACHED_LOADS = 1 << 12
 # Names of functions and methods that make or initialise the parts of a model.
 _INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
 # Layers of torch that draw their weight, and the first ones their bias.
@@ -63,6 +66,28 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
     yield from _measured_models(names, name, found)
+    for event, later in _loads_after(names, cache, name, found):
+        if all(holds_always(each, uncertain_guards(event.guards)) for each in later):
+            yield event.statement
+
+
+@query(lru=CACHED_LOADS, bounded_when_watched=False)
+def loads_on_condition(names: Names, name: str) -> Mapping[Statement, tuple[tuple[Guard, ...], ...]]:
+    """The statements of a function that make a model whose weights are loaded later, each with the tests under which: ``if pretrained:``."""
+    found: dict[Statement, tuple[tuple[Guard, ...], ...]] = {}
+    for event, later in _loads_after(names, names.events, name, names.events.of(name)):
+        own = uncertain_guards(event.guards)
+        added = (each[len(own) :] for each in sorted(set.intersection(*later), key=repr) if each[: len(own)] == own)
+        found[event.statement] = (*found.get(event.statement, ()), *added)
+    return found
+
+
+def _loads_after(
+    names: Names, cache: EventCache, name: str, found: tuple[Event, ...]
+) -> Iterator[tuple[Event, list[set[tuple[Guard, ...]]]]]:
+    """The events that make or initialise models whose weights are loaded later, before they are used, with the guards of the loads of
+    each.
+    """
     loads: dict[AccessPath, list[tuple[int, tuple[Guard, ...]]]] = {}
     used: set[AccessPath] = set()
     path = path_of(name)
@@ -76,7 +101,7 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
         if event.kind == "call" and isinstance(event.value, Call):
             for held in (*loaded_by(names, cache, path, event.value), *assigned_all(names, path, event, {})):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
-                    loads.setdefault(held, []).append((at, _open_guards(names, path, event)))
+                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
     calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
     training = [at for at, call in calls if trains(names, path, call)]
     for at, event in enumerate(found if loads else ()):
@@ -84,8 +109,8 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
         trained = min((each for each in training if each > at), default=len(found))
         for made in (*_made_by(event, loads), *([each] for each in _initialised_by(event, loads))):
             later = [{guards for end, guards in loads[held] if at < end < trained} for held in made]
-            if all(each and holds_always(each, _open_guards(names, path, event)) for each in later):
-                yield event.statement
+            if all(later):
+                yield event, later
 
 
 def _saved(event: Event) -> AccessPath | None:
@@ -94,21 +119,6 @@ def _saved(event: Event) -> AccessPath | None:
         case Call(func=func, args=(Arg(value=Call(func=Ref(roots=roots, path=(*words, "state_dict")))), *_)):
             return (roots, tuple(words)) if last_identifier(func) == "save" else None
     return None
-
-
-def _open_guards(names: Names, path: str, event: Event) -> tuple[Guard, ...]:
-    """The guards that leave open whether an event happens, also given the constants that calls pass: ``if pretrained``."""
-    return tuple(each for each in uncertain_guards(event.guards) if not _is_decided(names, path, each))
-
-
-def _is_decided(names: Names, path: str, guard: Guard) -> bool:
-    """Whether every call gives the parameter that a guard tests a constant with which the branch runs."""
-    test, wanted = guard.value, guard.kind == "if"
-    if isinstance(test, Operation) and test.op == "not":
-        test, wanted = test.operands[0], not wanted
-    if guard.kind not in ("if", "else") or not isinstance(test, Ref) or test.path:
-        return False
-    return all(isinstance(each, Constant) and bool(each.value) is wanted for _, each in names.values(path, test))
 
 
 def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:

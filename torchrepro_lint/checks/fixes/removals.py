@@ -6,8 +6,63 @@ import re
 
 from torchrepro_lint.checks.fixes.comments import own_comments
 from torchrepro_lint.checks.fixes.insertions import line_break, line_end
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Span, lines_of
-from torchrepro_lint.syntax.scopes import BlockPosition
+from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref, Statement
+from torchrepro_lint.syntax.qualified_names import local_symbol, simple_name
+from torchrepro_lint.syntax.scopes import BlockPosition, function_at
+from torchrepro_lint.syntax.visitor import subexpressions
+from torchrepro_lint.trace.traces import Traces
+
+# Calls that only give a number or a text: without their result they do nothing.
+_GIVING = lazy_pattern(
+    r"os\.(urandom|getpid)|time\.\w+|datetime\.[\w.()]*|uuid\.\w+|secrets\.\w+|builtins\.(int|float|abs|round|str|hash|id)(\.\w+)?"
+)
+
+
+def remove_unread(project: Traces, path: str, replaced: Expression) -> tuple[Edit, ...]:
+    """Remove the assignments of local variables that only a replaced expression reads: ``base = os.urandom(4)`` above
+    ``np.random.seed(base)``.
+    """
+    function, text = function_at(project.files[path], replaced.start), project.text(path)
+    gone, edits, read = (
+        list[Expression | Statement]([replaced]),
+        list[Edit](),
+        _local_words(replaced, function.name if function else ""),
+    )
+    for at, statement in reversed([*enumerate(function.body)] if function is not None else []):
+        match statement:
+            case Assign(op="=", targets=(Ref(roots=(root,), path=()),), value=value) if value is not None:
+                word = simple_name(root)
+                if word not in read or not _only_gives(project, path, value):
+                    continue
+                assert function is not None
+                rest = text[function.start : function.end]
+                for each in sorted((*gone, statement), key=lambda each: -each.start):
+                    rest = rest[: each.start - function.start] + rest[each.end - function.start :]
+                removed = remove_statement(text, BlockPosition(function.body, at, None))
+                if removed is not None and not re.search(rf"\b{word}\b", rest):
+                    gone.append(statement)
+                    edits.append(removed)
+                    read |= _local_words(value, function.name)
+    return tuple(edits)
+
+
+def _local_words(expression: Expression, function: str) -> set[str]:
+    """The local variables of a function that an expression reads."""
+    refs = (each for each in subexpressions(expression) if isinstance(each, Ref) and len(each.roots) == 1)
+    return {
+        simple_name(each.roots[0])
+        for each in refs
+        if each.roots[0] == local_symbol(function, simple_name(each.roots[0]))
+    }
+
+
+def _only_gives(project: Traces, path: str, value: Expression) -> bool:
+    """Whether the calls in a value have no effect."""
+    calls = [each for each in subexpressions(value) if isinstance(each, Call)]
+    names = [project.names(path, each.func) for each in calls]
+    return all(found and all(map(_GIVING.fullmatch, found)) for found in names)
 
 
 def remove_statement(

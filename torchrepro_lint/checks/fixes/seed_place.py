@@ -147,9 +147,14 @@ def _process_starts(_start: int, trace_events: Sequence[TraceEvent]) -> frozense
     return frozenset(each["mesh"] or "group" for each in found if each)
 
 
+def process_groups(program: Program) -> frozenset[str]:
+    """How a program joins a group of processes: ``mesh``, or ``group``; empty where it is known to be alone."""
+    return frozenset[str]().union(*prefix_and_rest(program.run, "process starts", _process_starts))
+
+
 def _for_each_rank(project: Traces, program: Program, place: SeedPlace, trace_event: TraceEvent) -> SeedPlace | NoFix:
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
-    starts = frozenset[str]().union(*prefix_and_rest(program.run, "process starts", _process_starts))
+    starts = process_groups(program)
     if "mesh" in starts:
         return NoFix("only the author knows which processes of the device mesh should draw the same numbers")
     spawned = _index_of_process(project, program.entry.path, place.position, trace_event)

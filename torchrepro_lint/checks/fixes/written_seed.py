@@ -22,6 +22,7 @@ from torchrepro_lint.checks.fixes.seed_origins import (
     is_combined,
     seed_origins,
 )
+from torchrepro_lint.checks.fixes.seed_place import process_groups
 from torchrepro_lint.domain.programs import Program, all_programs, programs_reaching
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
@@ -57,6 +58,7 @@ _PLAIN = lazy_pattern(r"[\w.]+(\(\))?")
 _SUM = lazy_pattern(r"[\w.]+( \+ [\w.]+)*")
 _WORD = lazy_pattern(r"\w+")
 _INITIAL_SEED = ".initial_seed()"
+_SEED_OF_EACH_PROCESS = NoFix("each process of the run needs its own seed, and none is in scope here")
 _NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so only the callers know which seed to pass")
 
 
@@ -130,7 +132,7 @@ def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
         return WrittenSeed(str(constant))
     if any(program.effects.seeds for program in programs):
         return _NO_SEED_IN_REACH
-    return _new_constant(place)
+    return _SEED_OF_EACH_PROCESS if any(map(process_groups, place.programs)) else _new_constant(place)
 
 
 def _own_seeds(place: _Place) -> Iterator[str]:

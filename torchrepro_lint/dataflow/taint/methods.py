@@ -49,7 +49,20 @@ from torchrepro_lint.syntax.visitor import (
 _MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})
 # Attributes that are alike for all elements.
 _UNIFORM_ATTRIBUTES = frozenset(
-    {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "__class__"}
+    {
+        "shape",
+        "dtype",
+        "device",
+        "ndim",
+        "size",
+        "dim",
+        "suffix",
+        "is_cuda",
+        "requires_grad",
+        "layout",
+        "attrs",
+        "__class__",
+    }
 )
 # The fields of named tuples by place: of what ``concurrent.futures.wait`` returns.
 _FIELDS = {"done": 0, "not_done": 1}
@@ -93,6 +106,8 @@ class MethodTaint:
             return
         elif not rest and isinstance(spot.parent, Call) and (result := _by_method(tainted.taint, word)) is not None:
             yield from self._handed_on(tainted, result, spot.parent)
+        elif tainted.taint.kind == "sequence" and word in _UNIFORM_ATTRIBUTES:
+            return  # of an array
         elif tainted.taint.kind in ("sequence", "ranked", "fresh"):
             yield TaintedValue(tainted.path, tainted.node, tainted.taint, ())
         elif tainted.taint.kind == "plain" and word in _FIELDS and (inner := tainted.taint.item(_FIELDS[word])):
@@ -126,7 +141,7 @@ class MethodTaint:
                 return
             case _ if word in ("pop", "index", "popleft"):
                 yield TaintedValue(path, call, SCALAR)
-            case _ if word not in ORDER_FREE_METHODS:
+            case _ if word not in ORDER_FREE_METHODS | _UNIFORM_ATTRIBUTES:
                 yield TaintedValue(path, call, taint)
 
     def _handed_on(self, tainted: TaintedValue, result: OrderTaint, call: Call) -> Iterator[TaintStep]:

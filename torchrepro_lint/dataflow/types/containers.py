@@ -54,8 +54,8 @@ def _beyond(items: Sequence[Expression | None]) -> Iterator[AbstractValue]:
 
 def element(what: AbstractValue) -> AbstractValue:
     """The type of the elements that iteration gives."""
-    if what.kind in ("nothing", "loaded"):
-        return what
+    if what.kind in ("nothing", "loaded") or (not what.kind and what.grad is False):
+        return what  # what is in a batch needs no gradient either
     if what.kind == "dict":
         return UNKNOWN  # the keys are not tracked
     if what.is_tensor:

@@ -226,16 +226,16 @@ class CallableEffects:
         found: set[str] = set()
         known: set[EventIdentity] = set()
         free: frozenset[str] = frozenset()
-        remaining = [each for each in work.run.trace_events if each.event.kind in _USES]
+        remaining = [each for each in enumerate(work.run.trace_events) if each[1].event.kind in _USES]
         while remaining:
             skipped = []
-            for trace_event in remaining:
+            for order, trace_event in remaining:
                 if _is_covered(trace_event, known, free):
-                    skipped.append(trace_event)
+                    skipped.append((order, trace_event))
                 elif contexts.is_reached(trace_event):
                     seen = self._hidden_effects(work, trace_event, contexts)
                     if seen is not None:
-                        found |= seen
+                        found.update(family for family in seen if not _is_seeded_before(work, family, order))
                         known.add(event_key(trace_event.path, trace_event.event))
             free = contexts.reached_without(known) if skipped else free
             remaining = skipped if len(skipped) < len(remaining) else []
@@ -280,9 +280,9 @@ class CallableEffects:
             return _OWN_GENERATOR
         if self._passes_existing_generator(work, trace_event, value, environment):
             return _OWN_GENERATOR
-        return self._call_effects(trace_event, value.func, environment)
+        return self._call_effects(trace_event, Closure(trace_event.path, value, environment), value.func)
 
-    def _call_effects(self, trace_event: TraceEvent, func: Expression, environment: Environment) -> GeneratorSet | None:
+    def _call_effects(self, trace_event: TraceEvent, call: Closure, func: Expression) -> GeneratorSet | None:
         known = [
             name
             for name in trace_event.names
@@ -292,9 +292,9 @@ class CallableEffects:
         ]
         objects = [name for name in trace_event.names if in_project(name) and is_instance(name)]
         if known and not any(map(is_instance, known)):
-            return NO_GENERATORS.union(*(self._of_rows(without_brackets(name), None) for name in known))
+            return NO_GENERATORS.union(*(self._of_rows(without_brackets(name), call) for name in known))
         if known or objects or ((not trace_event.names or trace_event.assumed) and _calls_variable(func)):
-            drawn = self.draws(Closure(trace_event.path, func, environment))
+            drawn = self.draws(call._replace(value=func))
             return None if drawn == ANY_GENERATOR and trace_event.names and not known else drawn
         return None
 
@@ -371,9 +371,7 @@ class CallableEffects:
 
 
 def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozenset[str]) -> bool:
-    """Whether the generators of an event are known, or those of an event on its call path, if nothing else enters the
-    function.
-    """
+    """Whether the generators of an event are known, or those of an event on its call path where nothing else enters the function."""
     if event_key(trace_event.path, trace_event.event) in known:
         return True
     return trace_event.function not in free and any(
@@ -383,10 +381,13 @@ def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozen
 
 def unseeded_draws(work: WorkerTrace) -> Iterator[Draw]:
     """The draws of the project's own code from global generators that it has not just seeded."""
-    for draws in work.effects.draws.values():
-        for draw in draws:
-            if not any(seed.order < draw.order for seed in work.effects.reseeds.get(draw.family, ())):
-                yield draw
+    drawn = (draw for draws in work.effects.draws.values() for draw in draws)
+    yield from (draw for draw in drawn if not _is_seeded_before(work, draw.family, draw.order))
+
+
+def _is_seeded_before(work: WorkerTrace, family: str, order: int) -> bool:
+    """Whether the project's own code seeds a family in workers before an event with this order."""
+    return any(seed.order < order for seed in work.effects.reseeds.get(family, ()))
 
 
 def _calls_variable(func: Expression) -> bool:

@@ -122,7 +122,7 @@ class FetchEffects:
                 )
             case Subscript(value=value) | Operation(op="*", operands=(value,)):
                 return self._of_part(each._replace(value=value), depth)
-            case Operation(op="+", operands=operands):
+            case Operation(op="+" | "*", operands=operands):  # ``100 * rows + others``
                 return NO_GENERATORS.union(*(self.draws(each._replace(value=one), depth + 1) for one in operands))
             case Ref(path=(*_, "dataset")) as ref:
                 return self._of_loader(each._replace(value=ref._replace(path=ref.path[:-1])), depth)

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
-from torchrepro_lint.catalogue.libraries import loader_names
+from torchrepro_lint.catalogue.libraries import loader_names, samplers_of
+from torchrepro_lint.dataflow.environment import Closure
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
@@ -29,6 +31,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.trace.call_targets import runs_in_worker
+from torchrepro_lint.trace.contexts import involved_values
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -211,3 +215,32 @@ def _used_by_expression(
                 yield path, around, keys[1:]
         case _:
             yield None
+
+
+@query()
+def loader_modes(project: ValueFlow, path: str, value: Expression) -> frozenset[bool | str]:
+    """Whether the loaders that an expression reads fetch in workers, and whether any has a sampler."""
+    return frozenset(_find_loader_modes(project, Closure(path, value)))
+
+
+def _find_loader_modes(project: ValueFlow, used: Closure) -> Iterator[bool | str]:
+    for loader in _loaders(project, used):
+        call = loader.value
+        assert isinstance(call, Call)
+        yield runs_in_worker(project.resolver, loader.path, call, project.names(loader.path, call.func))
+        yield from ("orders" for _ in samplers_of(call))
+
+
+def _loaders(project: ValueFlow, used: Closure) -> Iterator[Closure]:
+    if _is_loader(project, used):
+        yield used
+        return
+    for part in involved_values(used.value):
+        for each in project.value_sources.of(used._replace(value=part)):
+            if _is_loader(project, each):
+                yield each
+
+
+def _is_loader(project: ValueFlow, made: Closure) -> bool:
+    call = made.value
+    return isinstance(call, Call) and not loader_names().isdisjoint(project.names(made.path, call.func))

@@ -21,6 +21,7 @@ from torchrepro_lint.domain.operations.unknown_calls import (
     passed_on_edges,
 )
 from torchrepro_lint.domain.programs import program_at
+from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
@@ -121,7 +122,9 @@ def _find(project: Traces, run: Trace) -> Iterator[ProgramGap]:
             reason = found.reason
             if found.entered and found.entered.isdisjoint(run.functions):
                 reason = Reason("value", describe(call.func))
-            if reason is not None and not passed_on_edges(project, run, resolved.path, resolved.function, call.func):
+            if reason is None or passed_on_edges(project, run, resolved.path, resolved.function, call.func):
+                continue
+            if is_reachable(project, run, each):
                 seen.add((resolved.path, call.start))
                 yield ProgramGap(order, each, reason)
 

@@ -70,8 +70,8 @@ _COMPUTING = frozenset({"einops", "opt_einsum", "torchmetrics", "jaxtyping", "te
 _OF_CONTAINERS = frozenset(
     word for kind in (dict, list, tuple, set, str, int, float, bytes) for word in dir(kind) if word[0] != "_"
 )
-# Methods that all objects have, other than those that make one.
-_OF_OBJECTS = frozenset(dir(object)) - {"__class__", "__init__", "__new__"}
+# Methods that every object has: those that make an object apart, they run no code of a class that does not define them.
+_OF_OBJECTS = frozenset(dir(object)) - {"__class__", "__init__", "__new__", "__init_subclass__", "__subclasshook__"}
 _OF_TENSORS = frozenset(
     {"backward", "detach", "numpy", "item", "tolist", "data_ptr", "retain_grad", "requires_grad_", "register_hook"}
     | {"cuda", "to", "cpu", "type", "half", "bfloat16", "contiguous", "clone", "new_zeros", "new_ones", "new_tensor"}
@@ -209,13 +209,8 @@ def is_from_elsewhere(name: str) -> bool:
 
 
 def _is_of_values(word: str) -> bool:
-    """Whether tensors, containers, texts or all objects have a method of this name."""
-    return (
-        word in _OF_OBJECTS
-        or tensor_operations().method(word) is not None
-        or word in _OF_CONTAINERS
-        or word in _OF_TENSORS
-    )
+    """Whether all objects, or tensors, containers or texts, have a method of this name."""
+    return tensor_operations().method(word) is not None or word in _OF_CONTAINERS | _OF_OBJECTS | _OF_TENSORS
 
 
 @lru_cache(maxsize=1 << 12)

@@ -37,9 +37,9 @@ from torchrepro_lint.domain.rng.seeders import (
     method_and_receiver,
     nondeterministic_source,
     passed_seed,
-    puts_back,
     reads_data,
     seeds_from_entropy,
+    seeds_nothing,
     writes_aside,
 )
 from torchrepro_lint.query.memo_tables import MemoTable
@@ -323,7 +323,7 @@ class RngEffects:
 
     def _seed(self, trace_event: TraceEvent, call: Call, name: str) -> None:
         seeder = self._catalogue.seeder(name)
-        if seeder is not None and puts_back(self._names, trace_event.path, call):
+        if seeder is not None and seeds_nothing(self._names, trace_event, call):
             return
         if seeder is not None and any(arg.star == "**" for arg in call.args):
             call = with_expanded_keywords(self._names, trace_event.path, call)

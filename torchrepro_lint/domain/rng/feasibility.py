@@ -7,19 +7,17 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
-from torchrepro_lint.catalogue.libraries import loader_names, samplers_of
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
-from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead
-from torchrepro_lint.query.database import query
+from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead, loader_modes
 from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Function, If, Lambda, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
-from torchrepro_lint.trace.call_targets import runs_in_worker
-from torchrepro_lint.trace.contexts import CallEdgeContexts, involved_values
+from torchrepro_lint.trace.contexts import CallEdgeContexts
+from torchrepro_lint.trace.dead_initialisation import loads_on_condition
 from torchrepro_lint.trace.library_models import calls_method
 
 if TYPE_CHECKING:
@@ -43,16 +41,22 @@ def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -
     A call that passes unknown arguments may turn on options that it does not name; among the first draws, one that
     needs no such option is preferred.
     """
-    found = (each for each in draws if is_feasible(project, run, each.trace_event, likely=False))
+    found = (each for each in draws if _is_feasible(project, run, each, likely=False))
     first = next(found, None)
     if first is None:
         return None
     likely = (
         each
         for each in chain((first,), islice(found, limits.MAX_COMPARED_DRAWS))
-        if is_feasible(project, run, each.trace_event, likely=True)
+        if _is_feasible(project, run, each, likely=True)
     )
     return next(likely, first)
+
+
+def _is_feasible(project: ValueFlow, run: Trace, draw: Draw, *, likely: bool) -> bool:
+    """Whether some call path reaches a draw; torch's not where the weights that it is for are replaced."""
+    found = _analysis(project, run, draw.trace_event, likely=likely, weights=draw.family == "torch")
+    return found.is_feasible(draw.trace_event.function, draw.trace_event.event, 0)
 
 
 def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> bool:
@@ -89,6 +93,7 @@ def _analysis(
     trace_event: TraceEvent,
     *,
     likely: bool = False,
+    weights: bool = False,
     calls: int = limits.MAX_FEASIBLE_CALLS,
     depth: int = limits.MAX_FEASIBLE_DEPTH,
 ) -> PathFeasibility:
@@ -97,9 +102,11 @@ def _analysis(
     cache: _FeasibilityCache | None = caches.get(run)
     if cache is None:
         cache = caches[run] = {}
-    key = trace_event.function, trace_event.mode, likely, calls
+    key = trace_event.function, trace_event.mode, likely, weights, calls
     if key not in cache:
-        cache[key] = PathFeasibility(project, run, trace_event.mode, likely=likely, calls=calls, depth=depth)
+        cache[key] = PathFeasibility(
+            project, run, trace_event.mode, likely=likely, weights=weights, calls=calls, depth=depth
+        )
     return cache[key]
 
 
@@ -126,8 +133,8 @@ def _tests_parameter(function: Function) -> bool:
     )
 
 
-# The analyses of one trace, by function, mode, likeliness and limit.
-_FeasibilityCache: TypeAlias = "dict[tuple[str, str, bool, int], PathFeasibility]"
+# The analyses of one trace, by function, mode, likeliness, whether draws are for weights, and limit.
+_FeasibilityCache: TypeAlias = "dict[tuple[str, str, bool, bool, int], PathFeasibility]"
 
 
 def _feasibility_caches(_: ProgramIndex) -> LruTable[Trace, _FeasibilityCache]:
@@ -145,10 +152,11 @@ class PathFeasibility:
         mode: str,
         *,
         likely: bool,
+        weights: bool = False,
         calls: int = limits.MAX_FEASIBLE_CALLS,
         depth: int = limits.MAX_FEASIBLE_DEPTH,
     ) -> None:
-        self._project, self._run, self._mode = project, run, mode
+        self._project, self._run, self._mode, self._weights = project, run, mode, weights
         self._budget, self._most_depth = calls, depth
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
         # By function, the environments found so far, and the iterator over the others.
@@ -217,6 +225,17 @@ class PathFeasibility:
             environment
             for environment in self._environments(function, depth)
             if self._runs(function, event, environment)
+            and not (self._weights and self._is_replaced(function, event, environment))
+        )
+
+    def _is_replaced(self, function: str, event: Event, environment: Environment) -> bool:
+        """Whether an event makes weights that are loaded later, in this environment: ``if pretrained: net.load_state_dict(...)``."""
+        sources, path = self._project.value_sources, path_of(function)
+        ways = loads_on_condition(self._project.resolver, function) if environment.arguments else {}
+        return any(
+            all(sources.truth(Closure(path, each.value, environment)) is (each.kind == "if") for each in guards)
+            for guards in ways.get(event.statement, ())
+            if guards and all(each.kind in ("if", "else") for each in guards)
         )
 
     def _runs(self, function: str, event: Event, environment: Environment) -> bool:
@@ -344,7 +363,7 @@ class PathFeasibility:
             return True
         if event.value is None or self._mode not in ("", "worker") or self._is_called(function, caller, event.value):
             return False
-        modes = _loader_modes(self._project, path_of(caller), event.value)
+        modes = loader_modes(self._project, path_of(caller), event.value)
         orders = not self._mode and simple_name(function) in _SAMPLER_METHODS and "orders" in modes
         return not orders and modes - {"orders"} == {self._mode != "worker"}
 
@@ -358,32 +377,3 @@ class PathFeasibility:
 
     def _names(self, closure: Closure, called: Expression) -> tuple[str, ...]:
         return self._project.names(closure.path, called)
-
-
-@query()
-def _loader_modes(project: ValueFlow, path: str, value: Expression) -> frozenset[bool | str]:
-    """Whether the loaders that an expression reads fetch in workers, and whether any has a sampler."""
-    return frozenset(_find_loader_modes(project, Closure(path, value)))
-
-
-def _find_loader_modes(project: ValueFlow, used: Closure) -> Iterator[bool | str]:
-    for loader in _loaders(project, used):
-        call = loader.value
-        assert isinstance(call, Call)
-        yield runs_in_worker(project.resolver, loader.path, call, project.names(loader.path, call.func))
-        yield from ("orders" for _ in samplers_of(call))
-
-
-def _loaders(project: ValueFlow, used: Closure) -> Iterator[Closure]:
-    if _is_loader(project, used):
-        yield used
-        return
-    for part in involved_values(used.value):
-        for each in project.value_sources.of(used._replace(value=part)):
-            if _is_loader(project, each):
-                yield each
-
-
-def _is_loader(project: ValueFlow, made: Closure) -> bool:
-    call = made.value
-    return isinstance(call, Call) and not loader_names().isdisjoint(project.names(made.path, call.func))

@@ -13,6 +13,7 @@ from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluat
 from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.dataflow.constants import Declaration, Ruling
+from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
@@ -65,6 +66,23 @@ def puts_back(names: Names, path: str, call: Call) -> bool:
     return bool(states) and all(
         isinstance(state, Call) and not _TAKING.isdisjoint(names.names(file, state.func)) for file, state in states
     )
+
+
+def seeds_nothing(names: Names, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a seeding call has no effect on a run: it puts a state back, or runs in a loader's workers alone, of which a test asks
+    torch; and this is the main process.
+    """
+    elsewhere = trace_event.mode != "worker" and any(
+        implies_not_none(guard, each) and not _WORKER_INFO.isdisjoint(names.names(trace_event.path, each))
+        for guard in trace_event.event.guards
+        for each in subexpressions(guard.value)
+        if isinstance(each, Ref | Call)
+    )
+    return elsewhere or puts_back(names, trace_event.path, call)
+
+
+# What torch says of the worker that asks, and in the main process None.
+_WORKER_INFO = frozenset({"torch.utils.data.get_worker_info()", "torch.utils.data.get_worker_info"})
 
 
 def passed_seed(seeder: Seeder, call: Call) -> Expression | None:
