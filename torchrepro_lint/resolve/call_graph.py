@@ -46,6 +46,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import (
     UNKNOWN_ARGUMENT,
+    accepts,
     is_starred,
     last_identifier,
     launched_call,
@@ -245,8 +246,8 @@ class CallGraph(NumberedCalls):
             yield from ("",) if found is None else found
 
     def has_unknown_callers(self, name: Symbol, function: Function) -> bool:
-        """Whether a function may have callers that are not known: its address is taken, it is decorated, or an unresolved call has
-        its name, and arguments that it takes.
+        """Whether a function may have callers that are not known: its address is taken, it is decorated, or an unresolved call has its name
+        and arguments that it takes.
         """
         if function.decorators or self.is_address_taken(name):
             return True
@@ -369,9 +370,7 @@ def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expressio
 
 
 def _entries(value: Expression) -> dict[str | int, Expression] | None:
-    """The entries of a literal tuple, list or dictionary, by position, up to one with a star, or key; None of another expression, or where
-    a key is not literal.
-    """
+    """The entries of a display by position, up to one with a star, or by key; None of others, or where a key is not literal."""
     match value:
         case Collection(kind="dict", items=items):
             keys = [key.value if isinstance(key, Constant) else None for key in items[::2]]
@@ -398,12 +397,3 @@ def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
         if not runs[at].startswith(start):
             break
         yield int(runs[at][len(start) :])
-
-
-def accepts(function: Function, call: Call, *, bound: bool = True) -> bool:
-    """Whether a call without stars binds all of its arguments, and all parameters that a function requires; ``bound``: of a method."""
-    skip = bound and takes_receiver(function)
-    received = [*receiving_parameters(function, call, bound=skip)]
-    required = {each.name for each in function.params[skip:] if each.default is None and "*" not in each.kind}
-    fits = required <= {param.name for _, param in received} and len(received) == len(call.args)
-    return fits or any(arg.star for arg in call.args)

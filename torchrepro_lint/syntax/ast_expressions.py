@@ -46,7 +46,6 @@ from torchrepro_lint.syntax.tokens import (
     string,
     with_parentheses,
 )
-from torchrepro_lint.syntax.visitor import by_node_type
 
 
 def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
@@ -334,7 +333,7 @@ def other(lowering: Lowering, scope: Scope, node: ast.AST, start: int, end: int)
 
 
 EXPRESSIONS: dict[type, ToExpression] = {
-    **by_node_type(ast, lowering_rules.EXPRESSIONS),
+    **lowering_rules.by_node_type(ast, lowering_rules.EXPRESSIONS),
     ast.Name: _name,
     ast.Attribute: _attribute,
     ast.Call: call,

@@ -32,7 +32,6 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.parser_tree import Lowering, ToExpression
 from torchrepro_lint.syntax.scopes import Scope
 from torchrepro_lint.syntax.tokens import after_opening
-from torchrepro_lint.syntax.visitor import by_node_type
 
 if TYPE_CHECKING:
     from torchrepro_lint.syntax.libcst_positions import NodeSpans
@@ -226,7 +225,7 @@ _KINDS: dict[type, str] = {
 }
 
 EXPRESSIONS: dict[type, ToExpression] = {
-    **by_node_type(cst, lowering_rules.EXPRESSIONS),
+    **lowering_rules.by_node_type(cst, lowering_rules.EXPRESSIONS),
     cst.Name: _name,
     cst.Attribute: _attribute,
     cst.Call: _call,

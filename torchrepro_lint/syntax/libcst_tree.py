@@ -16,9 +16,8 @@ from torchrepro_lint.syntax.nodes import Arg
 from torchrepro_lint.syntax.parser_tree import ComprehensionClause, Lowering, Node, Parameter, ParserTree
 from torchrepro_lint.syntax.scopes import Imported, Scope
 from torchrepro_lint.syntax.syntax_errors import ASYNC, has_unnormalised_names, with_stand_in
-from torchrepro_lint.syntax.visitor import by_node_type
 
-_STATEMENTS = by_node_type(cst, lowering_rules.STATEMENTS)
+_STATEMENTS = lowering_rules.by_node_type(cst, lowering_rules.STATEMENTS)
 
 # Node types whose spans are recorded.
 LOCATED: frozenset[type] = frozenset({*EXPRESSIONS, *_STATEMENTS, cst.Slice, cst.StarredElement})
@@ -29,8 +28,8 @@ class LibcstTree(ParserTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = by_node_type(cst, parser_tree.BINDERS)
-    blocks = by_node_type(cst, parser_tree.BLOCKS)
+    binders = lowering_rules.by_node_type(cst, parser_tree.BINDERS)
+    blocks = lowering_rules.by_node_type(cst, parser_tree.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:

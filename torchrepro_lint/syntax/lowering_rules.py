@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import TypeVar
 
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -304,3 +306,11 @@ STATEMENTS: Mapping[str, Callable[..., Statement | None]] = {
     "Break": _simple_statement("break"),
     "Continue": _simple_statement("continue"),
 }
+
+
+_T = TypeVar("_T")
+
+
+def by_node_type(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
+    """A table by node type, from one by type name; both parsers mostly use the names of Python's grammar."""
+    return {getattr(library, name): value for name, value in table.items() if hasattr(library, name)}

@@ -38,7 +38,6 @@ from torchrepro_lint.syntax.syntax_errors import (
     with_stand_in,
 )
 from torchrepro_lint.syntax.tokens import Columns, after_opening, end_of_trailers, skip, string_literals
-from torchrepro_lint.syntax.visitor import by_node_type
 
 
 def _delete(lowering: Lowering, scope: Scope, node: ast.Delete, start: int, end: int) -> Statement:
@@ -50,7 +49,7 @@ def _pass(*_: object) -> None:
 
 
 _STATEMENTS: Mapping[type, ToStatement] = {
-    **by_node_type(ast, lowering_rules.STATEMENTS),
+    **lowering_rules.by_node_type(ast, lowering_rules.STATEMENTS),
     ast.Delete: _delete,
     **dict.fromkeys((ast.Pass, ast.Global, ast.Nonlocal), _pass),
 }
@@ -61,8 +60,8 @@ class AstTree(ParserTree):
 
     expressions = EXPRESSIONS
     statements = _STATEMENTS
-    binders = by_node_type(ast, parser_tree.BINDERS)
-    blocks = by_node_type(ast, parser_tree.BLOCKS)
+    binders = lowering_rules.by_node_type(ast, parser_tree.BINDERS)
+    blocks = lowering_rules.by_node_type(ast, parser_tree.BLOCKS)
     other = staticmethod(other)
 
     def __init__(self, text: str) -> None:

@@ -5,10 +5,9 @@ Also here: what a signature consists of, which argument of a call binds to a par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import intern
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -326,6 +325,15 @@ def receiving_parameters(function: Function, call: Call, *, bound: bool) -> Iter
             yield arg, param
 
 
+def accepts(function: Function, call: Call, *, bound: bool = True) -> bool:
+    """Whether a call without stars binds all of its arguments, and all parameters that a function requires; ``bound``: of a method."""
+    skip = bound and takes_receiver(function)
+    received = [*receiving_parameters(function, call, bound=skip)]
+    required = {each.name for each in function.params[skip:] if each.default is None and "*" not in each.kind}
+    fits = required <= {param.name for _, param in received} and len(received) == len(call.args)
+    return fits or any(arg.star for arg in call.args)
+
+
 # The positions of the function, of its arguments and of its named ones, in the calls that start it in a thread or process.
 _LAUNCHES = {
     "Thread": (1, 3, 4),
@@ -387,11 +395,3 @@ def is_classmethod(function: Function) -> bool:
 
 def _is_decorated(function: Function, name: str) -> bool:
     return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
-
-
-_T = TypeVar("_T")
-
-
-def by_node_type(library: ModuleType, table: Mapping[str, _T]) -> dict[type, _T]:
-    """A table by node type, from one by type name; both parsers mostly use the names of Python's grammar."""
-    return {getattr(library, name): value for name, value in table.items() if hasattr(library, name)}

@@ -13,7 +13,6 @@ from torchrepro_lint.catalogue.conditions import argument_reader
 from torchrepro_lint.catalogue.libraries import loader_kinds, loader_names
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
-from torchrepro_lint.resolve.call_graph import accepts
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import Objects, is_abstract
@@ -37,7 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
-from torchrepro_lint.syntax.visitor import known_argument
+from torchrepro_lint.syntax.visitor import accepts, known_argument
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import callback_words, rows_of, stores_callables

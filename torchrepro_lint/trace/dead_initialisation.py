@@ -26,7 +26,6 @@ from torchrepro_lint.syntax.nodes import (
     ExpressionStatement,
     Lambda,
     Loop,
-    Operation,
     Ref,
     Statement,
 )
