@@ -17,13 +17,15 @@ from torchrepro_lint.domain.rng.effects import RngEffects
 from torchrepro_lint.domain.rng.feasibility import is_feasible, is_tested
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
+from torchrepro_lint.domain.rng.seeders import runs_in_workers_alone
 from torchrepro_lint.query.database import query
-from torchrepro_lint.syntax.control_flow import event_key
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.syntax.control_flow import event_key, uncertain_guards
 from torchrepro_lint.syntax.nodes import Import, Record
 from torchrepro_lint.syntax.qualified_names import is_module, path_of, top_package
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry
-from torchrepro_lint.trace.events import TraceEvent, calls_in, prefix_and_rest
+from torchrepro_lint.trace.events import TraceEvent, calls_in, guards, prefix_and_rest
 from torchrepro_lint.trace.traces import Traces
 
 
@@ -50,6 +52,17 @@ class WorkerTrace(Record, frozen=True):
 
     run: Trace
     effects: RngEffects
+
+    def is_seeded(self, names: Names, family: str, trace_event: TraceEvent, order: int) -> bool:
+        """Whether the project's own code seeds a family before an event with this order, under no further condition, or in workers alone."""
+        return any(
+            seed.order < order
+            and (
+                set(uncertain_guards(guards(seed.trace_event))) <= set(guards(trace_event))
+                or runs_in_workers_alone(names, seed.trace_event)
+            )
+            for seed in self.effects.reseeds.get(family, ())
+        )
 
 
 def program_summary(functions: Iterable[str], *, accelerated: bool) -> ProgramSummary:

@@ -24,6 +24,7 @@ from torchrepro_lint.domain.rng.consumers import called_variable
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.query.tabling import TablingSolver
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
@@ -223,7 +224,7 @@ class CallableEffects:
     def _summarise(self, methods: Sequence[str], environment: Environment) -> GeneratorSet:
         work = worker_trace(self._project, tuple(methods))
         contexts = CallingContexts(self._project, work.run, methods, environment)
-        found: set[str] = set()
+        names, found = self._project.resolver, set[str]()
         known: set[EventIdentity] = set()
         free: frozenset[str] = frozenset()
         remaining = [each for each in enumerate(work.run.trace_events) if each[1].event.kind in _USES]
@@ -235,13 +236,13 @@ class CallableEffects:
                 elif contexts.is_reached(trace_event):
                     seen = self._hidden_effects(work, trace_event, contexts)
                     if seen is not None:
-                        found.update(family for family in seen if not _is_seeded_before(work, family, order))
+                        found.update(each for each in seen if not work.is_seeded(names, each, trace_event, order))
                         known.add(event_key(trace_event.path, trace_event.event))
             free = contexts.reached_without(known) if skipped else free
             remaining = skipped if len(skipped) < len(remaining) else []
         drawn = (
             each
-            for each in unseeded_draws(work)
+            for each in unseeded_draws(names, work)
             if not _is_covered(each.trace_event, known, free) and contexts.is_reached(each.trace_event)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
@@ -379,15 +380,10 @@ def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozen
     )
 
 
-def unseeded_draws(work: WorkerTrace) -> Iterator[Draw]:
+def unseeded_draws(names: Names, work: WorkerTrace) -> Iterator[Draw]:
     """The draws of the project's own code from global generators that it has not just seeded."""
     drawn = (draw for draws in work.effects.draws.values() for draw in draws)
-    yield from (draw for draw in drawn if not _is_seeded_before(work, draw.family, draw.order))
-
-
-def _is_seeded_before(work: WorkerTrace, family: str, order: int) -> bool:
-    """Whether the project's own code seeds a family in workers before an event with this order."""
-    return any(seed.order < order for seed in work.effects.reseeds.get(family, ()))
+    yield from (each for each in drawn if not work.is_seeded(names, each.family, each.trace_event, each.order))
 
 
 def _calls_variable(func: Expression) -> bool:

@@ -72,13 +72,18 @@ def seeds_nothing(names: Names, trace_event: TraceEvent, call: Call) -> bool:
     """Whether a seeding call has no effect on a run: it puts a state back, or runs in a loader's workers alone, of which a test asks
     torch; and this is the main process.
     """
-    elsewhere = trace_event.mode != "worker" and any(
+    elsewhere = trace_event.mode != "worker" and runs_in_workers_alone(names, trace_event)
+    return elsewhere or puts_back(names, trace_event.path, call)
+
+
+def runs_in_workers_alone(names: Names, trace_event: TraceEvent) -> bool:
+    """Whether an event happens only where torch says that this is a loader's worker."""
+    return any(
         implies_not_none(guard, each) and not _WORKER_INFO.isdisjoint(names.names(trace_event.path, each))
         for guard in trace_event.event.guards
         for each in subexpressions(guard.value)
         if isinstance(each, Ref | Call)
     )
-    return elsewhere or puts_back(names, trace_event.path, call)
 
 
 # What torch says of the worker that asks, and in the main process None.
