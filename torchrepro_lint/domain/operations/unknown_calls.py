@@ -76,6 +76,7 @@ _OF_TENSORS = frozenset(
     {"backward", "detach", "numpy", "item", "tolist", "data_ptr", "retain_grad", "requires_grad_", "register_hook"}
     | {"cuda", "to", "cpu", "type", "half", "bfloat16", "contiguous", "clone", "new_zeros", "new_ones", "new_tensor"}
 )
+_OF_VALUES = _OF_CONTAINERS | _OF_OBJECTS | _OF_TENSORS
 
 
 class UnknownCalls:
@@ -210,7 +211,7 @@ def is_from_elsewhere(name: str) -> bool:
 
 def _is_of_values(word: str) -> bool:
     """Whether all objects, or tensors, containers or texts, have a method of this name."""
-    return tensor_operations().method(word) is not None or word in _OF_CONTAINERS | _OF_OBJECTS | _OF_TENSORS
+    return tensor_operations().method(word) is not None or word in _OF_VALUES
 
 
 @lru_cache(maxsize=1 << 12)
