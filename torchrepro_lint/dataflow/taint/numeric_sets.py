@@ -266,6 +266,9 @@ class _ElementSearch:
                 return self.iterated(args[index], tuple(rest))
             case ("map", (_,)) if args:
                 return _NUMBER_MAKERS.issuperset(self._project.names(self._path, args[0]) or ("",))
+            case ("chain" | "from_iterable" as word, (_, *rest)) if args:
+                inner = [(None, *rest) if each.star or word == "from_iterable" else tuple(rest) for each in call.args]
+                return all(map(self.iterated, args, inner))
             case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "frozenset" | "reversed", (None, *rest)) if args:
                 return self.iterated(args[0], tuple(rest))
             case ("tqdm" | "list" | "tuple" | "sorted" | "reversed", _) if args:
