@@ -89,7 +89,7 @@ RELEVANT_WORDS = tuple(
     albumentations kornia speechbrain allennlp nemo skorch catalyst ignite mmengine mmcv detectron2 composer
     deepspeed trl setfit sentence_transformers tensorflow keras jax xformers flash_attn apex ray webdataset
     espnet flair fairseq paddle yolov5 colossalai simpletransformers optuna fwr13y horovod open_clip mmdet mmseg
-    skrl pyro imitation mlflow wandb nni openrlhf trainer
+    skrl pyro imitation mlflow wandb nni openrlhf trainer dassl delu zero
     """.split()
 )
 

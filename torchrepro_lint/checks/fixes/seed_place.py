@@ -11,7 +11,8 @@ from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, own_s
 from torchrepro_lint.checks.fixes.seed_constants import module_constant
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
 from torchrepro_lint.checks.repetition import function_runs_often
-from torchrepro_lint.domain.programs import Program
+from torchrepro_lint.domain.programs import Program, program_at
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import is_main_test
@@ -34,6 +35,7 @@ from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simp
 from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
 from torchrepro_lint.trace.call_paths import fresh_start, process_starts
+from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.traces import Traces
 
@@ -147,14 +149,16 @@ def _process_starts(_start: int, trace_events: Sequence[TraceEvent]) -> frozense
     return frozenset(each["mesh"] or "group" for each in found if each)
 
 
-def process_groups(program: Program) -> frozenset[str]:
-    """How a program joins a group of processes: ``mesh``, or ``group``; empty where it is known to be alone."""
-    return frozenset[str]().union(*prefix_and_rest(program.run, "process starts", _process_starts))
+@query()
+def process_groups(project: Traces, entry: Entry) -> frozenset[str]:
+    """How the program of an entry point joins a group of processes: ``mesh``, or ``group``; empty where it is known to be alone."""
+    run = program_at(project, entry).run
+    return frozenset[str]().union(*prefix_and_rest(run, "process starts", _process_starts))
 
 
 def _for_each_rank(project: Traces, program: Program, place: SeedPlace, trace_event: TraceEvent) -> SeedPlace | NoFix:
     """The place with the rank added to its seed where the program runs in several processes: they draw apart today."""
-    starts = process_groups(program)
+    starts = process_groups(project, program.entry)
     if "mesh" in starts:
         return NoFix("only the author knows which processes of the device mesh should draw the same numbers")
     spawned = _index_of_process(project, program.entry.path, place.position, trace_event)

@@ -132,7 +132,8 @@ def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
         return WrittenSeed(str(constant))
     if any(program.effects.seeds for program in programs):
         return _NO_SEED_IN_REACH
-    return _SEED_OF_EACH_PROCESS if any(map(process_groups, place.programs)) else _new_constant(place)
+    are_several = any(process_groups(project, program.entry) for program in place.programs)
+    return _SEED_OF_EACH_PROCESS if are_several else _new_constant(place)
 
 
 def _own_seeds(place: _Place) -> Iterator[str]:

@@ -24,7 +24,6 @@ from torchrepro_lint.domain.rng.consumers import called_variable
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.query.tabling import TablingSolver
-from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
@@ -242,7 +241,7 @@ class CallableEffects:
             remaining = skipped if len(skipped) < len(remaining) else []
         drawn = (
             each
-            for each in unseeded_draws(names, work)
+            for each in unseeded_draws(work)
             if not _is_covered(each.trace_event, known, free) and contexts.is_reached(each.trace_event)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
@@ -380,10 +379,12 @@ def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozen
     )
 
 
-def unseeded_draws(names: Names, work: WorkerTrace) -> Iterator[Draw]:
+def unseeded_draws(work: WorkerTrace) -> Iterator[Draw]:
     """The draws of the project's own code from global generators that it has not just seeded."""
-    drawn = (draw for draws in work.effects.draws.values() for draw in draws)
-    yield from (each for each in drawn if not work.is_seeded(names, each.family, each.trace_event, each.order))
+    for draws in work.effects.draws.values():
+        for draw in draws:
+            if not any(seed.order < draw.order for seed in work.effects.reseeds.get(draw.family, ())):
+                yield draw
 
 
 def _calls_variable(func: Expression) -> bool:

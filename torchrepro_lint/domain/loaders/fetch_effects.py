@@ -362,7 +362,7 @@ def _find_numpy_draws(project: Traces) -> Iterator[WorkerDraw]:
                 if not project.resolver.functions(method):
                     continue
                 short = f"{qualname_of(owner)}.{word}"
-                for draw in unseeded_draws(project.resolver, worker_trace(project, (method,))):
+                for draw in unseeded_draws(worker_trace(project, (method,))):
                     place = draw.trace_event.path, draw.trace_event.event.value
                     if draw.family == "numpy" and place not in seen:
                         seen.add(place)
