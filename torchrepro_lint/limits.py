@@ -197,6 +197,9 @@ MAX_FEASIBLE_CALLS = 60
 MAX_NAMED_DEPTH = 2
 # The same for the calls in all. Models have some twenty calls of a function that makes a layer for one, two or three dimensions.
 MAX_NAMED_CALLS = 40
+# Functions of a program in which a gap is looked at for arguments that rule it out; in a larger one it stays, as TRL003 reports. A registry
+# of many models enters thousands, and what each gets from a dictionary of settings takes minutes to follow.
+MAX_FUNCTIONS_OF_GAPS = 1000
 # A switch that more calls lead to is taken to run: the message may name a less likely draw.
 MAX_TESTED_DEPTH = 4
 # Draws that are compared for the likeliest: the message may name a less likely one.

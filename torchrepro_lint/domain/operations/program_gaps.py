@@ -124,7 +124,7 @@ def _find(project: Traces, run: Trace) -> Iterator[ProgramGap]:
                 reason = Reason("value", describe(call.func))
             if reason is None or passed_on_edges(project, run, resolved.path, resolved.function, call.func):
                 continue
-            if is_reachable(project, run, each):
+            if len(run.functions) > limits.MAX_FUNCTIONS_OF_GAPS or is_reachable(project, run, each):
                 seen.add((resolved.path, call.start))
                 yield ProgramGap(order, each, reason)
 
