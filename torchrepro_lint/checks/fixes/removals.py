@@ -25,18 +25,17 @@ def remove_unread(project: Traces, path: str, replaced: Expression) -> tuple[Edi
     ``np.random.seed(base)``.
     """
     function, text = function_at(project.files[path], replaced.start), project.text(path)
-    gone, edits, read = (
-        list[Expression | Statement]([replaced]),
-        list[Edit](),
-        _local_words(replaced, function.name if function else ""),
-    )
-    for at, statement in reversed([*enumerate(function.body)] if function is not None else []):
+    if function is None:
+        return ()
+    gone: list[Expression | Statement] = [replaced]
+    edits: list[Edit] = []
+    read = _local_words(replaced, function.name)
+    for at, statement in reversed([*enumerate(function.body)]):
         match statement:
             case Assign(op="=", targets=(Ref(roots=(root,), path=()),), value=value) if value is not None:
                 word = simple_name(root)
                 if word not in read or not _only_gives(project, path, value):
                     continue
-                assert function is not None
                 rest = text[function.start : function.end]
                 for each in sorted((*gone, statement), key=lambda each: -each.start):
                     rest = rest[: each.start - function.start] + rest[each.end - function.start :]

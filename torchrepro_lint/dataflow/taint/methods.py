@@ -49,21 +49,10 @@ from torchrepro_lint.syntax.visitor import (
 _MAPPING_WORDS = frozenset({"map", "imap", "starmap", "apply", "applymap", "transform", "map_async"})
 # Attributes that are alike for all elements.
 _UNIFORM_ATTRIBUTES = frozenset(
-    {
-        "shape",
-        "dtype",
-        "device",
-        "ndim",
-        "size",
-        "dim",
-        "suffix",
-        "is_cuda",
-        "requires_grad",
-        "layout",
-        "attrs",
-        "__class__",
-    }
+    {"shape", "dtype", "device", "ndim", "size", "dim", "suffix", "is_cuda", "requires_grad", "layout", "attrs"}
+    | {"__class__"}
 )
+_WITHOUT_ORDER = ORDER_FREE_METHODS | _UNIFORM_ATTRIBUTES
 # The fields of named tuples by place: of what ``concurrent.futures.wait`` returns.
 _FIELDS = {"done": 0, "not_done": 1}
 
@@ -141,7 +130,7 @@ class MethodTaint:
                 return
             case _ if word in ("pop", "index", "popleft"):
                 yield TaintedValue(path, call, SCALAR)
-            case _ if word not in ORDER_FREE_METHODS | _UNIFORM_ATTRIBUTES:
+            case _ if word not in _WITHOUT_ORDER:
                 yield TaintedValue(path, call, taint)
 
     def _handed_on(self, tainted: TaintedValue, result: OrderTaint, call: Call) -> Iterator[TaintStep]:
