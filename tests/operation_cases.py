@@ -45,12 +45,9 @@ def spoken(n: int) -> Inputs:
 
 
 def by_cudnn(speech: Any, labels: Any) -> Any:
-    """The loss of cuDNN asks for concatenated 32-bit targets, and as long inputs as there are."""
+    """The loss of cuDNN asks for concatenated 32-bit targets on the CPU, and as long inputs as there are."""
     samples = speech.shape[1]
-    lengths = torch.full((samples,), speech.shape[0], dtype=torch.int32)
-    return F.ctc_loss(
-        speech, labels.flatten().int().cpu(), lengths, torch.full((samples,), labels.shape[1], dtype=torch.int32)
-    )
+    return F.ctc_loss(speech, labels.flatten().int().cpu(), (speech.shape[0],) * samples, (labels.shape[1],) * samples)
 
 
 def natively(speech: Any, labels: Any) -> Any:
@@ -64,6 +61,11 @@ def heads(n: int) -> Inputs:
 
 def sparse(n: int) -> Inputs:
     return (randn(2, 16 * n, 16 * n).relu(), randn(2, 16 * n, 16))
+
+
+def graph(n: int) -> Inputs:
+    """Features of each node and an adjacency matrix with many neighbours; dense, since a case's inputs are strided."""
+    return randn(128 * n, 16), (index(8, 128 * n, 128 * n) == 0).float()
 
 
 def scattered(reduce: str) -> Case:
@@ -87,6 +89,7 @@ def looked_up(align: bool) -> Case:
     )
 
 
+SPARSE = {"input.layout": "sparse", "program.CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 UNSET = {"program.CUBLAS_WORKSPACE_CONFIG": ""}
 LABELS = {"reduction": "mean", "input.target": "class indices"}
 
@@ -161,6 +164,8 @@ CASES = (
     put(accumulate=False),
     put(accumulate=True),
     # reductions and order
+    Case("torch.cummax", numbers, lambda x: torch.cummax(x, 0)[0]),
+    Case("torch.cummin", numbers, lambda x: torch.cummin(x, 0)[0]),
     Case("torch.cumsum", flat, lambda x: torch.cumsum(x, 0), {"input.dtype": "floating"}),
     Case("torch.histc", numbers, lambda x: torch.histc(x, 9), {"input.dtype": "floating"}),
     Case("torch.histc", numbers, lambda x: torch.histc(x.long(), 9), {"input.dtype": "integer"}, cpu=False),
@@ -184,7 +189,10 @@ CASES = (
         "torch.bmm",
         sparse,
         lambda x, y: torch.bmm(x.to_sparse(), y),
-        {"input.layout": "sparse", "program.CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+        SPARSE,
     ),
+    Case("torch.sparse.mm", graph, lambda x, a: torch.sparse.mm(a.to_sparse(), x)),
+    Case("torch.sparse.addmm", graph, lambda x, a: torch.sparse.addmm(x, a.to_sparse(), x)),
+    Case("torch.mm", graph, lambda x, a: torch.mm(a.to_sparse(), x), SPARSE),
     *vision(),
 )

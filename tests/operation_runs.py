@@ -31,6 +31,14 @@ class Seen(NamedTuple):
     differ: bool
     warned: bool
 
+    @staticmethod
+    def parse(told: str, phase: str) -> Seen:
+        """What ``str`` wrote; ``phase`` is the one that was run."""
+        if match := re.fullmatch(r"raises (.+) in (forward|backward)", told):
+            return Seen(match[1], match[2], False, False)
+        bits, _, warned = told.partition(", ")
+        return Seen(None, phase, bits == "different bits", bool(warned))
+
     def __str__(self) -> str:
         if self.alert is not None:
             return f"raises {self.alert} in {self.phase}"
@@ -92,17 +100,9 @@ def _deterministic(mode: str) -> Iterator[None]:
         torch.use_deterministic_algorithms(False)
 
 
-def record(case: Case, row: OperationRow, off: Seen, on: Seen, runs: int) -> None:
-    """Add the observation to the TOML file that ``TORCHREPRO_RECORD`` names, in words fit for a row's ``evidence``."""
+def record(case: Case, row: OperationRow, off: Seen, on: Seen) -> None:
+    """Add the observation to the TOML file that ``TORCHREPRO_RECORD`` names: a line for each case."""
     place = os.environ.get("TORCHREPRO_RECORD")
     if place:
-        card = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
         with open(place, "a", encoding="utf-8") as file:
-            file.write(observation(case, row, off, on, f"run {runs} times on {card} with torch {torch.__version__}"))
-
-
-def observation(case: Case, row: OperationRow, off: Seen, on: Seen, circumstances: str) -> str:
-    return (
-        f'[[observation]]\ncase = "{case.title}"\nphase = "{row.phase}"\nbehaviour = "{row.behaviour}"\n'
-        f'evidence = "{circumstances}: with the flag {on}; without it {off}"\n\n'
-    )
+            file.write(f'"{case.title}" = {{ phase = "{row.phase}", off = "{off}", on = "{on}" }}\n')

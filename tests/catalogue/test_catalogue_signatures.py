@@ -13,6 +13,8 @@ from torchrepro_lint.catalogue.rows import Signature
 
 torch = installed.torch()
 
+# Functions that torch has under another name in its dispatcher.
+_DISPATCHED = {"torch.sparse.mm": "_sparse_mm", "torch.sparse.addmm": "_sparse_addmm", "torch.spmm": "mm"}
 # Called with sizes as star arguments; or subscripted.
 _OPEN = {"torch.empty", "torch.Tensor.resize_", "torch.Tensor.__getitem__"}
 SPELLINGS = sorted(
@@ -77,7 +79,7 @@ def _python(found: Any, method: bool) -> tuple[list[str], list[str], dict[str, A
 
 
 def _schemas(name: str) -> list[Any]:
-    short = name.rpartition(".")[2]
+    short = _DISPATCHED.get(name) or name.rpartition(".")[2]
     twin = getattr(torch.nn.functional, f"{short}_with_indices", None)
     if twin is not None and name.startswith("torch.nn.functional."):
         return [twin]

@@ -1,7 +1,8 @@
 """The catalogue against a CUDA device: each operation is run many times with and without the flag, and bits compared.
 
-With ``TORCHREPRO_RECORD=file.toml`` what was seen is written there, for the rows' evidence. Without a device, the same
-calls are run small on the CPU, so that the table is known to work, and the table is held against the rows.
+With ``TORCHREPRO_RECORD=file.toml`` what was seen is written there. ``observed`` keeps such files, one for a card and a
+release, and the rows are held against them everywhere. Without a device, the same calls are run small on the CPU, so
+that the table is known to work, and the table is held against the rows.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ torch = installed.torch()
 
 from operation_calls import Case  # noqa: E402
 from operation_cases import CASES  # noqa: E402
-from operation_runs import Seen, deciding, observation, record, watch  # noqa: E402
+from operation_runs import Seen, deciding, record, watch  # noqa: E402
 from torchrepro_lint.catalogue.catalogue import load, signatures  # noqa: E402
 from torchrepro_lint.catalogue.rows import OperationRow  # noqa: E402
 from torchrepro_lint.source.files import documented_versions, parse_toml  # noqa: E402
 
 RUNS, SCALE = 30, 16
+# By release of torch: what was seen of each case.
+OBSERVED = {
+    path.stem.partition("torch-")[2]: parse_toml(path.read_text(encoding="utf-8"))
+    for path in sorted(Path(__file__).with_name("observed").glob("*.toml"))
+}
 SERIES = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 # Its alert is in the kernel for quantized tensors of the CPU.
 NOT_ON_CUDA = {"torch.Tensor.resize_"}
@@ -38,16 +44,29 @@ def test_a_cuda_device_does_what_the_row_says(case: Case) -> None:
         pytest.skip(f"no row for {case.title} in torch {torch.__version__}")
     mode = "warn" if case.known.get("program.warn_only") else "on"
     off, on = (watch(case, "cuda", RUNS, SCALE, phase=row.phase, mode=one) for one in ("off", mode))
-    record(case, row, off, on, RUNS)
+    record(case, row, off, on)
     assert off.alert is None, off
-    assert fits(row, off, on), f"{row.behaviour}, but with the flag {on} and without it {off}"
+    assert fits(row, off, on, torch.__version__), f"{row.behaviour}, but with the flag {on} and without it {off}"
 
 
-def fits(row: OperationRow, off: Seen, on: Seen) -> bool:
+@pytest.mark.parametrize(
+    ("version", "title"), [(release, title) for release, seen in OBSERVED.items() for title in seen]
+)
+def test_a_row_says_what_a_cuda_device_did(version: str, title: str) -> None:
+    seen = OBSERVED[version][title]
+    (case,) = (case for case in CASES if case.title == title)
+    row = deciding(case, version, "cuda")
+    assert row is not None
+    assert row.phase == seen["phase"]
+    off, on = (Seen.parse(seen[key], row.phase) for key in ("off", "on"))
+    assert fits(row, off, on, version), f"{row.behaviour}, but with the flag {on} and without it {off}"
+
+
+def fits(row: OperationRow, off: Seen, on: Seen, version: str) -> bool:
     """Whether runs agree with a row. A race need not show: bits may be the same where they are not promised."""
     match row.behaviour:
         case "raises":
-            return on.phase == row.phase and on.alert in (load(torch.__version__).errors(row) or ("cuBLAS",))
+            return on.phase == row.phase and on.alert in (load(version).errors(row) or ("cuBLAS",))
         case "deterministic" | "fills":
             return on.alert is None and not on.differ
         case "none":
@@ -105,8 +124,8 @@ def test_an_alert_of_torch_is_seen_under_its_name() -> None:
     assert row is not None
     off, on = (watch(case, "cpu", 2, 1, phase="forward", mode=mode) for mode in ("off", "on"))
     assert (off.alert, on.alert, on.phase) == (None, "put_", "forward")
-    assert fits(row, off, on)
-    assert not fits(row, off, off)
+    assert fits(row, off, on, torch.__version__)
+    assert not fits(row, off, off, torch.__version__)
 
 
 def test_other_bits_are_seen() -> None:
@@ -117,14 +136,16 @@ def test_other_bits_are_seen() -> None:
     assert not watch(kept, "cpu", 2, 1, phase="backward", mode="off").differ
 
 
-def test_an_observation_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = next(case for case in CASES if case.operation == "torch.take")
-    row = deciding(case, torch.__version__, "cuda")
-    assert row is not None
-    off, on = Seen(None, "backward", True, False), Seen("put_", "backward", False, False)
-    (found,) = parse_toml(observation(case, row, off, on, "run twice"))["observation"]
-    assert found["evidence"] == "run twice: with the flag raises put_ in backward; without it different bits"
+def test_an_observation_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHREPRO_RECORD", str(tmp_path / "seen.toml"))
-    record(case, row, off, on, 2)
-    record(case, row, off, on, 2)
-    assert len(parse_toml((tmp_path / "seen.toml").read_text())["observation"]) == 2
+    taken, sorted_ = (next(case for case in CASES if case.operation == name) for name in ("torch.take", "torch.sort"))
+    off, on = Seen(None, "backward", True, True), Seen("put_", "forward", False, False)
+    for case in (taken, sorted_):
+        row = deciding(case, torch.__version__, "cuda")
+        assert row is not None
+        record(case, row, off, on)
+    found = parse_toml((tmp_path / "seen.toml").read_text())
+    assert list(found) == [taken.title, sorted_.title]
+    seen = found[taken.title]
+    assert seen == {"phase": "backward", "off": "different bits, warned", "on": "raises put_ in forward"}
+    assert [Seen.parse(seen[key], seen["phase"]) for key in ("off", "on")] == [off, on]

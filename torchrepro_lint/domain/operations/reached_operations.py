@@ -48,12 +48,20 @@ _OLD_TEXT = lazy_pattern(
     r"pytorch_(transformers|pretrained_bert)\.(.*\.)?(?!TF[A-Z]|\w*(Tokenizer|Config))"
     r"\w*(Model|LMHead|For[A-Z]\w+)\w*(\(\)|\.from_pretrained)?"
 )
+# Layers whose messages are selected by node and summed up by scatter_add_. Dense and fused ones have kernels of their own,
+# and HeteroConv only holds others.
+_GRAPH = lazy_pattern(
+    r"torch_geometric\.nn\.(.*\.)?(?!Dense|CuGraph|Fused|HeteroConv|XConv|WLConv)(\w+Conv|MessagePassing|APPNP|GCN|GraphSAGE|GIN|GAT|PNA|EdgeCNN)"
+)
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _STANDS_FOR = (
     (_VISION, {"torch.nn.Conv2d": "the convolutions"}),
     (_TEXT, {"torch.nn.Embedding": "the embedding", _ATTENTION: "the attention"}),
     (_OLD_TEXT, {"torch.nn.Embedding": "the embedding"}),
+    (_GRAPH, {"torch.Tensor.scatter_add_": "the message passing"}),
 )
+# Names below which all that matches above is a model or a layer; of others only what initialises parameters is.
+_ONLY_MODELS = ("transformers.", "pytorch_transformers.", "pytorch_pretrained_bert.", "torch_geometric.")
 
 
 _MAKING = lazy_pattern(r"\.(from_pretrained|from_config)$")
@@ -291,10 +299,8 @@ def _library_model_operations(context: Context, trace_event: TraceEvent, order: 
 
 
 def _makes_model(context: Context, name: str) -> bool:
-    """Whether a name is that of a model or its factory, which initialises parameters. All transformers names that match
-    are.
-    """
-    return name.startswith(("transformers.", "pytorch_transformers.", "pytorch_pretrained_bert.")) or any(
+    """Whether a name is that of a model or its factory, which initialises parameters."""
+    return name.startswith(_ONLY_MODELS) or any(
         row.family == "torch" and row.phase == "construct" and "__dict__" not in name
         for row in context.catalogue.consumer(name)
     )

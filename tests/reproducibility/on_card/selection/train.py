@@ -14,7 +14,7 @@ def main():
     table = nn.Parameter(torch.randn(ROWS, 8).to(device))
     optimizer = torch.optim.SGD([table], lr=0.5)
     for _ in range(20):
-        loss = (table.index_select(0, picked) - wanted).abs().mean()
+        loss = (table.index_select(0, picked) - wanted).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
