@@ -90,3 +90,18 @@ def test_of_many_star_imports_those_are_asked_that_may_have_a_name(monkeypatch: 
     assert few["deep"] == ("p/m5/deep.py:", "torch.nn.deep")
     assert few["f9"] == ("p/m9/impl.py:f9", "torch.nn.f9")
     assert few["_own"] == ()
+
+
+def test_a_package_takes_names_from_a_module_beside_that_it_names_as_python_2_did() -> None:
+    linked = modules(
+        {
+            "nets/__init__.py": "from resnet import *\nfrom losses import *\n",
+            "nets/resnet.py": "def resnet(): ...\ndef net(): ...\nif __name__ == '__main__':\n    net()\n",
+            "nets/losses.py": "def focal(): ...\n",
+        }
+    )
+    assert linked.resolve("main.py", "nets.net") == ("nets/resnet.py:net",)
+    assert linked.resolve("main.py", "nets.focal") == ("nets/losses.py:focal",)
+    assert linked.resolve("main.py", "nets.resnet") == ("nets/resnet.py:resnet",)
+    assert linked.loaded("nets/__init__.py", "resnet") == "nets/resnet.py"
+    assert linked.loaded("nets/__init__.py", "gone") is None

@@ -207,7 +207,8 @@ class ImportResolver:
         """The module of the project that an import of ``name`` in ``path`` loads, by files alone; re-exports do not count."""
         stem = self._stem(path, name)
         if stem is None:
-            return next((path_of(each) for each in self._beside(self.tree.folder(path), name.split("."))), None)
+            folder, parts = self.tree.folder(path), name.split(".")
+            stem = join_path(folder, "/".join(parts)) if self.tree.beside(folder, parts[0]) else ""
         return self._stems.get(stem) or None
 
     def submodules(self, path: str, package: str) -> Iterator[tuple[str, str]]:
