@@ -21,6 +21,8 @@ from torchrepro_lint.dataflow.environment import (
     override,
 )
 from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
+from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.resolve.registries import argument_makers, dataclass_fields, made_arguments
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import (
@@ -276,18 +278,24 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
             )
             path = path_of(name)
             queue += [
-                (Closure(path, inner, environment), target) for inner, target in _base_constructor_calls(sources, name)
+                (Closure(path, inner, environment), target)
+                for inner, target in _base_constructor_calls(sources.project, name)
             ]
         if not in_project(name):
             library_calls.append((constructed_class(name), each))
     return ConstructedObject(environment, tuple(library_calls))
 
 
-def _base_constructor_calls(sources: ValueSources, name: str) -> Iterator[tuple[Call, str]]:
+@query()
+def _base_constructor_calls(project: ProgramIndex, name: str) -> tuple[tuple[Call, str], ...]:
     """The calls of base constructors: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
-    for site in sources.project.calls(path_of(name)):
-        if site.function == name:
-            yield from ((site.call, target) for target in site.names if target.endswith(".__init__") and target != name)
+    sites = (site for site in project.calls(path_of(name)) if site.function == name)
+    return tuple(
+        (site.call, target)
+        for site in sites
+        for target in site.names
+        if target.endswith(".__init__") and target != name
+    )
 
 
 def passes_self(call: Expression) -> bool:
