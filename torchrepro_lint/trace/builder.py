@@ -266,6 +266,8 @@ class Trace(CallTargets):
         while True:
             while self._deferred:
                 waiting = self._deferred.pop(next(iter(self._deferred)))
+                if self._is_made_parallel(waiting):
+                    continue
                 maker = waiting.call_path[-1].into if waiting.call_path else self.starts[0]
                 self._run_later(waiting.targets, waiting, maker)
             came = [each for each in self._postponed if self._is_constructed(self._class_of(each.name))]

@@ -111,15 +111,19 @@ class CallTargets:
         """Whether what waits are methods of objects, and another one is used that these have: ``DataParallel(net).encode()``; or what
         only a container has: ``if isinstance(x, dict): x.items()``, where a network may come, too.
         """
-        used, made = _used_by(event), waiting.step.event.value
+        used = _used_by(event)
         word, owners = last_identifier(used), [self._names.owner(each.function) for each in waiting.targets]
-        if (event.kind != "call" or word in _OF_MAPPINGS) and isinstance(made, Call):
-            names = self._names.names(waiting.step.path, made.func)
-            if names and all(each.startswith(_PARALLEL) for each in names):
-                return True
+        if (event.kind != "call" or word in _OF_MAPPINGS) and self._is_made_parallel(waiting):
+            return True
         return isinstance(used, Ref) and all(
             owner and any(map(self._names.functions, self._names.methods(owner, word))) for owner in owners
         )
+
+    def _is_made_parallel(self, waiting: DeferredCall) -> bool:
+        """Whether what waits is a network in a wrapper for several devices."""
+        made = waiting.step.event.value
+        names = self._names.names(waiting.step.path, made.func) if isinstance(made, Call) else ()
+        return bool(names) and all(each.startswith(_PARALLEL) for each in names)
 
     def _defers_values(self) -> bool:
         """Whether the use of some value would release a deferred call; a hot path."""
