@@ -6,11 +6,10 @@ They change no result, and a fixed one would make two jobs collide, so they coun
 
 from __future__ import annotations
 
-from functools import cache, partial
-
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects
+from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -75,14 +74,12 @@ _USES = lazy_pattern(
 
 def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
     """The effects of a trace, less the draws that only make an identifier."""
-    is_identifier = cache(partial(only_identifies, project))
-
     def counts(draw: Draw) -> bool:
         call = draw.trace_event.event.value
         if not isinstance(call, Call):
             return True
         is_scalar = any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names))
-        return not (is_scalar and is_identifier(draw.trace_event.path, call)) and not _is_discarded(draw, call)
+        return not (is_scalar and only_identifies(project, draw.trace_event.path, call)) and not _is_discarded(draw, call)
 
     for family in list(effects.draws):
         effects.draws[family] = list(filter(counts, effects.draws[family]))
@@ -102,6 +99,7 @@ def _is_discarded(draw: Draw, call: Call) -> bool:
     )
 
 
+@query(cutoff=True)
 def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
     """Whether all uses of a drawn number make it a port, a URL, a name or another identifier."""
     return _IdentifierUses(project).only(path, drawn, limits.MAX_IDENTIFIER_DEPTH)
