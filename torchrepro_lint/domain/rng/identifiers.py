@@ -74,12 +74,15 @@ _USES = lazy_pattern(
 
 def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
     """The effects of a trace, less the draws that only make an identifier."""
+
     def counts(draw: Draw) -> bool:
         call = draw.trace_event.event.value
         if not isinstance(call, Call):
             return True
         is_scalar = any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names))
-        return not (is_scalar and only_identifies(project, draw.trace_event.path, call)) and not _is_discarded(draw, call)
+        return not (is_scalar and only_identifies(project, draw.trace_event.path, call)) and not _is_discarded(
+            draw, call
+        )
 
     for family in list(effects.draws):
         effects.draws[family] = list(filter(counts, effects.draws[family]))
