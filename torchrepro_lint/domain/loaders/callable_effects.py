@@ -232,11 +232,9 @@ class CallableEffects:
             for order, trace_event in remaining:
                 if _is_covered(trace_event, known, free):
                     skipped.append((order, trace_event))
-                elif contexts.is_reached(trace_event):
-                    seen = self._hidden_effects(work, trace_event, contexts)
-                    if seen is not None:
-                        found.update(each for each in seen if not work.is_seeded(names, each, trace_event, order))
-                        known.add(event_key(trace_event.path, trace_event.event))
+                elif (seen := self._hidden_effects(work, trace_event, contexts)) is not None:
+                    found.update(each for each in seen if not work.is_seeded(names, each, trace_event, order))
+                    known.add(event_key(trace_event.path, trace_event.event))
             free = contexts.reached_without(known) if skipped else free
             remaining = skipped if len(skipped) < len(remaining) else []
         drawn = (
@@ -249,13 +247,17 @@ class CallableEffects:
     def _hidden_effects(
         self, work: WorkerTrace, trace_event: TraceEvent, contexts: CallingContexts
     ) -> GeneratorSet | None:
-        """The generators of an event that the trace does not show; None where the trace shows all.
+        """The generators of an event that the trace does not show; None where the trace shows all, or no call path leads to it.
 
         First for whatever the project passes for parameters; where that draws, for what is passed on each call path.
         """
         seen = self._event_effects(work, trace_event, contexts.scope)
         assumes = trace_event.assumed and any(map(in_project, trace_event.names))
-        if not trace_event.call_path or not (seen or assumes):
+        if not (seen or assumes):
+            return seen  # whether a call path leads to it is asked last: that costs most
+        if not contexts.is_reached(trace_event):
+            return None
+        if not trace_event.call_path:
             return seen
         found: set[str] = set()
         for environment in contexts.scopes(trace_event.function):
