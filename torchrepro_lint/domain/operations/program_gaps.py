@@ -224,10 +224,16 @@ def _of_wide_method(resolver: Names, path: str, call: Call, names: tuple[str, ..
 
 
 def _is_like(resolver: Names, owner: str, base: str) -> bool:
-    """Whether a subclass is constructed without code of its own, as a dataclass is, and overrides nothing of its base."""
-    words = {word for each in resolver.classes(base) for word, _ in each.methods} | _CONSTRUCTORS
-    return bool(resolver.classes(owner)) and all(
-        resolver.methods(owner, word) == resolver.methods(base, word) for word in sorted(words)
+    """Whether a subclass of classes of the project alone is constructed without code, as a dataclass is, and overrides nothing of its
+    base.
+    """
+    words = {word for each in resolver.classes(base) for word, _ in each.methods}
+    made = (each for word in sorted(_CONSTRUCTORS) for each in resolver.methods(owner, word))
+    return (
+        bool(resolver.classes(owner))
+        and all(map(in_project, resolver.ancestry(owner)))
+        and not any(map(in_project, made))
+        and all(resolver.methods(owner, word) == resolver.methods(base, word) for word in sorted(words))
     )
 
 
