@@ -90,6 +90,7 @@ def looked_up(align: bool) -> Case:
 
 
 SPARSE = {"input.layout": "sparse", "program.CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+SECOND = {"other.layout": "sparse", "program.CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 UNSET = {"program.CUBLAS_WORKSPACE_CONFIG": ""}
 LABELS = {"reduction": "mean", "input.target": "class indices"}
 
@@ -194,5 +195,15 @@ CASES = (
     Case("torch.sparse.mm", graph, lambda x, a: torch.sparse.mm(a.to_sparse(), x)),
     Case("torch.sparse.addmm", graph, lambda x, a: torch.sparse.addmm(x, a.to_sparse(), x)),
     Case("torch.mm", graph, lambda x, a: torch.mm(a.to_sparse(), x), SPARSE),
+    Case("torch.mm", graph, lambda x, a: torch.mm(x.t(), a.to_sparse()), SECOND),
+    Case("torch.mm", graph, lambda x, a: torch.mm(a.to_sparse(), a.to_sparse()).to_dense(), {**SPARSE, **SECOND}),
+    Case("torch.sparse.mm", graph, lambda x, a: torch.sparse.mm(a.to_sparse(), a.to_sparse()).to_dense(), SECOND),
+    Case("torch.matmul", graph, lambda x, a: torch.matmul(a.to_sparse(), x), SPARSE),
+    Case("torch.matmul", graph, lambda x, a: torch.matmul(x.t(), a.to_sparse()), SECOND),
+    Case(
+        "torch.matmul", graph, lambda x, a: torch.matmul(a.to_sparse(), a.to_sparse()).to_dense(), {**SPARSE, **SECOND}
+    ),
+    Case("torch.mv", graph, lambda x, a: torch.mv(a.to_sparse(), x[:, 0]), SPARSE),
+    Case(f"{N}functional.linear", graph, lambda x, a: F.linear(a.to_sparse(), x.t()), SPARSE),
     *vision(),
 )

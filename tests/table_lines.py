@@ -327,6 +327,7 @@ LIBRARIES = (
     Line("draws", "torch.hub.load(x, y)", ""),
     Line("draws", "torch_geometric.nn.GCNConv(1, 1)", "101"),
     Line("draws", "torch_geometric.nn.LGConv()", ""),
+    Line("draws", "torch_geometric.nn.MetaPath2Vec(x, 3, y, 3, 3)", "101"),
     Line("draws", "diffusers.UNet2DModel()", "101"),
     Line("draws", "transformers.AutoModelForCausalLM.from_pretrained(x).generate(y, do_sample=True)", "101"),
     Line("draws", "transformers.AutoModelForCausalLM.from_pretrained(x).eval().generate(y, do_sample=True)", "101"),

@@ -242,6 +242,8 @@ CALLS = {
     "torch.device": "'cpu'; 'cuda:1'; type='cpu'; 'cpu', 0",
     "torch.sparse_coo_tensor": "[[0, 1]], v[:2]; ids[:0] if n else [[0]], v[:1], (4,); [[0]], v[:1], dtype=torch.float64; [[0]], values=v[:1]",
     "torch.sparse_csr_tensor": "[0, 1], [0], v[:1]; [0, 1], [0], values=v[:1], size=(1, 2)",
+    "torch.sparse.FloatTensor": "torch.tensor([[0, 1]]), torch.ones(2); torch.tensor([[0]]), torch.ones(1), torch.Size([4])",
+    "torch.cuda.sparse.FloatTensor": "",
     "to_sparse": "a; x",
     "to_dense": "a.to_sparse(); a",
     "indices": "a.to_sparse().coalesce()",

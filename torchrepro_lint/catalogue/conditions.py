@@ -104,7 +104,15 @@ class Truth(IntEnum):
 
 
 # Subjects of rare cases: unless a condition on them is known to hold, it fails.
-_RARE_SUBJECTS = ("input.ndim", "input.layout", "input.quantized", "input.index", "input.need_weights", "program.")
+_RARE_SUBJECTS = (
+    "input.ndim",
+    "input.layout",
+    "input.quantized",
+    "input.index",
+    "input.need_weights",
+    "other.",
+    "program.",
+)
 
 
 def applicable_rows(

@@ -109,6 +109,7 @@ _SUBJECTS: Mapping[tuple[str, str], str] = {
     ("input.quantized", "False"): "input not quantised",
     ("input.some_cases", "True"): "some cases (torch does not say which)",
     ("input.target", "class indices"): "target of class indices",
+    ("other.layout", "sparse"): "second factor sparse",
     ("program.cudnn_ctc", "True"): "cuDNN's implementation is used",
     ("program.warn_only", "True"): "under warn_only=True",
     ("src", "tensor"): "src is a tensor",

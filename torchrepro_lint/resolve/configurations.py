@@ -309,7 +309,7 @@ class Configurations:
                 folder_given = known_argument(decorator, 0, "config_path")
                 name = known_argument(decorator, 1, "config_name")
                 folders = ("",) if folder_given is None else tuple(self._literals(path, folder_given))
-                for word in self._literals(path, name) if name is not None else ():
+                for word in self._literals(path, name) if name is not None else ("",):  # "" before hydra 1.0
                     for folder in folders:
                         stem = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder, word))
                         yield from (each for each in _spellings(stem) if each in self._files)
@@ -330,10 +330,11 @@ class Configurations:
                 folder = top if group.startswith("/") else posixpath.dirname(path)
                 stem = posixpath.normpath(posixpath.join(folder, group.strip("/"), text))
                 inside = tuple(name.split(".")) if at else tuple(part for part in group.strip("/").split("/") if part)
-                for each in _spellings(stem):
-                    yield from self._composed(
-                        each, top, (*(() if group.startswith("/") else package), *inside), depth + 1
-                    )
+                outer = () if group.startswith("/") else package
+                for each in filter(self._files.get, _spellings(stem)):
+                    own = any(inside and keys[:1] == inside[:1] for keys, _ in self._files[each].texts)
+                    for within in ((), inside) if own else (inside,):  # before hydra 1.0 a file names its group
+                        yield from self._composed(each, top, (*outer, *within), depth + 1)
 
 
 def _spellings(stem: str) -> tuple[str, ...]:

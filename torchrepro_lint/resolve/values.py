@@ -321,17 +321,14 @@ class Values(ClassHierarchy):
             # What only a test passes says nothing of what programs do.
             if file != path and is_test(file, files[file].summary) and not is_test(path, files[path].summary):
                 continue
-            literals: tuple[Constant, ...] = (value,) if isinstance(value, Constant) else ()
-            for option in self.options.of(file, self._as_attribute(file, value)):
-                literals += option.literals
-            found.update(each.value for each in literals if isinstance(each.value, str))
+            options = self.options.of(file, self._as_attribute(file, value))
+            literals = (value, *(each for option in options for each in option.literals))
+            found.update(one.value for one in literals if isinstance(one, Constant) and isinstance(one.value, str))
             found.update(self._configured_texts(file, value))
             found.update(self._split_texts(file, value, depth))
-            composed = text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
-            if 0 < len(composed) < limits.MAX_TEXT_PARTS:
-                parts = (
-                    {each} if isinstance(each, str) else self._find_texts(file, each, depth + 1) for each in composed
-                )
+            whole = text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
+            if 0 < len(whole) < limits.MAX_TEXT_PARTS:
+                parts = ({one} if isinstance(one, str) else self._find_texts(file, one, depth + 1) for one in whole)
                 found.update("".join(each) for each in product(*parts))
         return found
 
@@ -368,15 +365,18 @@ class Values(ClassHierarchy):
                         yield from self._listed_texts(path, made)
             case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
                 yield from self._of_parts(path, parts, index == 0, depth)
+            case Subscript(value=table, indices=(Ref(),)):
+                yield from self._listed_texts(path, table, ("dict",))
             case Call(
                 func=Attribute(value=Constant(value="."), name="join"), args=(Arg(value=Subscript(value=parts)),)
             ):
                 yield from self._of_parts(path, parts, True, depth)
 
-    def _listed_texts(self, path: str, listed: Expression) -> Iterator[str]:
-        """The texts in a literal list or tuple: ``for name in ["train", "test"]``."""
+    def _listed_texts(self, path: str, listed: Expression, kinds: tuple[str, ...] = ("list", "tuple")) -> Iterator[str]:
+        """The texts in a literal list or tuple, ``for name in ["train", "test"]``, or the values of a dictionary."""
         for _, found in self.values(path, listed):
-            for item in found.items if isinstance(found, Collection) and found.kind in ("list", "tuple") else ():
+            items = found.items if isinstance(found, Collection) and found.kind in kinds else ()
+            for item in items[1::2] if "dict" in kinds else items:
                 if isinstance(item, Constant) and isinstance(item.value, str):
                     yield item.value
 

@@ -293,9 +293,9 @@ class _EventExtractor:
             case If(test=test, body=then, orelse=orelse):
                 truth = constant_truth(test, self._context)
                 if truth is not False:
-                    self.body(then, (*guards, Guard("if", test, leaves(orelse))))
+                    self.body(then, (*guards, Guard("if", test, _is_certain(then, orelse))))
                 if truth is not True and orelse:
-                    self.body(orelse, (*guards, Guard("else", test, leaves(then))))
+                    self.body(orelse, (*guards, Guard("else", test, _is_certain(orelse, then))))
             case DefinitionStatement(body=definitions):
                 self.body(definitions, guards)
             case _:
@@ -340,6 +340,12 @@ class _EventExtractor:
                 self._expression(test, statement, guards)
         for element in made.elements:
             self._expression(element, statement, guards)
+
+
+def _is_certain(branch: tuple[Statement, ...], other: tuple[Statement, ...]) -> bool:
+    """Whether all code after an ``if`` has run through a branch. Where both return, a caller may have come through either."""
+    returns = isinstance(other[-1], SimpleStatement) and other[-1].kind != "raise" if other else False
+    return leaves(other) and not (returns and leaves(branch))
 
 
 def leaves(body: tuple[Statement, ...], raises: Callable[[Call], bool] = lambda _: False) -> bool:

@@ -73,7 +73,14 @@ def test_everything_is_known_of_a_simple_call(row: dict[str, Any]) -> None:
 
 # What is not run here: it needs a device, a file, or a pinned memory; or agreement knows no such tensors.
 _NOT_RUN = {
-    *("cuda", "pin_memory", "torch.nested.nested_tensor", "torch.nested.as_nested_tensor", "torch.load"),
+    *(
+        "cuda",
+        "torch.cuda.sparse.FloatTensor",
+        "pin_memory",
+        "torch.nested.nested_tensor",
+        "torch.nested.as_nested_tensor",
+        "torch.load",
+    ),
     *(
         "torch.hub.load_state_dict_from_url",
         "torchvision.models.utils.load_state_dict_from_url",
@@ -96,6 +103,7 @@ _UNKNOWN = {
     **{key: {"dtype"} for key in _DEFAULT_DTYPE},
     **{key: {"rank"} for key in ("Bilinear", "LSTM", "unfold", "values", "torch.from_numpy")},
     **{f"torch.sparse_{layout}_tensor": {"rank", "device", "gradient"} for layout in ("coo", "csr")},
+    "torch.sparse.FloatTensor": {"rank", "gradient"},
     "torch.nn.Parameter": {"device", "gradient"},
     "torch.quantize_per_tensor": {"dtype", "family"},
 }

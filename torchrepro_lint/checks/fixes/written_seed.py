@@ -27,6 +27,7 @@ from torchrepro_lint.domain.programs import Program, all_programs, programs_reac
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.nodes import Record
+from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, comprehension_names, control_flow_position
 from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.builder import Trace
@@ -84,6 +85,7 @@ def written_seed(
 
 
 _UNLESS_NONE = f"{FALLBACK} if "
+_ATTRIBUTE = lazy_pattern(r"\w+(\.\w+)+")
 
 
 class _Place:
@@ -140,6 +142,9 @@ def _own_seeds(place: _Place) -> Iterator[str]:
     """The expressions in scope that are the program's seed."""
     own = own_seed(place.project, place.path, place.position)
     may_be_none = own is not None and own.text.startswith(_UNLESS_NONE)
+    given = next((each for each in _rewritten(place) if _ATTRIBUTE.fullmatch(each)), "")
+    if own is not None and given and last_word(given) != last_word(own.text):
+        yield given  # of ``--seed`` and ``--run_seed`` it is the second that torch gets
     if own is not None and not any(map(is_combined, place.origins)) and not (may_be_none and place.seeded):
         yield own.text
     yield from _rewritten(place)

@@ -25,6 +25,7 @@ from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
+    Attribute,
     Call,
     Constant,
     Expression,
@@ -35,6 +36,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
+    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -194,14 +196,16 @@ class _ModuleTracker:
     def run_sites(self) -> Iterator[CallSite]:
         """The calls that run the module."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
+        nested = tuple(local_symbol(each, "") for each in self._functions)
         for owner in sorted(owners):
             self._add_loop_variables(owner)
         for path in sorted({path_of(each) for each in self._functions}):
             for site in self._project.calls(path):
-                inside = site.function in self._functions
+                tracked = site.function in self._functions
+                inside = tracked or site.function.startswith(nested)
                 if not inside and self._project.resolver.owner(site.function) not in owners:
                     continue
-                if not inside and any(self._is_module(site.function, arg.value) for arg in site.call.args):
+                if not tracked and any(self._is_module(site.function, arg.value) for arg in site.call.args):
                     self.escapes = self.escapes or not _ITERATING.issuperset(site.names) or not site.names
                 func = without_subscripts(site.call.func)
                 if (
@@ -292,6 +296,8 @@ class _ModuleTracker:
         """``out = model(x)`` holds no module; ``layers = model.children()`` does."""
         if isinstance(value, Operation):
             return value.op not in _CHOICES or any(self._is_run(function, each) for each in value.operands)
+        while isinstance(value, Attribute | Subscript) and (path_of(function), value) not in self._creations:
+            value = value.value  # ``model(x).last_hidden_state``
         if not isinstance(value, Call) or (path_of(function), value) in self._creations:
             return False
         called = without_subscripts(value.func)

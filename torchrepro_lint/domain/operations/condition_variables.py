@@ -86,6 +86,7 @@ def call_subjects(tensors: TensorFacts, signature: Signature, call: Call) -> dic
     known = input_subjects(tensors.value(read["input"])) if "input" in read else {}
     if any(_is_on_cpu(tensors.value(read[word])) for word in _SAME_DEVICE if word in read):
         known["device"] = "cpu"
+    known.update(_second_factor(tensors, signature, call))
     if "repeats" in read and _is_count(tensors, read["repeats"]):
         known["repeats"] = Interval(0, None)
     if "src" in read and (source := tensors.value(read["src"])).kind in ("int", "float", "bool"):
@@ -104,8 +105,18 @@ def call_subjects(tensors: TensorFacts, signature: Signature, call: Call) -> dic
     return {**{of: value for of, value in input_subjects(index).items() if of == "input.ndim"}, **known}
 
 
+def _second_factor(tensors: TensorFacts, signature: Signature, call: Call) -> dict[str, Scalar | Interval]:
+    """The condition variables that the second factor of a product decides."""
+    word = next((each for each in _SECOND if each in signature.parameters), "")
+    factor = tensor_argument(signature, call, word) if word else None
+    known = {} if factor is None else input_subjects(tensors.value(factor))
+    named = {"input.layout": "other.layout", "device": "device"}
+    return {named[of]: value for of, value in known.items() if of in named}
+
+
+_SECOND = ("mat2", "other", "dense")
 # Parameters whose tensors are on one device with the input.
-_SAME_DEVICE = ("index", "src", "source")
+_SAME_DEVICE = ("index", "src", "source", "sparse")
 _TYPED_PARAMETERS = ("input", "target", "repeats", *_SAME_DEVICE)
 # Operations whose index has as many dimensions as the input.
 _INDEX_OF_SAME_RANK = (

@@ -217,9 +217,28 @@ def _constructs(names: Names, path: str, method: Function) -> bool:
 def _of_wide_method(resolver: Names, path: str, call: Call, names: tuple[str, ...]) -> _Judgement:
     """A class method of a base runs as that of the base alone, and not as that of each of its many subclasses."""
     owners = {resolver.owner(name) for name in names}
-    if set(resolver.receiver(path, call.func)) <= owners:
+    receivers = set(resolver.receiver(path, call.func))
+    if receivers <= owners or all(_is_like(resolver, each, owner) for each in receivers for owner in owners):
         return _CLEAR
     return _Judgement(Reason("limit", f"{limits.MAX_SUBCLASSES} subclasses of {qualname_of(min(owners))}"))
+
+
+def _is_like(resolver: Names, owner: str, base: str) -> bool:
+    """Whether a subclass of classes of the project alone is constructed without code, as a dataclass is, and overrides nothing of its
+    base.
+    """
+    words = {word for each in resolver.classes(base) for word, _ in each.methods}
+    made = (each for word in sorted(_CONSTRUCTORS) for each in resolver.methods(owner, word))
+    return (
+        bool(resolver.classes(owner))
+        and all(map(in_project, resolver.ancestry(owner)))
+        and not any(map(in_project, made))
+        and all(resolver.methods(owner, word) == resolver.methods(base, word) for word in sorted(words))
+    )
+
+
+# The methods that run when an object is made.
+_CONSTRUCTORS = frozenset({"__new__", "__init__", "__post_init__"})
 
 
 def _may_be_project_code(project: Traces, path: str, function: str, func: Expression) -> bool:

@@ -30,7 +30,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import Call, Expression, Record, Subscript
-from torchrepro_lint.syntax.qualified_names import in_project, simple_name
+from torchrepro_lint.syntax.qualified_names import in_project, is_instance, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
@@ -52,6 +52,12 @@ _OLD_TEXT = lazy_pattern(
 # and HeteroConv only holds others.
 _GRAPH = lazy_pattern(
     r"torch_geometric\.nn\.(.*\.)?(?!Dense|CuGraph|Fused|HeteroConv|XConv|WLConv)(\w+Conv|MessagePassing|APPNP|GCN|GraphSAGE|GIN|GAT|PNA|EdgeCNN)"
+)
+# What makes matrices of graphs, and the layers that then run ``message_and_aggregate``, whose kernel has an order of its own.
+_SPARSE_GRAPHS = frozenset({"torch_geometric.transforms.ToSparseTensor"})
+_FUSED = lazy_pattern(
+    r"\.(APPNP|ARMAConv|ClusterGCNConv|EGConv|GatedGraphConv|GCN2?Conv|GCN|GIN(Conv)?|GraphConv|GraphSAGE|LGConv|MFConv|"
+    r"MixHopConv|PANConv|PDNConv|SAGEConv|SGConv|SignedConv|SimpleConv|SSGConv|TAGConv)$"
 )
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _STANDS_FOR = (
@@ -239,8 +245,14 @@ def _all_operations(context: Context, program: Program) -> Iterator[ReachedOpera
         for path, verdict in verdicts_of(context, paths)
         if verdict.case.site.function in functions
     }
-    for part in _calls_of(context, program):
-        found = [each for each in part.library if (each.trace_event.path, each.trace_event.event.value) not in rows]
+    parts = _calls_of(context, program)
+    fused = any(part.makes_sparse for part in parts) and not any(part.passes_edges for part in parts)
+    for part in parts:
+        found = [
+            each
+            for each in part.library
+            if (each.trace_event.path, each.trace_event.event.value) not in rows and not (fused and _is_fused(each))
+        ]
         for value, row in rows.items():
             for order, trace_event in part.by_value.get(value, ()):
                 found.append(ReachedOperation(display_name(row.signature.name), row, trace_event, order))
@@ -253,16 +265,19 @@ def _calls_of(context: Context, program: Program) -> tuple[_CallIndex, ...]:
 
 class _CallIndex(Record, frozen=True):
     """The calls and subscripts of a trace fragment by file and node, with their orders, and the operations of library models
-    that they construct.
+    that they construct. ``makes_sparse``: graphs become sparse matrices; ``passes_edges``: a network gets the edges nonetheless.
     """
 
     by_value: dict[tuple[str, Expression | None], list[tuple[int, TraceEvent]]]
     library: tuple[ReachedOperation, ...]
+    makes_sparse: bool
+    passes_edges: bool
 
 
 def _index_calls(context: Context, start: int, trace_events: Sequence[TraceEvent]) -> _CallIndex:
     by_value: dict[tuple[str, Expression | None], list[tuple[int, TraceEvent]]] = {}
     library: list[ReachedOperation] = []
+    makes_sparse = passes_edges = False
     for order, trace_event in enumerate(trace_events, start):
         resolved = trace_event.resolved
         path, event, kind, value = resolved.path, resolved.event, resolved.event.kind, resolved.event.value
@@ -272,7 +287,21 @@ def _index_calls(context: Context, start: int, trace_events: Sequence[TraceEvent
         elif kind == "call" and isinstance(value, Call):
             by_value.setdefault((path, value), []).append((order, trace_event))
             library += _library_model_operations(context, trace_event, order)
-    return _CallIndex(by_value, tuple(library))
+            makes_sparse = makes_sparse or not _SPARSE_GRAPHS.isdisjoint(trace_event.names)
+            passes_edges = passes_edges or _passes_edges(trace_event, value)
+    return _CallIndex(by_value, tuple(library), makes_sparse, passes_edges)
+
+
+def _passes_edges(trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a call that may be of a network passes ``edge_index``, or ``data.edge_index``."""
+    return any(last_identifier(arg.value) == "edge_index" for arg in call.args) and not any(
+        name.startswith("torch") and not is_instance(name) for name in trace_event.names
+    )
+
+
+def _is_fused(operation: ReachedOperation) -> bool:
+    """Whether an operation is the message passing of a layer that multiplies by a sparse matrix instead."""
+    return operation.row.operation == "torch.Tensor.scatter_add_" and _FUSED.search(operation.label) is not None
 
 
 def _in_order(operation: ReachedOperation) -> int:
