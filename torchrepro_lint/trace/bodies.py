@@ -169,7 +169,7 @@ class _Body:
                 values += flattened_values(
                     item for each in lists for item in self._names.events.added(self._path, each)
                 )
-            if not MODULE_CONTAINERS.isdisjoint(found):
+            if last_identifier(called)[:1].isupper() and not any(map(in_project, found)):
                 values += [*self._listed(values)]
             names = [name for each in values for name in self._names_passed(each, called, found)]
             names += [self._path + event.defines] if event.defines and stores_callables(found) else []
