@@ -319,7 +319,8 @@ class ObjectSources(Values):
         names, (holder, word) = self.names(path, call.func), _parted(call.func)
         if not names and holder is not None and word in FLUENT_METHODS | {"apply"}:
             return [(path, holder)]  # of a parameter without annotation
-        for name in names:
+        known = [each for each in names if not each.startswith(tuple(_EMPTY))]  # a registry names what its table has
+        for name in known or names:
             given = self._handed_back(call, name) if call.args else None
             if given is None and not in_project(name) and (given := holder if is_fluent(name) else None) is None:
                 return []
