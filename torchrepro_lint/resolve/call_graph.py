@@ -208,8 +208,8 @@ class CallGraph(NumberedCalls):
             for file in index.known.get(given, ())
             for number in _calls_running(self._given_targets(file, "partial"), given)
         }
-        if index.unknown and self._address_taken.names(name):
-            found.update(_calls_running(self._unknown_partials(), name))
+        for given in named if index.unknown else ():
+            found.update(_calls_running(self._unknown_partials(), given) if self._address_taken.names(given) else ())
         yield from map(self._call, self._in_order(found))
 
     @query(cutoff=True, cycle=NAMES)
