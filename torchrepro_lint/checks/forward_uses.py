@@ -223,7 +223,7 @@ class OptionReads:
         return any(_reads(each, word) for _, each in self._expressions if not _is_inside(each, declaration))
 
     def reads_parameter(self, function: str, word: str) -> bool:
-        """Whether a function reads its parameter ``word``; a function with ``**options`` may read any."""
+        """Whether a function reads its parameter ``word``; one with ``**options``, or that calls ``locals()``, may read any."""
         path = path_of(function)
         for definition in self._project.resolver.functions(function):
             names = [param.name for param in definition.params]
@@ -232,6 +232,9 @@ class OptionReads:
             variable = local_symbol(definition.name, word)
             read = self._in(path) if path in self._files else ()
             if any(variable in each.roots for each in read if isinstance(each, Ref)):
+                return True
+            inside = (each for each in read if definition.start <= each.start < definition.end)
+            if any(isinstance(each, Call) and _is_of_locals(each) for each in inside):
                 return True
         return False
 
@@ -270,6 +273,12 @@ class OptionReads:
             modules = self._project.resolver.modules
             return any(holder in modules.resolve(path, root) for root in value.roots)
         return False
+
+
+def _is_of_locals(call: Call) -> bool:
+    """``locals()``, and ``vars()`` without an argument."""
+    roots = call.func.roots if isinstance(call.func, Ref) and not call.func.path else ()
+    return "builtins.locals" in roots or ("builtins.vars" in roots and not call.args)
 
 
 def names_parsed(project: Traces, path: str, value: Expression) -> Iterator[tuple[str, ...]]:

@@ -108,8 +108,7 @@ class CallGraph(NumberedCalls):
         for path, call in self._by_parameters(name, function):
             yield from _unless_starred(path, parameter_argument(call, function, position, bound=bound))
         for path, call in self._partials(name):
-            rest = call._replace(args=call.args[1:])
-            # The arguments that a partial leaves out come later.
+            rest = call._replace(args=call.args[1:])  # the arguments that a partial leaves out come later
             if (arg := parameter_argument(rest, function, position, bound=bound)) is not None:
                 yield from _unless_starred(path, arg)
         if self.may_be_passed(name, function):
@@ -199,16 +198,18 @@ class CallGraph(NumberedCalls):
         return map(self._call, self._in_order(found))
 
     def _partials(self, name: Symbol) -> Iterator[tuple[str, Call]]:
-        """The calls of ``functools.partial`` that bind some arguments of a function."""
+        """The calls of ``functools.partial`` that bind some arguments of a function, or of the class whose constructor it is."""
         self._names.modules.reads.record_word("partials", "")
         index = self._partial_index()
+        named = (name, self._names.owner(name)) if name.endswith(".__init__") else (name,)
         found = {
             number
-            for file in index.known.get(name, ())
-            for number in _calls_running(self._given_targets(file, "partial"), name)
+            for given in named
+            for file in index.known.get(given, ())
+            for number in _calls_running(self._given_targets(file, "partial"), given)
         }
-        if index.unknown and self._address_taken.names(name):
-            found.update(_calls_running(self._unknown_partials(), name))
+        for given in named if index.unknown else ():
+            found.update(_calls_running(self._unknown_partials(), given) if self._address_taken.names(given) else ())
         yield from map(self._call, self._in_order(found))
 
     @query(cutoff=True, cycle=NAMES)

@@ -39,6 +39,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Value,
     class_of,
     in_project,
+    instance_value,
     is_element,
     is_instance,
     is_module,
@@ -162,7 +163,7 @@ class ObjectSources(Values):
         owners = self._known_objects(path, holder) if holder is not None else ()
         yield from self._followed(owners, (word,))
         if holder is None or _UNKNOWN in owners:
-            names = self.names(path, value)
+            names = self.names(path, value) or tuple(self.made_by_parameter(path, value))
             yield from names
             if not names or any(map(is_abstract, names)):
                 yield _UNKNOWN
@@ -318,12 +319,11 @@ class ObjectSources(Values):
         names, (holder, word) = self.names(path, call.func), _parted(call.func)
         if not names and holder is not None and word in FLUENT_METHODS | {"apply"}:
             return [(path, holder)]  # of a parameter without annotation
-        for name in names:
+        known = [each for each in names if not each.startswith(tuple(_EMPTY))]  # a registry names what its table has
+        for name in known or names:
             given = self._handed_back(call, name) if call.args else None
-            if given is None and not in_project(name):
-                given = holder if is_fluent(name) else None
-                if given is None:
-                    return []
+            if given is None and not in_project(name) and (given := holder if is_fluent(name) else None) is None:
+                return []
             if given is not None:
                 found.append((path, given))
             elif not self.is_generator(name):
@@ -356,7 +356,7 @@ class ObjectSources(Values):
             if all(map(is_element, names)):
                 wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
                 names = self.destructured_names(file, wrapped) or names
-            for name in names or self._made_by_parameter(file, value):
+            for name in names or self.made_by_parameter(file, value):
                 found.update(self.follow(name, reference.path))
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
@@ -365,12 +365,12 @@ class ObjectSources(Values):
             found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))
 
-    def _made_by_parameter(self, path: str, value: Expression) -> Iterator[Value]:
-        """The names of what a function returns that calls pass for a parameter: ``make()`` of ``train(lambda: gym.make(name))``."""
+    def made_by_parameter(self, path: str, value: Expression) -> Iterator[Value]:
+        """The names of what a function or class makes that calls pass for a parameter: ``make()``, ``block(width)``."""
         if isinstance(value, Call) and isinstance(value.func, Ref) and not value.func.path:
             for file, passed in self.values(path, value.func):
                 for name in self.names(file, passed):
-                    yield from self.returns(name) if self.functions(name) else ()
+                    yield from (instance_value(name),) if self.classes(name) else self.returns(name)
 
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""

@@ -139,7 +139,7 @@ class Registries:
         return any(found is None or not registers.isdisjoint(found) for found in seen)
 
 
-_REGISTER = "register"
+_REGISTER = "registe"  # also ``NETS.registe_with_name``, which detectors copy from one another
 
 
 def registers_by_method(summary: ModuleSummary) -> bool:

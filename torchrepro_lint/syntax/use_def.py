@@ -381,6 +381,8 @@ def flattened_values(given: Iterable[Expression]) -> Iterator[Expression]:
                 queue += (item for item in items if item is not None)
             case Comprehension(elements=elements):
                 queue += elements
+            case Operation(op="*" | "+", operands=operands) if any(isinstance(each, Collection) for each in operands):
+                queue += operands
             case Call(func=Ref(roots=("builtins.dict" | "collections.OrderedDict",), path=()), args=args):
                 queue += (arg.value for arg in args)
             case _:

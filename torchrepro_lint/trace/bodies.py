@@ -20,7 +20,7 @@ from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, Record, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Expression, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -36,7 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
-from torchrepro_lint.syntax.visitor import accepts, known_argument
+from torchrepro_lint.syntax.visitor import accepts, known_argument, last_identifier
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import callback_words, rows_of, stores_callables
@@ -48,7 +48,7 @@ _CACHED_INHERITED = 5_000
 # The most bodies that are kept, so that those of large programs are there for the next one.
 CACHED_BODIES = 1 << 15
 
-# Stands among the names of a parameter that is called for values without a name: constants, or what is not known.
+# Stands among the names of a parameter for values without a name: constants, or what is not known.
 ANY_VALUE = "builtins.int()"
 
 
@@ -95,11 +95,8 @@ class ResolvedBodies:
         body = _Body(names, self, target.function, path, target.receiver)
         plain: list[ResolvedEvent] = []
         for event in found:
-            step = (
-                event
-                if event.kind == "import"
-                else body.step(event, "loaded" if event.statement in loaded else target.mode)
-            )
+            mode = "loaded" if event.statement in loaded else target.mode
+            step = event if event.kind == "import" else body.step(event, mode)
             if isinstance(step, ResolvedEvent):
                 plain.append(step)
                 continue
@@ -113,6 +110,8 @@ class ResolvedBodies:
 
 # Containers of torch that keep the modules that they get.
 MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+# Methods that add modules to a list or a container.
+_ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 
 
 class _Body:
@@ -170,7 +169,9 @@ class _Body:
                 values += flattened_values(
                     item for each in lists for item in self._names.events.added(self._path, each)
                 )
-            names = [name for each in values for name in self._names_passed(each, found)]
+            if last_identifier(called)[:1].isupper() and not any(map(in_project, found)):
+                values += [*self._listed(values)]
+            names = [name for each in values for name in self._names_passed(each, called, found)]
             names += [self._path + event.defines] if event.defines and stores_callables(found) else []
             passed = tuple(dict.fromkeys(filter(in_project, names)))
             runs = runs or not COMMAND_LINES.isdisjoint(found) or any(row.runs or row.calls for row in rows_of(found))
@@ -181,10 +182,20 @@ class _Body:
         functions = self._names.functions(name)
         return not functions or any(accepts(each, call) for each in functions)
 
-    def _names_passed(self, value: Expression, found: Iterable[str]) -> Iterable[str]:
-        """The names of a value that is passed; a container may get the layers that calls pass for a parameter: ``clones(layer, 3)``."""
-        names = self._names.names(self._path, value)
-        return names if names or MODULE_CONTAINERS.isdisjoint(found) else self._names.objects(self._path, value).names
+    def _listed(self, values: Iterable[Expression]) -> Iterator[Expression]:
+        """The items of the displays that variables have: ``layers = [Block(8)]`` of ``Sequential(*layers)``."""
+        for each in values:
+            for file, value in self._names.values(self._path, each) if isinstance(each, Ref) else ():
+                if file == self._path and isinstance(value, Collection | Comprehension):
+                    yield from flattened_values((value,))
+
+    def _names_passed(self, value: Expression, called: Expression, found: Iterable[str]) -> Iterable[str]:
+        """The names of a value that is passed; where modules are kept, also by what calls pass: ``clones(layer, 3)``, ``append(block(8))``."""
+        if names := self._names.names(self._path, value):
+            return names
+        if last_identifier(called) in _ADDING:
+            return self._names.made_by_parameter(self._path, value)
+        return () if MODULE_CONTAINERS.isdisjoint(found) else self._names.objects(self._path, value).names
 
     def _names_called(self, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""

@@ -5,14 +5,14 @@ It is dead where all weights of a model, or of a layer, are replaced before it i
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.dataflow.training_steps import trains
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
+from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, leaves, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Arg,
@@ -28,8 +28,10 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Ref,
     Statement,
+    Try,
 )
 from torchrepro_lint.syntax.qualified_names import is_local, locals_prefix, path_of
+from torchrepro_lint.syntax.use_def import contains
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     expressions_within,
@@ -101,6 +103,8 @@ def _loads_after(
             for held in (*loaded_by(names, cache, path, event.value), *assigned_all(names, path, event, {})):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
                     loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
+    for held, some in [*loads.items()]:
+        loads[held] = [*_certain(names, name, found, some)]
     calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
     training = [at for at, call in calls if trains(names, path, call)]
     for at, event in enumerate(found if loads else ()):
@@ -110,6 +114,25 @@ def _loads_after(
             later = [{guards for end, guards in loads[held] if at < end < trained} for held in made]
             if all(later):
                 yield event, later
+
+
+def _certain(
+    names: Names, name: str, found: tuple[Event, ...], loads: Sequence[tuple[int, tuple[Guard, ...]]]
+) -> Iterator[tuple[int, tuple[Guard, ...]]]:
+    """The loads of a model but those in a ``try`` with a handler that goes on and loads nothing: ``except OSError: print("none")``."""
+    bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
+    tries = [each for body in bodies for each in statements(body) if isinstance(each, Try)]
+    places = [found[at].statement.start for at, _ in loads]
+    for place, load in zip(places, loads, strict=True):
+        going_on = (
+            handler
+            for each in tries
+            if contains(each.body, place)
+            for _, handler in each.handlers
+            if not leaves(handler)
+        )
+        if all(any(contains(handler, other) for other in places) for handler in going_on):
+            yield load
 
 
 def _saved(event: Event) -> AccessPath | None:

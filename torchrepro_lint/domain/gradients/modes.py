@@ -58,18 +58,18 @@ def in_evaluation_mode(project: ProgramIndex, function: str, at: int, guards: It
 
 
 def in_training_mode(guards: Iterable[Guard]) -> bool:
-    """Whether an event under ``guards`` happens only when the network is in training mode: ``if self.training:``."""
+    """Whether an event under ``guards`` happens only when the network is in training mode: ``if self.training:``, ``if training:``."""
     return any(guard.kind in ("if", "else") and _is_mode(guard.value, training=guard.kind == "if") for guard in guards)
 
 
 def _is_mode(test: Expression, *, training: bool) -> bool:
-    """Whether a test is of ``self.training``, alone or in a conjunction, and ``training`` is what it asks for."""
+    """Whether a test is of ``self.training``, or of a parameter of that name, alone or in a conjunction, and asks for ``training``."""
     match test:
         case Operation(op="not", operands=(inner,)):
             return _is_mode(inner, training=not training)
         case Operation(op="and", operands=operands) if training:
             return any(_is_mode(each, training=True) for each in operands)
-    return training and isinstance(test, Ref) and test.path[-1:] == ("training",)
+    return training and isinstance(test, Ref) and last_identifier(test) == "training"
 
 
 def is_evaluation_step(project: ProgramIndex, function: str) -> bool:

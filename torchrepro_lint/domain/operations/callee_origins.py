@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Comprehension,
     Expression,
+    Lambda,
     Operation,
     Record,
     Ref,
@@ -33,11 +34,13 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
+    enclosing_function,
     in_project,
     instance_value,
     is_absolute,
     is_element,
     is_instance,
+    is_lambda,
     is_module,
     is_relative,
     passes_call,
@@ -259,11 +262,25 @@ class CalleeOrigins:
         given = [*self._bound(own, parameter)] or self._names.passed(name) or self._passed_to_object(own, parameter)
         if given:
             return [_Origin(file, value, one.keys, one.held) for file, value in given]
+        if mapped := self._mapped(own, position):
+            return [_Origin(path, each, (EACH, *one.keys), one.held) for each in mapped]
         if param.default is not None:
             return [_Origin(path, param.default, one.keys, one.held)]
         if self._is_decorator(function.name) or (one.held and self._is_called_from_outside(own)):
             return []
         return Reason("element" if one.keys else "argument", param.name, f"{own} {param.name}")
+
+    def _mapped(self, function: str, position: int) -> list[Expression]:
+        """The containers whose elements a lambda gets for a parameter: ``map(lambda transform: transform(image), transforms)``."""
+        path = path_of(function)
+        around = [each for each in self._project.calls(path) if each.function == enclosing_function(function)]
+        return [
+            site.call.args[position + 1].value
+            for site in (around if is_lambda(function) else ())
+            if "builtins.map" in site.names and len(site.call.args) > position + 1
+            for first in (site.call.args[0].value,)
+            if isinstance(first, Lambda) and path + first.function == function
+        ]
 
     def _bound(self, function: str, parameter: Parameter) -> Iterator[tuple[str, Expression]]:
         """What the calls that are being followed pass for a parameter."""

@@ -76,7 +76,11 @@ _OF_TENSORS = frozenset(
     {"backward", "detach", "numpy", "item", "tolist", "data_ptr", "retain_grad", "requires_grad_", "register_hook"}
     | {"cuda", "to", "cpu", "type", "half", "bfloat16", "contiguous", "clone", "new_zeros", "new_ones", "new_tensor"}
 )
-_OF_VALUES = _OF_CONTAINERS | _OF_OBJECTS | _OF_TENSORS
+# Methods of every network that only list its parts.
+_OF_NETWORKS = frozenset(
+    f"{prefix}{word}" for prefix in ("", "named_") for word in ("parameters", "children", "modules", "buffers")
+)
+_OF_VALUES = _OF_CONTAINERS | _OF_OBJECTS | _OF_TENSORS | _OF_NETWORKS
 
 
 class UnknownCalls:

@@ -18,11 +18,21 @@ from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key, is_main_test
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Record
+from torchrepro_lint.syntax.control_flow import Event, EventIdentity, event_key, is_main_test, leaves
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    If,
+    Record,
+    SimpleStatement,
+    Statement,
+)
 from torchrepro_lint.syntax.qualified_names import in_project, path_of, split_call, without_calls
 from torchrepro_lint.syntax.scopes import function_at
-from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, statements
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_paths import fresh_start, process_starts
 from torchrepro_lint.trace.events import CallFrame, TraceEvent
@@ -235,7 +245,9 @@ class _DefaultFeasibility(PathFeasibility):
         place = event.value if event.value is not None else event.statement
         for body in self._project.bodies(function):
             rulings = self._values.ruled_out(path, body, place.start, environment)
-            rulings = [each for each in rulings if each.value.declared not in self._ignored]
+            rulings = [
+                each for each in rulings if each.value.declared not in self._ignored and not _is_refused(body, each)
+            ]
             for ruling in rulings:
                 if ruling.value.declared is not None:
                     self.causes.append(_Cause(ruling.value.declared, ruling, changes=False, draws=frozenset()))
@@ -266,6 +278,19 @@ class _DefaultFeasibility(PathFeasibility):
     def _is_always_none(self, path: str, given: Expression) -> bool:
         """Whether every call passes None, which TRL105 reports."""
         return all(is_none(value) for _, value in self._project.resolver.values(path, given))
+
+
+def _is_refused(body: tuple[Statement, ...], ruling: Ruling) -> bool:
+    """Whether a program stops with an error under a default, so that no run has it: ``if args.data == "": raise ValueError``."""
+    for statement in statements(body):
+        if isinstance(statement, If) and statement.test == ruling.test:
+            taken = statement.body if ruling.value.value else statement.orelse
+            match taken[-1:]:
+                case (SimpleStatement(kind="raise"),):
+                    return True
+                case (ExpressionStatement() as last,):
+                    return leaves((last,))
+    return False
 
 
 def draws_without_inherited_seeds(

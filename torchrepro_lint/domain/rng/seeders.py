@@ -228,6 +228,7 @@ _SAVERS = lazy_pattern(
     r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.(im|mim|v)(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
     r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|scipy\.io\.(savemat|wavfile\.write)|diffusers\..*\.save|"
     r"diffusers\.utils\.export_to_\w+|builtins\.open\(\)\.write(lines)?|(pickle|joblib|dill|json)\.dump|"
+    r"torchvision\.transforms\.(\w+\.)*(to_pil_image|ToPILImage\(\))\(\)(\.\w+\(\))*\.save|"
     r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|safetensors\.\w+\.save_\w+|torch\.optim\.\w+\(\)\.step"
 )
 _SAVING_METHODS = frozenset(
