@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchrepro_lint import limits
+from torchrepro_lint.query.cycles import FixpointSolver, Lattice
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.early_cutoff import VerifiedTable
-from torchrepro_lint.query.fixpoint import FixpointSolver, Lattice
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.query.tabling import SetEquations
 

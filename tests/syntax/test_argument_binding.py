@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torchrepro_lint.syntax.nodes import Call, Constant, ExpressionStatement
-from torchrepro_lint.syntax.parse import parse_module
-from torchrepro_lint.syntax.visitor import (
+from torchrepro_lint.syntax.binding import (
     UNKNOWN_ARGUMENT,
     bound_argument,
     known_argument,
@@ -18,6 +16,8 @@ from torchrepro_lint.syntax.visitor import (
     parameter_argument,
     receiving_parameters,
 )
+from torchrepro_lint.syntax.nodes import Call, Constant, ExpressionStatement
+from torchrepro_lint.syntax.parse import parse_module
 
 if TYPE_CHECKING:
     from torchrepro_lint.syntax.nodes import Arg, Function

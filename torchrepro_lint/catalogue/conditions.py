@@ -12,9 +12,10 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from torchrepro_lint.catalogue.rows import Condition, OperationRow, Scalar, Signature
+from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT, bound_argument, known_argument
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import split_last
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, bound_argument, is_none, is_starred, known_argument
+from torchrepro_lint.syntax.visitor import is_none, is_starred
 
 ArgumentReader: TypeAlias = Callable[[str], Expression | None]
 

@@ -18,10 +18,11 @@ from typing import TypeAlias, TypeVar
 from torchrepro_lint.catalogue.rows import Condition, NameIndex, Signature, Table, read_row, read_signature
 from torchrepro_lint.source.files import read_table
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.definitions import EACH, ITEM, Keys
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, passes_call, simple_name, top_package, without_calls
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # The required versions of libraries as specifiers (``>=1.2,<2``); libraries without a requirement are left out.
 LibraryVersions: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -37,9 +38,7 @@ def admits_release_from(specifiers: str, release: str) -> bool:
     admitted, first = SpecifierSet(specifiers), Version(release)
     versions = [Version(one.version.removesuffix(".*")) for one in admitted if one.operator != "==="]
     tried = [
-        first,
-        Version(_NEWEST),
-        *versions,
+        *(first, Version(_NEWEST), *versions),
         *(Version(f"{each}.1") for each in versions if not each.local and not each.is_prerelease),
     ]
     return any(each >= first and admitted.contains(each, prereleases=True) for each in tried)

@@ -26,6 +26,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import Parameter
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument, parameter_argument, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Call,
@@ -44,15 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import (
-    expressions_within,
-    known_argument,
-    last_identifier,
-    parameter_argument,
-    receiver_of,
-    statements,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, receiver_of, statements
 
 # Without an import of any of these a project has no workers, without a call of any of those no queues.
 _WORKER_MODULES = frozenset({"threading", "multiprocessing", "concurrent"})

@@ -15,6 +15,7 @@ from torchrepro_lint.domain.rng.feasibility import is_feasible
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
+from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT, bound_argument, launched_call
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -32,15 +33,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_instance, is_self, qualifier_of
 from torchrepro_lint.syntax.scopes import control_flow_position
 from torchrepro_lint.syntax.use_def import receiver_or_container
-from torchrepro_lint.syntax.visitor import (
-    UNKNOWN_ARGUMENT,
-    bound_argument,
-    expressions_within,
-    is_none,
-    last_identifier,
-    launched_call,
-    statements,
-)
+from torchrepro_lint.syntax.visitor import expressions_within, is_none, last_identifier, statements
 from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.traces import Context
 

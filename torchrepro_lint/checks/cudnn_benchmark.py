@@ -9,9 +9,10 @@ from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.flag_effects import FlagWrite, flag_writes, may_set_flag, opposite_branch_writes
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK
 from torchrepro_lint.source.text import NoFix
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Call, Constant, Ref, span
 from torchrepro_lint.syntax.qualified_names import last_word
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.traces import Context
 
 _CODE = "TRL201"

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.use_def import flattened_values, receiver_or_container
-from torchrepro_lint.syntax.visitor import (
-    body_expressions,
-    known_argument,
-    last_identifier,
-)
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Traces
 

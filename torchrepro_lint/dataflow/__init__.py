@@ -5,7 +5,7 @@
   `environment`: its protocol
 - `Closure`, `Environment`, `BoundArguments` of `environment`: an expression with the arguments under which it is evaluated
 - `HashConsing`, `ContextInsensitivity`, `context_insensitive_key` of `environment`: which environments mean the same
-- `bind_arguments`, `read_arguments`, `is_partial`, `passes_self`, `without_self` of `arguments`: argument binding
+- `bind_arguments`, `read_arguments`, `is_partial` of `arguments`: argument binding
 - `argument_values`, `argument_constants`, `passes_value` of `environment`: what an argument may be
 - `alternative_arguments`, `with_forwarded_arguments` of `alternative_arguments`: the argument environments that a call may have
 - `reaching_definitions`, `attribute_values` of `reaching_definitions`: the definitions and updates that a use may see; `DefinitionFlow`:

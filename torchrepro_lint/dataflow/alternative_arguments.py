@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import ArgumentReader, argument_reader, is_unknown_argument
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.syntax.binding import receiving_parameters, takes_receiver
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
-from torchrepro_lint.syntax.visitor import (
-    body_expressions,
-    receiving_parameters,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.visitor import body_expressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature

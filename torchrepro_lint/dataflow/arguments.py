@@ -24,6 +24,7 @@ from torchrepro_lint.dataflow.reaching_definitions import reaching_definitions
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.resolve.registries import argument_makers, dataclass_fields, made_arguments
+from torchrepro_lint.syntax.binding import passes_self
 from torchrepro_lint.syntax.definitions import ContainerUpdate
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -277,10 +278,8 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
                 sources, each, name, function, skip=not passes_self(each.value), outer=environment
             )
             path = path_of(name)
-            queue += [
-                (Closure(path, inner, environment), target)
-                for inner, target in _base_constructor_calls(sources.project, name)
-            ]
+            bases = _base_constructor_calls(sources.project, name)
+            queue += [(Closure(path, inner, environment), target) for inner, target in bases]
         if not in_project(name):
             library_calls.append((constructed_class(name), each))
     return ConstructedObject(environment, tuple(library_calls))
@@ -289,26 +288,13 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
 @query()
 def _base_constructor_calls(project: ProgramIndex, name: str) -> tuple[tuple[Call, str], ...]:
     """The calls of base constructors: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
-    sites = (site for site in project.calls(path_of(name)) if site.function == name)
     return tuple(
         (site.call, target)
-        for site in sites
+        for site in project.calls(path_of(name))
+        if site.function == name
         for target in site.names
         if target.endswith(".__init__") and target != name
     )
-
-
-def passes_self(call: Expression) -> bool:
-    """Whether a call is ``Base.__init__(self, ...)``."""
-    match call:
-        case Call(func=Ref(path=(*_, "__init__")), args=(first, *_)):
-            return first.keyword is None and not first.star
-    return False
-
-
-def without_self(call: Call) -> Call:
-    """The call without an explicit ``self``."""
-    return call._replace(args=call.args[1:]) if passes_self(call) else call
 
 
 def _of_dataclass(sources: ValueSources, call: Closure, environment: Environment) -> Environment:

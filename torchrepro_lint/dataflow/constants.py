@@ -13,6 +13,7 @@ from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, li
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
 from torchrepro_lint.resolve.configurations import read_part
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -28,7 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name, without_parentheses
-from torchrepro_lint.syntax.visitor import all_statements, known_argument, last_identifier, receiver_of
+from torchrepro_lint.syntax.visitor import all_statements, last_identifier, receiver_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names

@@ -27,6 +27,7 @@ from torchrepro_lint.dataflow.constants import (
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, stores
+from torchrepro_lint.syntax.binding import takes_receiver
 from torchrepro_lint.syntax.cli_options import entry_of_vars
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
@@ -52,7 +53,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.scopes import branching_around, function_around
 from torchrepro_lint.syntax.use_def import contains
-from torchrepro_lint.syntax.visitor import statements, takes_receiver
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.environment import ValueSources

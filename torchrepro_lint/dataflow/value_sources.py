@@ -35,6 +35,7 @@ from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.program_index import ProgramIndex
+from torchrepro_lint.syntax.binding import takes_receiver
 from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -51,7 +52,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, locals_prefix, path_of, root_of, simple_name
-from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements, takes_receiver
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 

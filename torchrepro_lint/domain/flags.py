@@ -20,6 +20,7 @@ from torchrepro_lint.catalogue.rows import Signature
 from torchrepro_lint.dataflow.constants import propagated_constant, written_value
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import (
@@ -37,7 +38,6 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, without_calls
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT
 
 DETERMINISTIC = "deterministic-algorithms"
 CUDNN_DETERMINISTIC = "cudnn-deterministic"

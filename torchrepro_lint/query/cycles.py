@@ -1,8 +1,10 @@
-"""Cycles of queries: a solver answers queries that may lead back to themselves depth first, and shares what the two kinds need.
+"""Cycles of queries, and their fixpoints: a solver answers queries that may lead back to themselves depth first, and
+shares what the two kinds need.
 
 A query that is asked while it is open, and so leads back to itself, breaks the cycle: the kind of solver says what it is then assumed to
 be. An answer that depends on that is provisional: it lasts until the query at which the cycle was broken has been answered, and no table
-remembers it. ``tabling`` solves set equations, ``fixpoint`` equations over a lattice.
+remembers it. ``tabling`` solves set equations, ``FixpointSolver`` equations over a lattice, with join and widening; no answer depends
+on the order of questions.
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
+from torchrepro_lint import limits
 from torchrepro_lint.query.early_cutoff import new_table
 from torchrepro_lint.query.memo_tables import MISSING, DependencyTracker, MemoTable
+
+_Answer = TypeVar("_Answer")
 
 # A depth below which no query is open.
 NO_CYCLE = 1 << 60
@@ -199,3 +204,77 @@ class CycleSolver(ABC):
             self._trail.cut(start)
             for slot, value in before.items():
                 setattr(self, slot, value)
+
+
+class Lattice(Generic[_Answer]):
+    """The cycle policy of queries whose answers are elements of a lattice, given by its least element, its join, and a widening, after
+    which every answer changes only finitely often. Queries that may lead to one another share one: it names the solver of a database.
+    """
+
+    def __init__(
+        self,
+        bottom: _Answer,
+        join: Callable[[_Answer, _Answer], _Answer],
+        widen: Callable[[_Answer, _Answer], _Answer],
+    ) -> None:
+        self.bottom, self.join, self.widen = bottom, join, widen
+
+    def solver(self, reads: DependencyTracker) -> FixpointSolver[_Answer]:
+        """A new solver."""
+        return FixpointSolver(self, reads)
+
+
+class FixpointSolver(CycleSolver, Generic[_Answer]):
+    """Fixpoint iteration over a lattice: the least fixpoint of recursive equations, solved depth first, in rounds.
+
+    A query that is asked while it is being answered gets what the rounds so far have found, at first the least element. The
+    outermost query of a cycle is repeated until no answer of the cycle changes; the answers inside it last for one round.
+    Answers only grow in the lattice and are widened after some rounds, so the iteration ends.
+    """
+
+    positional: ClassVar[bool] = True
+    _kept: ClassVar[tuple[str, ...]] = ("_lowest", "_changes", "_assumed", "_change_counts")
+
+    def __init__(self, lattice: Lattice[_Answer], reads: DependencyTracker | None = None) -> None:
+        self._bottom, self._join, self._widen = lattice.bottom, lattice.join, lattice.widen
+        super().__init__(reads)
+
+    def begin(self) -> None:
+        """See ``CycleSolver``."""
+        super().begin()
+        # What queries on a cycle are assumed to be, until its outermost one is answered, and how often that has changed.
+        self._assumed: dict[Asked, _Answer] = {}
+        self._change_counts: dict[Asked, int] = {}
+        self._changes = 0
+
+    def _assumption(self, query: Asked) -> _Answer:
+        return self._assumed.get(query, self._bottom)
+
+    def _evaluate(self, query: Asked, compute: Compute, depth: int, start: int) -> tuple[Any, Mapping[Asked, Any]]:
+        if not depth:
+            # Whatever is left of a query that failed.
+            self._assumed, self._change_counts = {}, {}
+        outside = self._changes
+        while True:
+            self._lowest, before = NO_CYCLE, self._changes
+            assumed, count = self._assumed.get(query, self._bottom), self._change_counts.get(query, 0)
+            # Where an answer keeps growing, it is widened.
+            grown = self._widen if count > limits.MAX_CHANGES_BEFORE_WIDENING else self._join
+            found = grown(assumed, compute())
+            if self._lowest > depth:
+                break
+            if found != assumed:
+                self._assumed[query], self._change_counts[query] = found, count + 1
+                self._changes += 1
+            if self._lowest < depth:
+                return found, {}
+            if self._changes == before:
+                break
+            self._trail.cut(start)
+        # What is final now changes no more: it is no reason to repeat a cycle around it.
+        self._changes = outside
+        final = {**self._trail.since(start), query: found}
+        for each in final if self._assumed else ():
+            self._assumed.pop(each, None)
+            self._change_counts.pop(each, None)
+        return found, final

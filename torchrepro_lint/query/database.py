@@ -16,9 +16,8 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
-from torchrepro_lint.query.cycles import CycleSolver
+from torchrepro_lint.query.cycles import CycleSolver, Lattice
 from torchrepro_lint.query.early_cutoff import new_table
-from torchrepro_lint.query.fixpoint import Lattice
 from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.query.tabling import SetEquations
 

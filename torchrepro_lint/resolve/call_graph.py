@@ -22,6 +22,15 @@ from torchrepro_lint.resolve.higher_order import (
     held_references,
 )
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
+from torchrepro_lint.syntax.binding import (
+    UNKNOWN_ARGUMENT,
+    accepts,
+    launched_call,
+    parameter_argument,
+    passing_argument,
+    receiving_parameters,
+    takes_receiver,
+)
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -44,17 +53,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     super_call,
 )
-from torchrepro_lint.syntax.visitor import (
-    UNKNOWN_ARGUMENT,
-    accepts,
-    is_starred,
-    last_identifier,
-    launched_call,
-    parameter_argument,
-    passing_argument,
-    receiving_parameters,
-    takes_receiver,
-)
+from torchrepro_lint.syntax.visitor import is_starred, last_identifier
 
 # The calls that start a function in a process or thread, with its arguments in a tuple.
 _LAUNCHERS = ("Process", "Thread", "spawn", "start_processes")

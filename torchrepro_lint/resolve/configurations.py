@@ -15,6 +15,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.search_path import path_values
 from torchrepro_lint.resolve.symbols import ClassHierarchy
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -39,7 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 _CACHED_FILES = 100
 # The keys under which a configuration names a class or a function.
@@ -277,10 +278,9 @@ class Configurations:
                 inner = receiver_of(func)
         if depth > limits.MAX_CONFIGURATION_DEPTH:
             return
-        if inner is not None:
-            yield from self._sources(path, inner, depth + 1)
-            return
-        entered = [*self._unpacked(path, value)] if isinstance(value, Ref) and not value.path else []
+        entered = [inner] if inner is not None else []
+        if isinstance(value, Ref) and not value.path:
+            entered = [*self._unpacked(path, value)]
         for each in entered:
             yield from self._sources(path, each, depth + 1)
         for file, each in self._names.values(path, value) if not entered else ():

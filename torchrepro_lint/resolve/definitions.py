@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchrepro_lint.query.memo_tables import DependencyTracker, LruTable
 from torchrepro_lint.resolve.search_path import places_of
+from torchrepro_lint.syntax.binding import takes_receiver
 from torchrepro_lint.syntax.control_flow import Event, StaticContext, events
 from torchrepro_lint.syntax.definitions import (
     EACH,
@@ -49,7 +50,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import blocks, bodies, is_starred, takes_receiver
+from torchrepro_lint.syntax.visitor import blocks, bodies, is_starred
 
 
 def effective_definitions(facts: SyntaxTree) -> Iterator[Function]:

@@ -14,6 +14,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
+from torchrepro_lint.syntax.binding import takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -40,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements, takes_receiver
+from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
 
 # Functions that compare the class that they get, and call nothing.
 _NAMING = frozenset({"builtins.isinstance", "builtins.issubclass"})

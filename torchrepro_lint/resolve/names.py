@@ -18,6 +18,7 @@ from torchrepro_lint.resolve.definitions import is_local_change
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
 from torchrepro_lint.resolve.registries import registers_by_method
 from torchrepro_lint.resolve.symbols import NAMES
+from torchrepro_lint.syntax.binding import is_classmethod, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -56,7 +57,7 @@ from torchrepro_lint.syntax.qualified_names import (
     unbound_method,
 )
 from torchrepro_lint.syntax.summary import imports_torch, reads_namespaces
-from torchrepro_lint.syntax.visitor import is_classmethod, last_identifier, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier
 
 # Expressions without a name.
 _WITHOUT_NAMES = frozenset({Constant, Collection, Comprehension})
@@ -293,8 +294,7 @@ class Names(ComputedNames):
             return self.methods(owner, word)
         if word == "__class__" and in_project(owner):
             return (owner,)
-        found: set[str] = set()
-        assigned = False
+        found, assigned = set[str](), False
         for each in self.ancestry(owner):
             if not in_project(each):
                 continue

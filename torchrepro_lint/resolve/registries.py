@@ -14,6 +14,7 @@ from functools import cached_property
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
+from torchrepro_lint.syntax.binding import known_argument, parameter_argument, receiving_parameters
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -38,7 +39,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import body_expressions, known_argument, parameter_argument, receiving_parameters
+from torchrepro_lint.syntax.visitor import body_expressions
 
 
 class Registries:
@@ -149,8 +150,7 @@ def registers_by_method(summary: ModuleSummary) -> bool:
 
 def _key(decorator: Expression) -> str:
     if isinstance(decorator, Call) and decorator.args and isinstance(decorator.args[0].value, Constant):
-        given = decorator.args[0].value.value
-        return given if isinstance(given, str) else ""
+        return given if isinstance((given := decorator.args[0].value.value), str) else ""
     return ""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders, stems_of
+from torchrepro_lint.syntax.binding import receiving_parameters
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -26,7 +27,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_own, local_symbol
 from torchrepro_lint.syntax.summary import imports_torch, is_command
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, receiving_parameters, statements
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, statements
 
 _SYS = frozenset({"sys", "sys.path"})
 _METHODS = (("path", "append"), ("path", "insert"))

@@ -20,6 +20,7 @@ from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import is_classmethod, takes_receiver
 from torchrepro_lint.syntax.definitions import Keys, instance_assignments
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -47,7 +48,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import is_classmethod, returned_values, statements, takes_receiver
+from torchrepro_lint.syntax.visitor import returned_values, statements
 
 _Answer = TypeVar("_Answer")
 

@@ -18,6 +18,7 @@ from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
+from torchrepro_lint.syntax.binding import known_argument, takes_receiver
 from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
 from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
@@ -46,7 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, receiver_of, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
@@ -315,8 +316,7 @@ class Values(ClassHierarchy):
 
     def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
         self.modules.reads.record_read(path)  # the key is a node of this file
-        found: set[str] = set()
-        files = self.modules.files
+        found, files = set[str](), self.modules.files
         for file, value in self.values(path, key):
             # What only a test passes says nothing of what programs do.
             if file != path and is_test(file, files[file].summary) and not is_test(path, files[path].summary):

@@ -6,9 +6,9 @@
 - ``span`` of ``nodes``: the offsets of a node
 - ``in_project``, ``path_of``, ``split_name``, ``simple_name``, ``local_symbol`` of ``qualified_names``: symbols of the project, names from outside
 - ``is_instance``, ``instance_value``, ``class_of``, ``project_classes`` of ``qualified_names``: the objects that they stand for
-- ``takes_receiver``, ``is_classmethod`` of ``visitor``: parameters
-- ``passing_argument``, ``bound_argument``, ``known_argument``, ``parameter_argument`` of ``visitor``: argument binding
-- ``receiving_parameters`` of ``visitor``: argument binding from the side of the call; ``launched_call`` of ``visitor``: the call that a
+- ``takes_receiver``, ``is_classmethod`` of ``binding``: parameters
+- ``passing_argument``, ``bound_argument``, ``known_argument``, ``parameter_argument`` of ``binding``: argument binding
+- ``receiving_parameters`` of ``binding``: argument binding from the side of the call; ``launched_call`` of ``binding``: the call that a
   thread, a process or a pool makes
 - ``statements``, ``expressions``, ``subexpressions``, ``operands_of``, ``blocks``, ``bodies``, ``last_identifier`` of ``visitor``: traversal
 - ``assignments``, ``mutation_sites``, ``attribute_stores``, ``instance_assignments`` of ``definitions``: where places get their values

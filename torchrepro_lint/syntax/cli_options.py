@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import is_local, simple_name
-from torchrepro_lint.syntax.visitor import body_expressions, known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _NONE = Constant(0, 0, None)

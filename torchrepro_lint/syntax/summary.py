@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import takes_receiver
 from torchrepro_lint.syntax.cli_options import declared_word
 from torchrepro_lint.syntax.control_flow import StaticContext, events, is_main_test
 from torchrepro_lint.syntax.nodes import (
@@ -55,7 +56,6 @@ from torchrepro_lint.syntax.visitor import (
     returned_values,
     statements,
     subexpressions,
-    takes_receiver,
     value_identifiers,
 )
 

@@ -19,6 +19,7 @@ from torchrepro_lint.resolve.object_sources import Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import accepts, known_argument
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Expression, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
@@ -36,7 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
-from torchrepro_lint.syntax.visitor import accepts, known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import callback_words, rows_of, stores_callables
@@ -233,8 +234,7 @@ class _Body:
 
     def _is_of_unused_default(self, called: Ref, found: tuple[str, ...]) -> bool:
         """Whether all names of a parameter are those of its default, and every call passes something else."""
-        names = self._names
-        found = tuple(each for each in found if in_project(each)) or found  # an annotation says ``Callable``
+        names, found = self._names, tuple(filter(in_project, found)) or found  # an annotation says ``Callable``
         for root in called.roots if not called.path else ():
             known = names.parameter(self._path + root)
             if known is None or known.param.default is None or found != names.names(self._path, known.param.default):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.nodes import Call, Constant, Record
 from torchrepro_lint.syntax.qualified_names import is_method, is_module, path_of, readable_name, simple_name
-from torchrepro_lint.syntax.visitor import last_identifier, passing_argument
+from torchrepro_lint.syntax.visitor import last_identifier
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.program_index import ProgramIndex

@@ -19,6 +19,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import MAKING_DECORATORS
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref, fields
 from torchrepro_lint.syntax.qualified_names import (
@@ -31,7 +32,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import passed_values, receiver_or_container
-from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, passing_argument
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 from torchrepro_lint.trace.bodies import (
     CACHED_BODIES,
     COMMAND_LINES,

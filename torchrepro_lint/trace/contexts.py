@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import transform_models
-from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial, passes_self
+from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial
 from torchrepro_lint.dataflow.environment import Budget, Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
+from torchrepro_lint.syntax.binding import passes_self
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
     Arg,

@@ -12,6 +12,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, leaves, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
@@ -35,7 +36,6 @@ from torchrepro_lint.syntax.use_def import contains
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     expressions_within,
-    known_argument,
     last_identifier,
     statements,
     subexpressions,

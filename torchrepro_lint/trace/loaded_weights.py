@@ -9,6 +9,7 @@ from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax import visitor
+from torchrepro_lint.syntax.binding import bound_argument, known_argument
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
@@ -34,7 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import receiver_or_container
-from torchrepro_lint.syntax.visitor import bound_argument, is_none, is_same_reference, known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier
 
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.
 _EVALUATING = ("test", "validate", "predict")

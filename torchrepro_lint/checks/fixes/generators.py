@@ -27,6 +27,7 @@ from torchrepro_lint.domain.loaders.fetch_effects import unseeded_worker_draws
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -57,12 +58,7 @@ from torchrepro_lint.syntax.scopes import (
     function_at,
     is_elif,
 )
-from torchrepro_lint.syntax.visitor import (
-    expressions_within,
-    known_argument,
-    last_identifier,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, subexpressions
 from torchrepro_lint.trace.traces import Traces
 
 KEYWORD = "generator"

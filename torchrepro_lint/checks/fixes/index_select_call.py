@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Record
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -15,7 +16,7 @@ from torchrepro_lint.syntax.qualified_names import (
     passes_call,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import is_none, last_identifier, passing_argument, receiver_of
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of
 from torchrepro_lint.trace.traces import Traces
 
 _WORD = "index_select"

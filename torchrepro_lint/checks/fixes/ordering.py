@@ -17,6 +17,7 @@ from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
+from torchrepro_lint.syntax.binding import bound_argument
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -34,7 +35,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import bound_argument, last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.traces import Context
 
 # Kinds of values with an order that every run repeats.

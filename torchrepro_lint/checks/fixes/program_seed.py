@@ -15,6 +15,7 @@ from torchrepro_lint.checks.forward_uses import names_parsed
 from torchrepro_lint.dataflow.constants import declared_default
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.cli_options import Option
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
@@ -41,14 +42,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.scopes import ControlFlowPosition
-from torchrepro_lint.syntax.visitor import (
-    expressions_within,
-    is_none,
-    known_argument,
-    last_identifier,
-    statements,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import expressions_within, is_none, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.traces import Traces
 
 SEED_NAME = lazy_pattern(r"(?i)(manual|random|global|rng|base|init|main|train|torch|np|numpy)?_?seed|random_state")

@@ -35,6 +35,7 @@ from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.control_flow import event_key, is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -50,7 +51,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import split_name, top_package
 from torchrepro_lint.syntax.scopes import control_flow_position
-from torchrepro_lint.syntax.visitor import last_identifier, passing_argument, statements
+from torchrepro_lint.syntax.visitor import last_identifier, statements
 from torchrepro_lint.trace.events import TraceEvent, is_conditional
 from torchrepro_lint.trace.library_models import rows_of
 from torchrepro_lint.trace.traces import Traces

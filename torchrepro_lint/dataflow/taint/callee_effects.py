@@ -12,6 +12,7 @@ from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, 
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.syntax.binding import receiving_parameters
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Assign,
@@ -26,13 +27,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import (
-    body_expressions,
-    last_identifier,
-    receiving_parameters,
-    statements,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, statements, subexpressions
 
 _STEP = frozenset({"step"})
 

@@ -9,10 +9,11 @@ from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument, launched_call
 from torchrepro_lint.syntax.nodes import Call, Comprehension, Constant, Expression, Lambda, Loop, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, split_last, without_brackets
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, launched_call, receiver_of
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 _STARTING = frozenset({"Thread", "Process"})
 _SPAWNING = frozenset({"spawn", "start_processes"})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -20,7 +21,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 # Calls that take a key.
 KEYED_WORDS = frozenset({"max", "min", "sorted", "nlargest", "nsmallest"})

@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, i
 from torchrepro_lint.dataflow.types.attributes import may_return_none, return_value
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
+from torchrepro_lint.syntax.binding import receiving_parameters, takes_receiver
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Expression, Function, Param, Ref, SimpleStatement
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -24,7 +25,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import receiving_parameters, statements, takes_receiver
+from torchrepro_lint.syntax.visitor import statements
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint

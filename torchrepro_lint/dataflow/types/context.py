@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from torchrepro_lint.dataflow.types.bindings import MODES
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue, device_type
 from torchrepro_lint.dataflow.value_sources import gradient_mode, is_device
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.nodes import Call, Record
-from torchrepro_lint.syntax.visitor import passing_argument
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint
     from torchrepro_lint.dataflow.types.flow import FileFlows
     from torchrepro_lint.dataflow.value_sources import ValueFlow
+    from torchrepro_lint.query.cycles import FixpointSolver
     from torchrepro_lint.query.database import Database
-    from torchrepro_lint.query.fixpoint import FixpointSolver
     from torchrepro_lint.query.memo_tables import MemoTable
     from torchrepro_lint.syntax.nodes import Expression
 

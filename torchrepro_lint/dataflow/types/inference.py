@@ -18,8 +18,8 @@ from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import TYPES, UNKNOWN, AbstractValue, join_all, not_none
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
 from torchrepro_lint.dataflow.value_sources import has_device_context
+from torchrepro_lint.query.cycles import FixpointSolver
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.fixpoint import FixpointSolver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.nodes import (
     Attribute,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchrepro_lint.query.fixpoint import Lattice
+from torchrepro_lint.query.cycles import Lattice
 from torchrepro_lint.syntax.nodes import Call
 
 # The least upper bounds of kinds, other than unknown.

@@ -9,9 +9,10 @@ from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import instance_of
 from torchrepro_lint.dataflow.types.context import device_at
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, UNKNOWN, AbstractValue, join_all
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Call, Constant
 from torchrepro_lint.syntax.qualified_names import last_word, split_last
-from torchrepro_lint.syntax.visitor import is_none, known_argument
+from torchrepro_lint.syntax.visitor import is_none
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint

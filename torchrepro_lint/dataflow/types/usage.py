@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, last_word, split_last
-from torchrepro_lint.syntax.visitor import (
-    expressions_within,
-    known_argument,
-    last_identifier,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference

@@ -28,10 +28,11 @@ from torchrepro_lint.dataflow.types.lattice import (
 )
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import is_classmethod, takes_receiver
 from torchrepro_lint.syntax.nodes import Call, Collection, Expression, Function, Param, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, instance_value, is_module, path_of
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import is_classmethod, is_none, takes_receiver
+from torchrepro_lint.syntax.visitor import is_none
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.context import TypeInference

@@ -17,8 +17,8 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
+from torchrepro_lint.query.cycles import Lattice
 from torchrepro_lint.query.database import query
-from torchrepro_lint.query.fixpoint import Lattice
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event

@@ -16,6 +16,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallPlace
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -43,7 +44,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import known_argument, last_identifier, read_expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, read_expressions, statements, subexpressions
 from torchrepro_lint.trace.traces import Traces
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.

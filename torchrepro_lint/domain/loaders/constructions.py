@@ -9,7 +9,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import Truth, evaluate
 from torchrepro_lint.catalogue.libraries import LoaderKind, loader_kinds, loader_names
 from torchrepro_lint.catalogue.rows import Signature
-from torchrepro_lint.dataflow.arguments import read_arguments, without_self
+from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import (
     BoundArguments,
     Closure,
@@ -24,6 +24,7 @@ from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import paths_constructing
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT, known_argument, without_self
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -34,7 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     qualifier_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, is_none, is_same_reference, known_argument
+from torchrepro_lint.syntax.visitor import is_none, is_same_reference
 
 
 class LoaderConstruction(Record, frozen=True):

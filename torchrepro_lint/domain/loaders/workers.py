@@ -16,6 +16,7 @@ from torchrepro_lint.domain.programs import worker_trace
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.domain.rng.seeding import seeding_words
 from torchrepro_lint.query.database import query
+from torchrepro_lint.syntax.binding import receiving_parameters, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -37,7 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     unbound_method,
 )
 from torchrepro_lint.syntax.scopes import functions_around
-from torchrepro_lint.syntax.visitor import is_none, receiving_parameters, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import is_none, subexpressions
 from torchrepro_lint.trace.contexts import CallingContexts
 from torchrepro_lint.trace.traces import Traces
 

@@ -20,6 +20,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import parameter_argument, takes_receiver
 from torchrepro_lint.syntax.definitions import EACH, ITEM, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
     Call,
@@ -50,7 +51,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, receiver_of, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 from torchrepro_lint.trace.traces import Traces
 
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.

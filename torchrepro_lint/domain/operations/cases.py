@@ -39,6 +39,7 @@ from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_
 from torchrepro_lint.domain.programs import may_use_accelerator
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Record, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import (
@@ -54,7 +55,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     without_elements,
 )
-from torchrepro_lint.syntax.visitor import UNKNOWN_ARGUMENT, last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.traces import Context
 
 # Methods that numpy, pandas or containers have, too: they count only on what is known to be a tensor.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.conditions import Interval, argument_reader
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.definitions import unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -25,13 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import qualifier_of, simple_name, split_local
-from torchrepro_lint.syntax.visitor import (
-    is_starred,
-    known_argument,
-    last_identifier,
-    statements,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Scalar, Signature

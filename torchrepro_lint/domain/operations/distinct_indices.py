@@ -8,6 +8,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.operations.condition_variables import receiver
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -22,13 +23,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import enclosing_function, in_project, is_nested, path_of
-from torchrepro_lint.syntax.visitor import (
-    all_statements,
-    last_identifier,
-    passing_argument,
-    read_expressions,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import all_statements, last_identifier, read_expressions, subexpressions
 from torchrepro_lint.trace.traces import Traces
 
 # Functions whose one-dimensional results name no element twice; an index has one dimension.

@@ -26,9 +26,9 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
+from torchrepro_lint.syntax.binding import is_classmethod
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, qualname_of, top_package
-from torchrepro_lint.syntax.visitor import is_classmethod
 from torchrepro_lint.trace.call_paths import place_of
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.syntax.binding import parameter_argument, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
@@ -42,7 +43,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import body_expressions, is_same_reference, parameter_argument, takes_receiver
+from torchrepro_lint.syntax.visitor import body_expressions, is_same_reference
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.events import CallEdge
 from torchrepro_lint.trace.traces import Traces

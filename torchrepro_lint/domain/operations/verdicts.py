@@ -18,9 +18,9 @@ from torchrepro_lint.domain.operations.subscripts import subscript_rows
 from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.nodes import Arg, Constant, Record
 from torchrepro_lint.syntax.qualified_names import path_of
-from torchrepro_lint.syntax.visitor import passing_argument
 from torchrepro_lint.trace.traces import Context, Traces
 
 # TRL401 reports it, for every torch.

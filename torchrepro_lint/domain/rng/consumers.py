@@ -15,6 +15,7 @@ from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
@@ -33,7 +34,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.use_def import flattened_values
-from torchrepro_lint.syntax.visitor import is_none, known_argument, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The members of torchvision's enumerations of weights.

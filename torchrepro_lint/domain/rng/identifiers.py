@@ -11,6 +11,7 @@ from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -28,7 +29,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import last_identifier, passing_argument, receiver_of, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
 
 _SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"

@@ -21,6 +21,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.program_index import ProgramIndex
+from torchrepro_lint.syntax.binding import parameter_argument, takes_receiver
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
@@ -30,7 +31,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, parameter_argument, subexpressions, takes_receiver
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import is_program
 from torchrepro_lint.trace.events import TraceEvent

@@ -1,0 +1,160 @@
+"""Argument binding: which argument of a call binds to a parameter, which parameter receives an argument, and what a signature is.
+
+Also here: the call that a thread, a process or a pool makes of the arguments that it is started with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Param, Ref
+from torchrepro_lint.syntax.visitor import is_starred, last_identifier
+
+# Stands for an argument of which nothing is known.
+UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
+
+
+def passing_argument(call: Call, position: int | None, *keywords: str) -> Arg | None:
+    """Argument binding of one parameter: the argument that passes it, by keyword or at a position; None if it is left out.
+
+    A starred argument where that may pass it: ``*`` any position from its own on, ``**`` any parameter that nothing else passes.
+    """
+    left = -1 if position is None else position
+    inorder = rest = None
+    for arg in call.args:  # one loop: this is asked of every call of every function
+        if arg.keyword is not None:
+            if arg.keyword in keywords:
+                return arg
+            continue
+        if left >= 0 and inorder is None and (arg.star or left == 0):
+            inorder = arg
+        left -= 1
+        if arg.star == "**" and rest is None:
+            rest = arg
+    return inorder or rest
+
+
+def bound_argument(call: Call, position: int | None, *keywords: str) -> Expression | None:
+    """What a call passes for a parameter; ``UNKNOWN_ARGUMENT`` if a star may pass it, None if it is left out."""
+    arg = passing_argument(call, position, *keywords)
+    return None if arg is None else UNKNOWN_ARGUMENT if arg.star else arg.value
+
+
+def known_argument(call: Call, position: int | None, *keywords: str) -> Expression | None:
+    """What a call passes for a parameter; None if it is left out or a star may pass it."""
+    arg = passing_argument(call, position, *keywords)
+    return None if arg is None or arg.star else arg.value
+
+
+def parameter_argument(call: Call, function: Function, position: int, *, bound: bool) -> Arg | None:
+    """Argument binding of a function's parameter at a position, as ``passing_argument`` has it; for no ``*`` or ``**`` parameter.
+
+    ``bound`` says whether the call passes the first parameter implicitly, as that of a method.
+    """
+    param = function.params[position]
+    words = () if param.kind == "/" else (param.name,)
+    return passing_argument(call, None if param.kind == "kw" else position - bound, *words)
+
+
+def receiving_parameters(function: Function, call: Call, *, bound: bool) -> Iterator[tuple[Arg, Param]]:
+    """Argument binding from the side of the call: each argument with the parameter that receives it.
+
+    A ``*`` or ``**`` parameter receives what no other does. Left out is what stands in a star, or in order behind one: any may receive it.
+    """
+    inorder = iter([param for param in function.params if param.kind in ("", "/")][bound:])
+    named = {param.name: param for param in function.params if param.kind in ("", "kw")}
+    excess = {param.kind: param for param in function.params}
+    unknown = False
+    for arg in call.args:
+        unknown = unknown or arg.star == "*"
+        if arg.keyword is not None:
+            param = named.get(arg.keyword) or excess.get("**")
+        else:
+            param = None if unknown or arg.star else next(inorder, None) or excess.get("*")
+        if param is not None:
+            yield arg, param
+
+
+def accepts(function: Function, call: Call, *, bound: bool = True) -> bool:
+    """Whether a call without stars binds all of its arguments, and all parameters that a function requires; ``bound``: of a method."""
+    skip = bound and takes_receiver(function)
+    received = [*receiving_parameters(function, call, bound=skip)]
+    required = {each.name for each in function.params[skip:] if each.default is None and "*" not in each.kind}
+    fits = required <= {param.name for _, param in received} and len(received) == len(call.args)
+    return fits or any(arg.star for arg in call.args)
+
+
+# The positions of the function, of its arguments and of its named ones, in the calls that start it in a thread or process.
+_LAUNCHES = {
+    "Thread": (1, 3, 4),
+    "Process": (1, 3, 4),
+    "Timer": (1, 2, 3),
+    "apply_async": (0, 1, 2),
+    "spawn": (0, 1, None),
+    "start_processes": (0, 1, None),
+}
+_PASSING_RANK = frozenset({"spawn", "start_processes"})
+
+
+def launched_call(call: Call) -> Call | None:
+    """The call that a thread, a process or a pool makes: ``train(data)`` of ``Thread(target=train, args=(data,))`` and of
+    ``submit(train, data)``. Starred is what it may pass otherwise, such as an item of what ``map`` goes over.
+    """
+    word = last_identifier(call.func)
+    places = _LAUNCHES.get("Process" if word.endswith("Process") else word)
+    function = passing_argument(call, places[0] if places else 0, "target", "fn", "func", "function")
+    if function is None or function.star:
+        return None
+    unknown = Arg(call.end, call.end, None, "*", UNKNOWN_ARGUMENT)
+    if places is not None:
+        rank = (unknown._replace(star=""),) if word in _PASSING_RANK else ()
+        packed = passing_argument(call, places[1], "args"), passing_argument(call, places[2], "kwargs", "kwds")
+        args = (*rank, *_unpacked(packed[0], "*"), *_unpacked(packed[1], "**"))
+    else:
+        args = tuple([arg for arg in call.args if arg != function]) if word == "submit" else (unknown,)
+    return call._replace(func=function.value, args=args)
+
+
+def _unpacked(arg: Arg | None, star: str) -> Iterator[Arg]:
+    """The arguments in a tuple or dictionary."""
+    match arg:
+        case Arg(star="", value=Collection(kind="tuple" | "list", items=items)) if star == "*":
+            for item in items:
+                if isinstance(item, Operation) and is_starred(item):
+                    yield Arg(item.start, item.end, None, "*", item.operands[0])
+                elif item is not None:
+                    yield Arg(item.start, item.end, None, "", item)
+        case Arg(star="", value=Collection(kind="dict", items=items)) if star == "**":
+            for key, item in zip(items[::2], items[1::2], strict=True):
+                if item is not None:
+                    word = str(key.value) if isinstance(key, Constant) else None
+                    yield Arg(item.start, item.end, word, "" if word else "**", item)
+        case Arg():
+            yield arg._replace(keyword=None, star=star)
+
+
+def takes_receiver(function: Function) -> bool:
+    """Whether the first parameter of a function is a receiver: the object, or the class, of which it is a method."""
+    return bool(function.owner) and not _is_decorated(function, "builtins.staticmethod")
+
+
+def is_classmethod(function: Function) -> bool:
+    """Whether a function is a class method."""
+    return _is_decorated(function, "builtins.classmethod")
+
+
+def _is_decorated(function: Function, name: str) -> bool:
+    return any(isinstance(each, Ref) and each.roots == (name,) for each in function.decorators)
+
+
+def passes_self(call: Expression) -> bool:
+    """Whether a call is ``Base.__init__(self, ...)``."""
+    match call:
+        case Call(func=Ref(path=(*_, "__init__")), args=(first, *_)):
+            return first.keyword is None and not first.star
+    return False
+
+
+def without_self(call: Call) -> Call:
+    """The call without an explicit ``self``."""
+    return call._replace(args=call.args[1:]) if passes_self(call) else call
