@@ -106,7 +106,7 @@ def test_a_cell_opens_with_condition_error_and_evidence(page: Browser) -> None:
 
 
 def test_the_keyboard_is_enough(page: Browser) -> None:
-    page.type("#text", "cum")
+    page.type("#text", "cums")
     assert page.run("return document.querySelectorAll('#table tbody a[tabindex=\"0\"]').length") == 1
     page.run("document.querySelector('#table tbody a[tabindex=\"0\"]').focus()")
     page.press(RIGHT)
