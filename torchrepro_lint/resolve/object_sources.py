@@ -366,11 +366,11 @@ class ObjectSources(Values):
         return tuple(sorted(found))
 
     def made_by_parameter(self, path: str, value: Expression) -> Iterator[Value]:
-        """The names of what a function or class makes that calls pass for a parameter: ``make()``, ``block(width)``."""
+        """The names of what a function, or the class of a network, makes that calls pass for a parameter: ``make()``, ``block(width)``."""
         if isinstance(value, Call) and isinstance(value.func, Ref) and not value.func.path:
-            for file, passed in self.values(path, value.func):
-                for name in self.names(file, passed):
-                    yield from (instance_value(name),) if self.classes(name) else self.returns(name)
+            for name in (name for each in self.values(path, value.func) for name in self.names(*each)):
+                network = (instance_value(name),) if self.methods(name, "forward") else ()
+                yield from network if self.classes(name) else self.returns(name)
 
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
