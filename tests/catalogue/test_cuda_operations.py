@@ -24,11 +24,12 @@ from torchrepro_lint.catalogue.rows import OperationRow  # noqa: E402
 from torchrepro_lint.source.files import documented_versions, parse_toml  # noqa: E402
 
 RUNS, SCALE = 30, 16
-# By release of torch: what was seen of each case.
-OBSERVED = {
-    path.stem.partition("torch-")[2]: parse_toml(path.read_text(encoding="utf-8"))
+# What each card did with a release of torch: the release, the case's title, and what was seen.
+OBSERVED = [
+    (path.stem.partition("torch-")[2], title, seen)
     for path in sorted(Path(__file__).with_name("observed").glob("*.toml"))
-}
+    for title, seen in parse_toml(path.read_text(encoding="utf-8")).items()
+]
 SERIES = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 # Its alert is in the kernel for quantized tensors of the CPU.
 NOT_ON_CUDA = {"torch.Tensor.resize_"}
@@ -49,11 +50,8 @@ def test_a_cuda_device_does_what_the_row_says(case: Case) -> None:
     assert fits(row, off, on, torch.__version__), f"{row.behaviour}, but with the flag {on} and without it {off}"
 
 
-@pytest.mark.parametrize(
-    ("version", "title"), [(release, title) for release, seen in OBSERVED.items() for title in seen]
-)
-def test_a_row_says_what_a_cuda_device_did(version: str, title: str) -> None:
-    seen = OBSERVED[version][title]
+@pytest.mark.parametrize(("version", "title", "seen"), OBSERVED)
+def test_a_row_says_what_a_cuda_device_did(version: str, title: str, seen: dict[str, str]) -> None:
     (case,) = (case for case in CASES if case.title == title)
     row = deciding(case, version, "cuda")
     assert row is not None
