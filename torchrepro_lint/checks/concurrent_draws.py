@@ -161,9 +161,12 @@ def _of_class(context: Context, site: CallSite, name: str) -> Iterator[TaskStart
 
 
 def _functions(context: Context, call: Call) -> tuple[str, ...]:
-    """The functions of the project that the tasks run."""
+    """The functions of the project that the tasks run; also those that an object was given to run, as ``self.process``."""
     made = launched_call(call)
-    found = context.project.names(context.path, made.func) if made is not None else ()
+    if made is None:
+        return ()
+    resolver = context.project.resolver
+    found = resolver.names(context.path, made.func) or resolver.object_names(context.path, made.func)
     return tuple(each for name in found if in_project(name) for each in _bodies(context, name))
 
 
