@@ -63,7 +63,7 @@ def shipped_seeds(
     looking: _Shipping | None = None
     for family in FAMILIES:
         seeds = effects.seeds.get(family.key, ())
-        if family.key not in effects.draws or not seeds or not all(map(_may_be_off, seeds)):
+        if family.key not in effects.draws or all(map(_restores, seeds)) or not all(map(_may_be_off, seeds)):
             continue
         looking = looking or _Shipping(project, catalogue, commands, run, effects)
         causes = looking.causes(seeds)
@@ -71,7 +71,12 @@ def shipped_seeds(
             # Where the run draws at all, these defaults are changed.
             causes = looking.causes(seeds, common)
         ruled_out += (seed for seed, cause in zip(seeds, causes, strict=False) if cause == _RULED_OUT)
-        found = [cause for cause in causes if isinstance(cause, _Cause)]
+        # Restoring a state is no option of its own: what keeps the others from seeding is to blame.
+        found = [
+            cause
+            for seed, cause in zip(seeds, causes, strict=False)
+            if isinstance(cause, _Cause) and not _restores(seed)
+        ]
         if found:
             first = found[0]
             draws = frozenset(draw for each in found for draw in each.draws)
@@ -101,12 +106,16 @@ class _Cause(Record, frozen=True):
 
 
 def _may_be_off(seed: Seed) -> bool:
-    """A cheap test: a seed that is no literal, or one in a function or under a test. A state that is put back is no option."""
+    """A cheap test: a seed that is no literal, or one in a function or under a test."""
     call = seed.trace_event.event.value
-    if isinstance(call, Call) and last_identifier(call.func) in RESTORING:
-        return False
     literal = isinstance(call, Call) and all(isinstance(arg.value, Constant) for arg in call.args)
     return not literal or bool(seed.trace_event.call_path) or bool(seed.trace_event.event.guards)
+
+
+def _restores(seed: Seed) -> bool:
+    """Whether a seeder only restores the state of a generator, as a resumed run does."""
+    call = seed.trace_event.event.value
+    return isinstance(call, Call) and last_identifier(call.func) in RESTORING
 
 
 class _Shipping:
