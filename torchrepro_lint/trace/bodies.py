@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from torchrepro_lint import limits
-from torchrepro_lint.catalogue.conditions import argument_reader
 from torchrepro_lint.catalogue.libraries import loader_kinds, loader_names
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
@@ -24,6 +23,7 @@ from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Expression, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
+    enclosing_function,
     in_project,
     instance_value,
     is_element,
@@ -36,11 +36,11 @@ from torchrepro_lint.syntax.qualified_names import (
     project_classes,
     split_call,
 )
-from torchrepro_lint.syntax.use_def import flattened_values, passed_values, receiver_or_container
+from torchrepro_lint.syntax.use_def import flattened_values, passed_values
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
-from torchrepro_lint.trace.library_models import callback_words, rows_of, stores_callables
+from torchrepro_lint.trace.library_models import LibraryCall, callbacks, rows_of, stores_callables
 
 # Functions that turn a function, a dictionary of functions, or a class into a command line.
 COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
@@ -143,7 +143,7 @@ class _Body:
         if event.kind != "call" or not isinstance(value, Call):
             return EnteringEvent(resolved, targets, (), ())
         receivers = self._receivers(called)
-        library_call = _LibraryCall(self._path, value, targets.found, receivers)
+        library_call = LibraryCall(self._path, value, targets.found, receivers)
         return EnteringEvent(resolved, targets, receivers, tuple(self._callbacks(library_call, mode)))
 
     def _targets(self, event: Event, called: Expression) -> EventTargets:
@@ -191,12 +191,25 @@ class _Body:
                     yield from flattened_values((value,))
 
     def _names_passed(self, value: Expression, called: Expression, found: Iterable[str]) -> Iterable[str]:
-        """The names of a value that is passed; where modules are kept, also by what calls pass: ``clones(layer, 3)``, ``append(block(8))``."""
+        """The names of a value that is passed; where modules are kept, or the callee is an object that calls
+        its arguments, also by what calls pass: ``clones(layer, 3)``, ``append(block(8))``.
+        """
         if names := self._names.names(self._path, value):
             return names
         if last_identifier(called) in _ADDING:
             return self._names.made_by_parameter(self._path, value)
-        return () if MODULE_CONTAINERS.isdisjoint(found) else self._names.objects(self._path, value).names
+        if MODULE_CONTAINERS.isdisjoint(found) and not any(map(self._calls_parameters, found)):
+            return ()
+        return self._names.objects(self._path, value).names
+
+    def _calls_parameters(self, name: str) -> bool:
+        """Whether calling an object runs a method that calls one of its parameters: ``def __call__(self, net, x): return net(x)``."""
+        methods = filter(in_project, self._names.call_methods(name)) if in_project(name) and is_instance(name) else ()
+        return any(
+            enclosing_function(path_of(method) + root) == method
+            for method in methods
+            for root in self._names.modules.summary(path_of(method)).through
+        )
 
     def _names_called(self, called: Expression) -> tuple[tuple[str, ...], bool]:
         """The names that are called: on ``self`` by the receiver's class; for a parameter, with true, by what calls pass for it."""
@@ -302,9 +315,9 @@ class _Body:
             for root in called.roots
         )
 
-    def _callbacks(self, library_call: _LibraryCall, mode: str) -> Iterator[Target]:
+    def _callbacks(self, library_call: LibraryCall, mode: str) -> Iterator[Target]:
         """The functions and methods that a library call runs of its arguments."""
-        for name in _callbacks(self._names, library_call):
+        for name in callbacks(self._names, library_call):
             if self._names.classes(name):
                 yield from (Target(target, mode) for target in entered_functions(self._names, name, "call"))
             elif self._names.functions(name):
@@ -318,40 +331,6 @@ class _Body:
                     owner = value._replace(path=value.path[:index])
                     for each in project_classes(self._names.names_of(self._path, owner)):
                         yield from filter(self._names.is_property, self._names.methods(each, word))
-
-
-class _LibraryCall(Record, frozen=True):
-    """A library call: its file, the names that it calls, and the classes that its receiver may have."""
-
-    path: str
-    call: Call
-    names: tuple[str, ...]
-    receivers: tuple[str, ...]
-
-
-def _callbacks(names: Names, library_call: _LibraryCall) -> Iterator[str]:
-    """The callbacks of a library call, in order: functions, classes (to make an object), methods."""
-    for row in rows_of(library_call.names):
-        argument = argument_reader(row.signature, library_call.call)
-        given = [value for word in row.runs if (value := argument(word)) is not None]
-        made = [name for value in given for name in names.names(library_call.path, value) if in_project(name)]
-        yield from made
-        owners = [*library_call.receivers, *(_owners(names, library_call) if row.calls else ())]
-        for pattern in row.calls:
-            for owner in dict.fromkeys((*owners, *filter(names.classes, made))):
-                yield from names.methods_like(owner, callback_words(pattern))
-
-
-def _owners(names: Names, library_call: _LibraryCall) -> Iterator[str]:
-    """The project's classes of the objects that a call passes, and of those that its receiver was constructed with."""
-    calls = [(library_call.path, library_call.call)]
-    receiver = receiver_or_container(library_call.call.func)
-    if receiver is not None:
-        found = names.values_through_calls(library_call.path, receiver)
-        calls += ((file, made) for file, made in found if isinstance(made, Call))
-    for path, call in calls:
-        for value in passed_values(call):
-            yield from project_classes(names.names(path, value))
 
 
 def makes_loader(found: Iterable[str]) -> bool:

@@ -8,16 +8,30 @@ from functools import lru_cache
 from itertools import count
 
 from torchrepro_lint.catalogue.catalogue import frameworks
+from torchrepro_lint.catalogue.conditions import argument_reader
 from torchrepro_lint.catalogue.rows import FrameworkModel
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import wildcard_expression
+from torchrepro_lint.syntax.nodes import Call, Record
 from torchrepro_lint.syntax.qualified_names import (
     constructed_class,
     in_project,
     is_inherited_constructor,
+    project_classes,
     split_method,
     top_package,
     without_calls,
 )
+from torchrepro_lint.syntax.use_def import passed_values, receiver_or_container
+
+
+class LibraryCall(Record, frozen=True):
+    """A library call: its file, the names that it calls, and the classes that its receiver may have."""
+
+    path: str
+    call: Call
+    names: tuple[str, ...]
+    receivers: tuple[str, ...]
 
 
 def rows_of(names: Iterable[str]) -> Iterator[FrameworkModel]:
@@ -60,3 +74,28 @@ def callback_words(pattern: str) -> re.Pattern[str]:
 def trains_or_measures(names: Iterable[str]) -> bool:
     """Whether a call trains or evaluates a model."""
     return any(row.matters for row in rows_of(names))
+
+
+def callbacks(names: Names, library_call: LibraryCall) -> Iterator[str]:
+    """The callbacks of a library call, in order: functions, classes (to make an object), methods."""
+    for row in rows_of(library_call.names):
+        argument = argument_reader(row.signature, library_call.call)
+        given = [value for word in row.runs if (value := argument(word)) is not None]
+        made = [name for value in given for name in names.names(library_call.path, value) if in_project(name)]
+        yield from made
+        owners = [*library_call.receivers, *(_owners(names, library_call) if row.calls else ())]
+        for pattern in row.calls:
+            for owner in dict.fromkeys((*owners, *filter(names.classes, made))):
+                yield from names.methods_like(owner, callback_words(pattern))
+
+
+def _owners(names: Names, library_call: LibraryCall) -> Iterator[str]:
+    """The project's classes of the objects that a call passes, and of those that its receiver was constructed with."""
+    calls = [(library_call.path, library_call.call)]
+    receiver = receiver_or_container(library_call.call.func)
+    if receiver is not None:
+        found = names.values_through_calls(library_call.path, receiver)
+        calls += ((file, made) for file, made in found if isinstance(made, Call))
+    for path, call in calls:
+        for value in passed_values(call):
+            yield from project_classes(names.names(path, value))
