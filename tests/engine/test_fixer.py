@@ -201,3 +201,18 @@ def test_offsets_move_with_the_edits_before_them(offset: int, places: tuple[int,
     edits, text = (Edit(Span(0, 0), "##"), Edit(Span(3, 4), ""), Edit(Span(6, 6), "abcd")), "0123456789"
     assert map_offset(offset, edits) == places
     assert apply_edits(text, edits)[places[1]] == text[offset]
+
+
+def test_a_release_before_the_catalogue_gets_the_fixes_that_every_release_can_run(project: Maker, lint: Lint) -> None:
+    files = {
+        "requirements.txt": "torch==1.2.0\n",
+        "data.py": "import os\n\nimport torch\n\n\ndef names(folder):\n    return [name for name in os.listdir(folder)]\n",
+        "train.py": "import torch\nfrom torch.utils.data import DataLoader\n\n\ndef loader(data):\n    torch.backends.cudnn.benchmark = True\n"
+        "    return DataLoader(data, shuffle=True)\n",
+    }
+    folder = project(files)
+    lint("--fix", "--unsafe-fixes")
+    assert "in sorted(os.listdir(folder))" in (folder / "data.py").read_text(encoding="utf-8")
+    written = (folder / "train.py").read_text(encoding="utf-8")
+    assert "benchmark = False" in written
+    assert "DataLoader(data, shuffle=True)" in written

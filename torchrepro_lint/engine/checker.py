@@ -30,6 +30,23 @@ if TYPE_CHECKING:
 
 SYNTAX_ERROR = "TRL001"
 UNUSED_SUPPRESSION = "TRL002"
+# Rules whose fixes write nothing of torch, or only what all releases of torch have: seeds, cuDNN's flags, a sorted order.
+_FIXED_IN_EVERY_RELEASE = frozenset(
+    {
+        UNUSED_SUPPRESSION,
+        "TRL101",
+        "TRL102",
+        "TRL103",
+        "TRL104",
+        "TRL105",
+        "TRL110",
+        "TRL201",
+        "TRL202",
+        "TRL502",
+        "TRL503",
+    }
+    | {"TRL504"}
+)
 NOT_FOLLOWED = "TRL003"
 TOO_DEEP = "the analysis of this file ends at a limit: too many names, calls or expressions depend on one another"
 
@@ -241,7 +258,7 @@ def _applicable(checker: Checker, parsed: ParsedFile, finding: Finding) -> Fix |
         return finding.remedy
     if finding.code not in checker.fixable:
         return NoFix(f"the settings exclude {finding.code} from fixing")
-    if checker.catalogue.begins_later and finding.code != UNUSED_SUPPRESSION:
+    if checker.catalogue.begins_later and finding.code not in _FIXED_IN_EVERY_RELEASE:
         return NoFix(
             f"the catalogue does not cover torch {checker.catalogue.asked}, which may lack what the fix would write"
         )
