@@ -1,38 +1,31 @@
 """Computed names: what lookups by a name that is computed at run time may give.
 
 ``getattr(module, key)``, ``globals()[key]``, ``sys.modules[key]``, ``import_module(key)``, and calls that build what a configuration
-or a registry names. Also the files that a program may load with such imports, and which calls may run a method whose name they compute.
+or a registry names. Also the files that a program may load with such imports.
 """
 
 from __future__ import annotations
 
 import posixpath
-import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import count
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.call_graph import CallGraph
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORDS, MAKERS
 from torchrepro_lint.resolve.object_sources import ObjectSources
 from torchrepro_lint.resolve.symbols import GAP, NAMES, gapped_text, may_be_one
 from torchrepro_lint.source.files import join_path, parent_folders
-from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
     Comprehension,
     Constant,
-    DefinitionStatement,
     Expression,
     Ref,
-    Statement,
     Subscript,
-    SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import (
     Value,
@@ -48,11 +41,9 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.summary import reads_namespaces
 from torchrepro_lint.syntax.visitor import (
     all_expressions,
-    expressions,
     last_identifier,
     operands_of,
     receiver_of,
-    statements,
     subexpressions,
 )
 
@@ -61,13 +52,15 @@ UNKNOWN_ATTRIBUTE = "anything"
 # Functions that give what a text names.
 CHOOSERS = frozenset({"builtins.getattr", "builtins.eval", "builtins.__import__", "importlib.import_module"})
 # The name of an element of a module's namespace under any key.
-ANY_GLOBAL = ("builtins.globals()[]",)
+ANY_GLOBAL = "builtins.globals()[]"
 
 # Functions that import a module by a string, and those of them that get its name.
 _DYNAMIC_IMPORTS = frozenset(
     {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
 )
 _BY_NAME = frozenset({"import_module", "__import__"})
+# A text of a file's own name with fewer literal letters means too many names.
+_LEAST_LETTERS = 4
 # The most programs whose loadable files are kept.
 _CACHED_PROGRAMS = 8
 
@@ -217,9 +210,30 @@ class ComputedNames(ObjectSources):
             texts = (text.split(".") for text in self.literal_texts(path, first))
             dotted = (tuple(words) for words in texts if all(map(str.isidentifier, words)))
             found = [each for words in dotted for each in self.follow(module_symbol(path), words)]
-            yield from found or (instance_value(name),)
+            yield from found or [*self._evaluated(path, first)] or (instance_value(name),)
         elif others:
             yield from self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
+
+    def _evaluated(self, path: str, key: Expression) -> Iterator[Value]:
+        """What a text with a gap means in a file: ``"networks." + name + ".Net"``, ``name + "Dataset"``."""
+        for text in self._composed(path, key):
+            before, _, after = text.partition(GAP)
+            package, _, start = before.rpartition(".")
+            end, *rest = after.split(".")
+            holders = self.follow(module_symbol(path), tuple(package.split("."))) if package else (module_symbol(path),)
+            named = f"{start}{GAP}{end}"
+            if not package and len(named.replace(GAP, "")) < _LEAST_LETTERS:
+                continue
+            for home in (path_of(each) for each in holders if is_module(each)):
+                found = [*_fitting(self.defined_in(home), [named])]
+                if package:
+                    found += (
+                        module_symbol(file)
+                        for word, file in self.modules.submodules(path, package)
+                        if may_be_one(word, named)
+                    )
+                for each in found:
+                    yield from self.follow(each, tuple(rest)) if rest else (each,)
 
     def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
@@ -329,72 +343,3 @@ class ComputedNames(ObjectSources):
 def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
     """The names whose last words may be one of some texts with gaps; all names, where there is no text."""
     return (each for each in names if not texts or any(may_be_one(simple_name(each), text) for text in texts))
-
-
-# A pattern with fewer literal letters matches too many names.
-_LEAST_LETTERS = 4
-
-
-class DynamicCalls:
-    """Calls of methods by computed name, through ``getattr``."""
-
-    def __init__(self, files: Mapping[str, SyntaxTree], call_graph: CallGraph) -> None:
-        self._files, self._call_graph = files, call_graph
-        self.database = call_graph.database
-
-    def calls(self, word: str) -> list[tuple[str, Call]]:
-        """The calls whose computed name may be this one, each with its file."""
-        return [(path, call) for pattern, path, call in self._patterns() if pattern.fullmatch(word)]
-
-    @query()
-    def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
-        found = []
-        # A callee without a name (the empty word) is the result of another call.
-        for path in sorted(self._call_graph.paths(["getattr"]) & self._call_graph.paths([""])):
-            for call in _called_results(self._files[path]):
-                pattern = _name_pattern(call.func)
-                if pattern is not None:
-                    found.append((pattern, path, call))
-        return found
-
-
-def _called_results(facts: SyntaxTree) -> Iterator[Call]:
-    """The calls of call results, in the bodies that call ``getattr``."""
-    results = set(facts.bodies_calling(""))
-    for number in facts.bodies_calling("getattr"):
-        if number is None:
-            bodies = (facts.body, *(each.body for each in facts.functions))
-        elif number in results:
-            bodies = (facts.functions[number - 1].body if number else facts.body,)
-        else:
-            continue
-        for body in bodies:
-            yield from _in_order(_evaluated(body))
-
-
-def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
-    """The expressions of a body, those of nested class bodies included."""
-    for statement in statements(body):
-        yield from expressions(statement)
-        if isinstance(statement, DefinitionStatement):
-            yield from _evaluated(statement.body)
-
-
-def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
-    """The calls of calls in expressions, outer ones first."""
-    for expression in some:
-        left = [expression]
-        while left:
-            each = left.pop()
-            if type(each) is Call and type(each.func) is Call:
-                yield each
-            left += reversed(operands_of(each))
-
-
-def _name_pattern(call: Expression) -> re.Pattern[str] | None:
-    match call:
-        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
-            text = gapped_text(name.value)
-            if len(text) - text.count(GAP) >= _LEAST_LETTERS and GAP in text:
-                return re.compile(wildcard_expression(text, r"\w*", count()))
-    return None

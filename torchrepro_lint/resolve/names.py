@@ -331,7 +331,7 @@ class Names(ComputedNames):
         built = [*self._built(path, call)] if registered else []
         yield from (name for each in built for name in self._called_result(each))
         names = self.names(path, call.func) if not built else ()
-        if not built and self.has_namespaces and (not names or names == ANY_GLOBAL):
+        if not built and self.has_namespaces and names in ((), (ANY_GLOBAL,)):
             names = self.factories(path, call.func) or names
         for name in names:
             yield from self._result(path, call, name)

@@ -7,17 +7,23 @@ from where an attribute is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import count
 
 from torchrepro_lint.dataflow.taint.ties import sort_key
 from torchrepro_lint.dataflow.taint.transfer import TYING, OrderTaint
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.resolve.computed_names import DynamicCalls
+from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.call_graph import CallGraph
+from torchrepro_lint.resolve.symbols import GAP, gapped_text
+from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
+    DefinitionStatement,
     Expression,
     If,
     Operation,
@@ -25,10 +31,11 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
+    SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, local_symbol, path_of, split_last
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
+from torchrepro_lint.syntax.visitor import body_expressions, expressions, last_identifier, operands_of, statements
 
 
 class TaintedVariable(Record, frozen=True):
@@ -312,3 +319,72 @@ def _leaves(body: tuple[Statement, ...]) -> bool:
         and isinstance(body[-1], SimpleStatement)
         and body[-1].kind in ("raise", "return", "continue", "break")
     )
+
+
+# A pattern with fewer literal letters matches too many names.
+_LEAST_LETTERS = 4
+
+
+class DynamicCalls:
+    """Calls of methods by computed name, through ``getattr``."""
+
+    def __init__(self, files: Mapping[str, SyntaxTree], call_graph: CallGraph) -> None:
+        self._files, self._call_graph = files, call_graph
+        self.database = call_graph.database
+
+    def calls(self, word: str) -> list[tuple[str, Call]]:
+        """The calls whose computed name may be this one, each with its file."""
+        return [(path, call) for pattern, path, call in self._patterns() if pattern.fullmatch(word)]
+
+    @query()
+    def _patterns(self) -> list[tuple[re.Pattern[str], str, Call]]:
+        found = []
+        # A callee without a name (the empty word) is the result of another call.
+        for path in sorted(self._call_graph.paths(["getattr"]) & self._call_graph.paths([""])):
+            for call in _called_results(self._files[path]):
+                pattern = _name_pattern(call.func)
+                if pattern is not None:
+                    found.append((pattern, path, call))
+        return found
+
+
+def _called_results(facts: SyntaxTree) -> Iterator[Call]:
+    """The calls of call results, in the bodies that call ``getattr``."""
+    results = set(facts.bodies_calling(""))
+    for number in facts.bodies_calling("getattr"):
+        if number is None:
+            bodies = (facts.body, *(each.body for each in facts.functions))
+        elif number in results:
+            bodies = (facts.functions[number - 1].body if number else facts.body,)
+        else:
+            continue
+        for body in bodies:
+            yield from _in_order(_evaluated(body))
+
+
+def _evaluated(body: tuple[Statement, ...]) -> Iterator[Expression]:
+    """The expressions of a body, those of nested class bodies included."""
+    for statement in statements(body):
+        yield from expressions(statement)
+        if isinstance(statement, DefinitionStatement):
+            yield from _evaluated(statement.body)
+
+
+def _in_order(some: Iterable[Expression]) -> Iterator[Call]:
+    """The calls of calls in expressions, outer ones first."""
+    for expression in some:
+        left = [expression]
+        while left:
+            each = left.pop()
+            if type(each) is Call and type(each.func) is Call:
+                yield each
+            left += reversed(operands_of(each))
+
+
+def _name_pattern(call: Expression) -> re.Pattern[str] | None:
+    match call:
+        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, name, *_)):
+            text = gapped_text(name.value)
+            if len(text) - text.count(GAP) >= _LEAST_LETTERS and GAP in text:
+                return re.compile(wildcard_expression(text, r"\w*", count()))
+    return None
