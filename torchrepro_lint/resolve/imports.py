@@ -364,12 +364,16 @@ class ImportResolver:
 
 @query()
 def torch_modules(modules: ImportResolver) -> frozenset[str]:
-    """The modules that import torch, and those that such a module imports, as paths."""
+    """The modules that import torch, and those that such a module imports, as paths; of a package also what it imports itself."""
     with (
         modules.reads.untracked()
     ):  # by imports and what modules offer alone: that is noted at once, and not file by file
         direct = {path for path, summary in modules.summaries() if imports_torch(summary)}
-        imported = {file for path in sorted(direct) for file in modules.imported(path)}
+        imported, waiting = set[str](), sorted(direct)
+        while waiting:
+            new = {*modules.imported(waiting.pop())} - imported
+            imported |= new
+            waiting += sorted(file for file in new if posixpath.basename(file) == "__init__.py")
         imported.update(_named_by_configurations(modules) if direct else ())
     modules.reads.record_word("imports", "")
     modules.reads.record_word("exports", "")

@@ -395,6 +395,6 @@ class ProgramIndex:
 
     @property
     def torch_modules(self) -> frozenset[str]:
-        """The modules that import torch, and those that such a module imports."""
+        """The modules that import torch, and those that such a module imports; of a package also what it imports itself."""
         modules = self.resolver.modules
         return self.resolver.torch_modules() if modules.reads.early_cutoff else torch_modules(modules)
