@@ -51,8 +51,8 @@ from torchrepro_lint.syntax.visitor import (
 UNKNOWN_ATTRIBUTE = "anything"
 # Functions that give what a text names.
 CHOOSERS = frozenset({"builtins.getattr", "builtins.eval", "builtins.__import__", "importlib.import_module"})
-# The name of an element of a module's namespace under any key.
-ANY_GLOBAL = "builtins.globals()[]"
+# The names of an element of a module's namespace under any key, and of what a text means there.
+ANY_GLOBAL, EVALUATED = "builtins.globals()[]", "builtins.eval()"
 
 # Functions that import a module by a string, and those of them that get its name.
 _DYNAMIC_IMPORTS = frozenset(
@@ -171,9 +171,11 @@ class ComputedNames(ObjectSources):
         return any(map(reads_namespaces, (each for _, each in self.modules.summaries())))
 
     def factories(self, path: str, called: Expression) -> tuple[Value, ...]:
-        """What ``globals()[key]`` with any key may be where it is called: the functions and classes that the module does not call by name."""
+        """What ``globals()[key]`` and ``eval(key)`` with any key may be where they are called: the functions and classes that the module does
+        not call by name.
+        """
         found: set[str] = set()
-        looks_up = self.has_namespaces and not isinstance(called, Attribute)
+        looks_up = not isinstance(called, Attribute)
         for file, each in self.values_through_calls(path, called) if looks_up else ():
             match each:
                 case (
@@ -183,10 +185,19 @@ class ComputedNames(ObjectSources):
                     if any(
                         self.names(file, each.func) == ("builtins.globals",) for each in self.held_calls(file, table)
                     ):
-                        called_here = set(self.modules.files[file].summary.calls)
-                        fitting = _fitting(self.defined_in(file), self._composed(file, key))
-                        found.update(each for each in fitting if simple_name(each) not in called_here)
+                        found.update(self._uncalled(file, self._composed(file, key)))
+                case Call(func=Ref(roots=("builtins.eval",), path=()), args=(Arg(value=key), *_)):
+                    found.update(() if self._composed(file, key) else self._uncalled(file, []))
         return tuple(sorted(found))
+
+    def _uncalled(self, path: str, texts: list[str]) -> Iterator[Value]:
+        """The functions and classes of a module that it does not call by name, and whose names may be one of some texts with gaps."""
+        called_here = set(self.modules.files[path].summary.calls)
+        return (each for each in _fitting(self.defined_in(path), texts) if simple_name(each) not in called_here)
+
+    def is_chosen(self, names: tuple[Value, ...]) -> bool:
+        """Whether a callee with these names may be in a module's namespace under any key: see ``factories``."""
+        return names in ((ANY_GLOBAL,), (EVALUATED,)) or (not names and self.has_namespaces)
 
     def _composed(self, path: str, key: Expression) -> list[str]:
         """The texts with gaps that a key may be, if each of its values is known in part: ``dla*``."""

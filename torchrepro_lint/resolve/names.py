@@ -12,7 +12,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import is_fluent
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallSiteIndex
-from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, CHOOSERS, ComputedNames
+from torchrepro_lint.resolve.computed_names import CHOOSERS, ComputedNames
 from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKERS
 from torchrepro_lint.resolve.definitions import is_local_change
 from torchrepro_lint.resolve.imports import ImportResolver, torch_modules
@@ -331,7 +331,7 @@ class Names(ComputedNames):
         built = [*self._built(path, call)] if registered else []
         yield from (name for each in built for name in self._called_result(each))
         names = self.names(path, call.func) if not built else ()
-        if not built and self.has_namespaces and names in ((), (ANY_GLOBAL,)):
+        if not built and self.is_chosen(names):
             names = self.factories(path, call.func) or names
         for name in names:
             yield from self._result(path, call, name)

@@ -226,8 +226,8 @@ class _Body:
             if names.names(self._path, called) == (names.owner(self._function),):
                 return (self._receiver,), False  # ``cls(...)`` in a class method
         found = names.names(self._path, called)
-        if found in ((), (ANY_GLOBAL,)) and names.has_namespaces:
-            found = (*made, ANY_GLOBAL) if (made := names.factories(self._path, called)) else found
+        if names.is_chosen(found) and (made := names.factories(self._path, called)):
+            found = (*made, *(found or (ANY_GLOBAL,)))
         if not isinstance(called, Ref):
             # An element of a container that is passed or returned: ``steps["train"](batch)``.
             passed = names.objects(self._path, called).names if isinstance(called, Subscript) and not found else ()

@@ -15,7 +15,7 @@ from torchrepro_lint.catalogue.libraries import (
     takes_transforms,
 )
 from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
+from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, EVALUATED
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import MAKING_DECORATORS
@@ -160,7 +160,9 @@ class CallTargets:
                 yield from self._deferred.pop(class_of(name)).targets
             elif self._names.functions(name) and not holds:
                 passed.append(Target(name, inside))
-            elif (not followed or all(map(is_instance, found)) or ANY_GLOBAL in found) and not holds:
+            elif (
+                not followed or all(map(is_instance, found)) or ANY_GLOBAL in found or EVALUATED in found
+            ) and not holds:
                 # What is passed to ``forward`` of an object, or to what a computed name means, is bound to no parameter.
                 where = mode if name in ordering else inside
                 passed += (Target(target, where) for target in self._run_from_outside(name, found, where))

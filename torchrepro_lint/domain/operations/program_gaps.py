@@ -23,6 +23,7 @@ from torchrepro_lint.domain.operations.unknown_calls import (
 from torchrepro_lint.domain.programs import program_at
 from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.computed_names import EVALUATED
 from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
@@ -249,8 +250,12 @@ def _may_be_project_code(project: Traces, path: str, function: str, func: Expres
 
 
 def _is_unclear(names: tuple[str, ...]) -> bool:
-    """Whether names leave open what a call runs, or say that it runs what is chosen while the program runs."""
-    return all(is_abstract(name) or is_from_elsewhere(name) or name in _RUNNING | CHOOSING_AT_ONCE for name in names)
+    """Whether names leave open what a call runs, or say that it runs what is chosen while the program runs; what a text means may be
+    none of what is followed for it.
+    """
+    return EVALUATED in names or all(
+        is_abstract(name) or is_from_elsewhere(name) or name in _RUNNING | CHOOSING_AT_ONCE for name in names
+    )
 
 
 def _short(name: str) -> str:
