@@ -348,11 +348,11 @@ class CallGraph(NumberedCalls):
                         yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
 
     def _targets(self, path: str, func: Expression) -> tuple[Value, ...]:
-        """The names of a callee; of a method of an object that an attribute holds, by what callers pass: ``self.diffusion.losses``. Of
-        other objects without a name this would ask too much.
+        """The names of a callee; of a method of an object that an attribute holds, by what callers pass: ``self.diffusion.losses``; and
+        of a function that one holds, ``self.model_fn``. Of other objects without a name this would ask too much.
         """
         found = self._names.names(path, func)
-        if found or not isinstance(func, Ref) or len(func.path) != 2 or not self._names.starts_at_receiver(path, func):
+        if found or not isinstance(func, Ref) or len(func.path) > 2 or not self._names.starts_at_receiver(path, func):
             return found
         return self._names.object_names(path, func)
 
