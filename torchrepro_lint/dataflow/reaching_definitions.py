@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
@@ -19,7 +20,7 @@ from torchrepro_lint.dataflow.environment import (
     ReachingDefinition,
 )
 from torchrepro_lint.syntax.control_flow import leaves
-from torchrepro_lint.syntax.definitions import targets, unpack
+from torchrepro_lint.syntax.definitions import part_taken, targets, unpack
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Assign,
@@ -73,7 +74,9 @@ def attribute_values(sources: ValueSources, owner: str, word: str, environment: 
             if how in ("=", "[]") and all(
                 sources.is_feasible(path, function, value.start, environment) for function in resolver.functions(method)
             ):
-                yield Closure(path, value, environment)
+                keys = (resolver.attribute_unpacking(method, word, value) if how == "[]" else None) or ()
+                steps = [key for key in keys if isinstance(key, int)]
+                yield Closure(path, reduce(part_taken, steps, value) if len(steps) == len(keys) else value, environment)
         if name in environment.arguments:
             yield from environment.arguments[name]
             return

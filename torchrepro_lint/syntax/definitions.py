@@ -94,14 +94,14 @@ def _bindings(statement: Statement) -> Iterator[tuple[Expression, Expression, bo
 def _definitions_of(target: Expression, value: Expression) -> Sequence[tuple[str, Expression]]:
     """The variables that a target binds, each with its part of the value."""
     return [
-        (root, reduce(_taken, steps, part) if steps else part)
+        (root, reduce(part_taken, steps, part) if steps else part)
         for place, part, steps in unpack(target, value)
         if type(place) is Ref and not place.path
         for root in place.roots
     ]
 
 
-def _taken(value: Expression, step: Step) -> Subscript:
+def part_taken(value: Expression, step: Step) -> Expression:
     """The element, or the elements, that a step of a destructuring takes."""
     at = value.end
     if isinstance(step, int):
