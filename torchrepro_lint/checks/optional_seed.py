@@ -84,6 +84,8 @@ def _wanted(test: Expression, *, wanted: bool) -> str:
             return describe(operand)
         case Operation(op=op, operands=(left, right)) if op in _OPPOSITES:
             return f"{describe(left)} {_OPPOSITES[op]} {describe(right)}"
+        case Operation(op="and" | "or"):
+            return f"not ({describe(test)})"
     return f"not {describe(test)}"
 
 

@@ -168,6 +168,7 @@ class DefaultValues:
                 continue
             declared = declared or last.declared
             if bool(last.value) is (op == "or"):
+                declared = last.declared or declared
                 return DefaultValue(op == "or", last.declared) if unknown else last._replace(declared=declared)
         return None if unknown or last is None else last._replace(declared=last.declared or declared)
 
