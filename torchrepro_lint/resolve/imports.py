@@ -17,7 +17,7 @@ from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import TrackedFiles
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
-from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
+from torchrepro_lint.syntax.nodes import Collection, Constant, ModuleSummary, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -276,13 +276,19 @@ class ImportResolver:
         return self._exports[path]
 
     def _from_stars(self, path: str, word: str) -> Iterator[Value]:
-        if word.startswith("_"):
-            return
         for star, file in self._stars_with(path, word):
+            if word.startswith("_") and (file is None or not self._lists(file, word)):
+                continue
             if file is not None and file != path:
                 yield from self._from_star(file, word)
             elif self._leads_out(path, star, file):
                 yield f"{star}.{word}"
+
+    def _lists(self, path: str, word: str) -> bool:
+        """Whether a star import takes a word of a file because ``__all__`` has it: one with an underscore is left out otherwise."""
+        listed = self.files[path].assigned.get(":__all__", ()) if word in self._exported(path) else ()
+        texts = (item for _, value in listed if isinstance(value, Collection) for item in value.items)
+        return any(isinstance(item, Constant) and item.value == word for item in texts)
 
     def _leads_out(self, path: str, star: str, file: str | None) -> bool:
         """Whether a star import takes names from outside the project."""
