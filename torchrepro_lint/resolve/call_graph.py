@@ -349,12 +349,13 @@ class CallGraph(NumberedCalls):
 
     def _targets(self, path: str, func: Expression) -> tuple[Value, ...]:
         """The names of a callee; of a method of an object that an attribute holds, by what callers pass: ``self.diffusion.losses``; and
-        of a function that one holds, ``self.model_fn``. Of other objects without a name this would ask too much.
+        of a function that an attribute or a parameter holds, ``self.model_fn``. Of other objects without a name this would ask too much.
         """
         found = self._names.names(path, func)
-        if found or not isinstance(func, Ref) or len(func.path) > 2 or not self._names.starts_at_receiver(path, func):
+        if found or not isinstance(func, Ref) or len(func.path) > 2:
             return found
-        return self._names.object_names(path, func)
+        held = self._names.starts_at_receiver(path, func) if func.path else self._names.parameter(path + func.roots[0])
+        return self._names.object_names(path, func) if held else ()
 
     def _words(self, name: Symbol, function: Function) -> list[str]:
         word = simple_name(name)
