@@ -35,6 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_module,
     module_symbol,
     path_of,
+    project_classes,
     simple_name,
     split_name,
 )
@@ -110,6 +111,11 @@ class ComputedNames(ObjectSources):
         self.modules.reads.record_read(path)
         given = call.args[0].value
         yield from self.configurations.named(path, given, nested=nested)
+        for owner in project_classes(self.names(path, given)):
+            for file, value in self.attribute_values(owner, "_target_"):
+                yield from (
+                    each for text in self.literal_texts(file, value) for each in self.configurations.dotted(file, text)
+                )
         for text in self.literal_texts(path, given):
             yield from self.configurations.dotted(path, text)
 
