@@ -105,9 +105,7 @@ def assigned_targets(statement: Statement) -> tuple[Expression, ...]:
 FALLBACK = "0"
 # The name that a fix gives it.
 CONSTANT = "SEED"
-_PARSED_OPTIONS = lazy_pattern(
-    r".*\.(parse_args|parse_known_args|parse_intermixed_args|parse_args_into_dataclasses)\(\)(\[\])*"
-)
+_PARSED_OPTIONS = lazy_pattern(r".*\.parse_(known_args|(intermixed_)?args|args_into_dataclasses)\(\)(\[\])*")
 
 
 def seed_fields(project: Traces, path: str, position: ControlFlowPosition, root: str, word: str) -> tuple[str, ...]:
@@ -173,11 +171,20 @@ def _dictionary_seeds(project: Traces, path: str, variable: Ref) -> Iterator[tup
 def _seed_options(project: Traces, path: str, variable: Ref) -> Iterator[Option]:
     """The seed options in a variable or parameter that holds the result of a parser in the same file."""
     names = project.resolver.names_of(path, variable) or project.resolver.names_from_callers(path, variable)
-    if any(_PARSED_OPTIONS.fullmatch(name) for name in names):
+    if any(_PARSED_OPTIONS.fullmatch(name) for name in names) and not _is_rest(project, path, variable.roots[0]):
         parsed_in = {file for file, _ in project.resolver.values_through_calls(path, variable)} | {path}
         for word in project.resolver.options.words:
             if SEED_NAME.fullmatch(word):
                 yield from (each for each in project.resolver.options.named(word) if each.path in parsed_in)
+
+
+def _is_rest(project: Traces, path: str, root: str) -> bool:
+    """Whether a variable is the second result of ``parse_known_args``, the list of what no option takes."""
+    return any(
+        last_identifier(value.func) == "parse_known_args" and project.resolver.unpacking(path, root, value) == (1,)
+        for how, value in project.resolver.assigned(path + root)
+        if how == "[]" and isinstance(value, Call)
+    )
 
 
 def class_fields(project: Traces, owner: str) -> Iterator[tuple[str, Expression]]:
