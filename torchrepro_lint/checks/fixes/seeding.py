@@ -61,6 +61,7 @@ _SEED_CALLS = {
     "numpy": (("numpy", "np", "{}.random.seed"), ("numpy.random", "npr", "{}.seed")),
     "torch": (("torch", "", "{}.manual_seed"),),
 }
+_DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
 _ABOUT_SEEDS = lazy_pattern(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
 
 
@@ -133,7 +134,7 @@ def existing_seed(project: Traces, effects: RngEffects, draw: TraceEvent, order:
         for seed in seeds
         if seed.order < order
         and is_plain_seeding(seed.trace_event)
-        and not _is_incidental(seed.trace_event, draw)
+        and not _is_incidental(project, seed.trace_event, draw)
         and process_starts(project, draw) == process_starts(project, seed.trace_event)
     ]
     return min(found, key=lambda each: each[:3], default=(None,))[-1]
@@ -149,11 +150,22 @@ def is_plain_seeding(trace_event: TraceEvent) -> bool:
     return all(_is_repeatable(each) for each in subexpressions(call.args[0].value))
 
 
-def _is_incidental(trace_event: TraceEvent, draw: TraceEvent) -> bool:
-    """Whether a constant seeds under a test that is not about seeds, such as a fixed split."""
-    call = trace_event.event.value
-    if not (isinstance(call, Call) and isinstance(call.args[0].value, Constant) and is_conditional(trace_event, draw)):
+def _is_incidental(project: Traces, trace_event: TraceEvent, draw: TraceEvent) -> bool:
+    """Whether a call seeds for a purpose of its own: of a dataset's samples, or under a test a constant or another seed than that of the
+    program, such as that of a split.
+    """
+    call, owner = trace_event.event.value, project.resolver.owner(trace_event.function)
+    if owner and not _DATASETS.isdisjoint(project.resolver.ancestry(owner)):
+        return True
+    if not (isinstance(call, Call) and is_conditional(trace_event, draw)):
         return False
+    match call.args[0].value:
+        case Ref() as given:
+            return not SEED_NAME.fullmatch(last_identifier(given))
+        case Constant():
+            pass
+        case _:
+            return False
     tests = [guard.value for guard in guards(trace_event) if guard.kind in ("if", "else") and guard.value is not None]
     read = (each for test in tests for each in subexpressions(test) if isinstance(each, Ref))
     return not any(_ABOUT_SEEDS.search(word) for each in read for word in (*each.roots, *each.path))
