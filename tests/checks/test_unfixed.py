@@ -34,6 +34,33 @@ CASES = [
         "redefines range or slice",
     ),
     ("TRL402", "w.put_(w.long(), w)\nw.kthvalue(3)[0].sum().backward()", "deterministic|left to you"),
+    (
+        "TRL101",
+        (
+            "import argparse\nimport numpy as np\n\np = argparse.ArgumentParser()\np.add_argument('--split_seed', type=int)\n"
+            "a = p.parse_args()\nif a.split_seed is not None:\n    np.random.seed(a.split_seed)\n"
+            "torch.save((torch.nn.Linear(2, 2), np.random.rand(3)), 'net.pt')"
+        ),
+        "not in scope",
+    ),
+    (
+        "TRL105",
+        (
+            "import os\nfrom multiprocessing import Process\n\nimport numpy as np\n\n\ndef fill(path):\n    np.random.seed(os.getpid())\n"
+            "    np.save(path, np.random.rand(3))\n\n\ndef main():\n    for path in 'ab':\n"
+            "        Process(target=fill, args=(path,)).start()\n\n\nif __name__ == '__main__':\n    main()"
+        ),
+        "would all have the same seed",
+    ),
+    (
+        "TRL105",
+        (
+            "from multiprocessing import Process\n\nimport numpy as np\n\n\ndef fill(path):\n    np.random.seed()\n"
+            "    np.save(path, np.random.rand(3))\n\n\ndef main():\n    for path in 'ab':\n"
+            "        Process(target=fill, args=(path,)).start()\n\n\nif __name__ == '__main__':\n    main()"
+        ),
+        "would all have the same seed",
+    ),
     ("TRL504", "def f(x, n):\n    return hash(x) % n", "not known whether the value is text or bytes"),
     ("TRL504", "def f(x, n):\n    return hash((str(x), 1)) % n", "several ways to turn this tuple into bytes"),
     ("TRL504", "def f(x: str, n):\n    return f'{hash(x) % n}'", "inside an f-string"),

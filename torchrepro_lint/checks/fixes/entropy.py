@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     subexpressions,
 )
+from torchrepro_lint.trace.call_paths import process_starts
 from torchrepro_lint.trace.traces import Traces
 
 _SEEDED_FORMS = {"seed": "manual_seed", "seed_all": "manual_seed_all"}
@@ -70,6 +71,8 @@ def fix_reseeding(project: Traces, path: str, site: CallSite, families: tuple[st
         return NoFix(f"the result of {word}() is used, and {_SEEDED_FORMS[word]} returns something else")
     if runs_often(project, path, call):
         return _REPEATED
+    if _tells_processes_apart(project, path, call):
+        return _IN_PROCESSES
     if _is_teardown(project, path, call):
         return NoFix("it undoes the seeding above the yield, as a fixture's teardown does")
     seed = written_seed(project, path, call.start, but=_passed_variable(site), seeder=True)
@@ -155,6 +158,8 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
         return NoFix("it is not known where the value comes from")
     if runs_often(project, path, _as_call(place)):
         return _REPEATED
+    if source == "os.getpid" and _tells_processes_apart(project, path, value):
+        return _IN_PROCESSES
     given = written_seed(project, path, place.start, seeder=True)
     if isinstance(given, NoFix):
         return given
@@ -168,6 +173,29 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
     while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place != value:
         start, end = start - 1, end + 1
     return _replace_with_seed(seed.text, Span(start, end), seed)
+
+
+_IN_PROCESSES = NoFix(
+    "processes that the program starts would all have the same seed; pass each a seed with its own number"
+)
+
+
+def _tells_processes_apart(project: Traces, path: str, value: Expression) -> bool:
+    """Whether a program starts processes that run the code around a value, but for those of ``spawn``, which get a rank."""
+    function = function_at(project.files[path], value.start)
+    name = path + function.name if function is not None else ""
+    return any(
+        last_identifier(start.event.value.func) not in _RANKED
+        for program in (programs_reaching(project, name) if name else ())
+        for event in program.run.trace_events
+        if event.function == name
+        for start in process_starts(project, event)
+        if isinstance(start.event.value, Call)
+    )
+
+
+# What starts processes with a rank, of which a seed can be made.
+_RANKED = frozenset({"spawn", "start_processes"})
 
 
 def _is_named(project: Traces, path: str, value: Expression) -> bool:
