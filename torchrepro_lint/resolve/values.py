@@ -47,7 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
+from torchrepro_lint.syntax.visitor import cut_at_last, last_identifier, receiver_of
 
 # Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
@@ -367,6 +367,8 @@ class Values(ClassHierarchy):
                 yield from self._of_parts(path, parts, index == 0, depth)
             case Subscript(value=table, indices=(Ref(),)):
                 yield from self._listed_texts(path, table, ("dict",))
+            case Subscript() if (cut := cut_at_last(value)) is not None:
+                yield from self._pieces(path, *cut, depth)
             case Call(
                 func=Attribute(value=Constant(value="."), name="join"), args=(Arg(value=Subscript(value=parts)),)
             ):
@@ -376,9 +378,8 @@ class Values(ClassHierarchy):
         """The texts in a literal list or tuple, ``for name in ["train", "test"]``, or the values of a dictionary."""
         for _, found in self.values(path, listed):
             items = found.items if isinstance(found, Collection) and found.kind in kinds else ()
-            for item in items[1::2] if "dict" in kinds else items:
-                if isinstance(item, Constant) and isinstance(item.value, str):
-                    yield item.value
+            held = items[1::2] if "dict" in kinds else items
+            yield from (it.value for it in held if isinstance(it, Constant) and isinstance(it.value, str))
 
     def _of_parts(self, path: str, parts: Expression, first: bool, depth: int) -> Iterator[str]:
         for file, made in self.values(path, parts) if depth < limits.MAX_TEXT_SPLITS else ():
@@ -386,9 +387,8 @@ class Values(ClassHierarchy):
                 yield from self._pieces(file, made, first, depth)
 
     def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
-        split = receiver_of(call.func)
         match call.args:
-            case (Arg(value=Constant(value="." | ":" as mark)), *_) if split is not None:
+            case (Arg(value=Constant(value="." | ":" as mark)), *_) if (split := receiver_of(call.func)) is not None:
                 for text in sorted(self._find_texts(path, split, depth + 1)):
                     before, _, after = text.rpartition(mark)
                     yield before if first else after

@@ -253,3 +253,23 @@ def is_same_reference(one: Expression | None, other: Expression | None) -> bool:
 def is_starred(item: Expression | None) -> bool:
     """Whether an item of a display or a target is ``*values``."""
     return isinstance(item, Operation) and item.op == "*" and len(item.operands) == 1
+
+
+def cut_at_last(value: Expression) -> tuple[Call, bool] | None:
+    """The search by which a slice cuts a text at its last mark, and whether it takes what is before: ``name[:name.rfind(".")]``, and
+    not ``name[name.rfind(".") + 1:]``. None for other expressions.
+    """
+    match value:
+        case Subscript(value=text, indices=(Operation(op=":", operands=(start, stop, *_)),)):
+            for found, first in ((stop, True), (_before_next(start), False)):
+                if isinstance(found, Call) and last_identifier(found.func) in ("rfind", "rindex"):
+                    return (found, first) if is_same_reference(receiver_of(found.func), text) else None
+    return None
+
+
+def _before_next(start: Expression | None) -> Expression | None:
+    """``at`` of ``at + 1``."""
+    match start:
+        case Operation(op="+", operands=(at, Constant(value=1))):
+            return at
+    return None
