@@ -294,7 +294,7 @@ class CallGraph(NumberedCalls):
                 func = self._at(number).call.func
                 held = () if isinstance(func, Attribute) else map(last_identifier, held_references(func))
                 is_entry = not set(tables).isdisjoint(held)
-                if is_entry and name in self._names.names(self._paths[file], func):
+                if is_entry and name in self._run_by(self._names.names(self._paths[file], func)):
                     yield number
 
     def _overridden(self, word: str, owner: Symbol) -> Iterator[int]:
@@ -341,11 +341,14 @@ class CallGraph(NumberedCalls):
         """``path:function 12`` for each function that call number 12 runs."""
         for number in numbers:
             path, call = self._call(number)
-            for target in self._targets(path, call.func):
-                if in_project(target):
-                    yield encode_target(target, number)
-                    if self._names.classes(target):
-                        yield from (encode_target(each, number) for each in self._names.methods(target, "__init__"))
+            yield from (encode_target(each, number) for each in self._run_by(self._targets(path, call.func)))
+
+    def _run_by(self, targets: Iterable[Value]) -> Iterator[Symbol]:
+        """What calling targets runs, those of the project: a function, or a class with its constructor."""
+        for target in filter(in_project, targets):
+            yield target
+            if self._names.classes(target):
+                yield from self._names.methods(target, "__init__")
 
     def _targets(self, path: str, func: Expression) -> tuple[Value, ...]:
         """The names of a callee; of a method of an object that an attribute holds, by what callers pass: ``self.diffusion.losses``; and
