@@ -23,6 +23,7 @@ from torchrepro_lint.resolve.higher_order import (
 )
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.binding import (
+    LAUNCHES,
     UNKNOWN_ARGUMENT,
     accepts,
     launched_call,
@@ -54,9 +55,6 @@ from torchrepro_lint.syntax.qualified_names import (
     super_call,
 )
 from torchrepro_lint.syntax.visitor import is_starred, last_identifier
-
-# The calls that start a function in a process or thread, with its arguments in a tuple.
-_LAUNCHERS = ("Process", "Thread", "spawn", "start_processes")
 
 
 class _PartialIndex(Record, frozen=True):
@@ -190,7 +188,7 @@ class CallGraph(NumberedCalls):
         """The calls that start a function in a process or thread, with its arguments in a tuple."""
         found = {
             number
-            for word in _LAUNCHERS
+            for word in LAUNCHES
             for file in self._files_with(word)
             for number in _calls_running(self._given_targets(file, word), name)
         }

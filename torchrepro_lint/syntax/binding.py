@@ -84,14 +84,19 @@ def accepts(function: Function, call: Call, *, bound: bool = True) -> bool:
     return fits or any(arg.star for arg in call.args)
 
 
-# The positions of the function, of its arguments and of its named ones, in the calls that start it in a thread or process.
-_LAUNCHES = {
+# The positions of the function, of its arguments and of its named ones, in the calls that start it in a thread or process; a pool
+# starts its initializer in each.
+LAUNCHES = {
     "Thread": (1, 3, 4),
     "Process": (1, 3, 4),
     "Timer": (1, 2, 3),
     "apply_async": (0, 1, 2),
     "spawn": (0, 1, None),
     "start_processes": (0, 1, None),
+    "Pool": (1, 2, None),
+    "ThreadPool": (1, 2, None),
+    "ProcessPoolExecutor": (2, 3, None),
+    "ThreadPoolExecutor": (2, 3, None),
 }
 _PASSING_RANK = frozenset({"spawn", "start_processes"})
 
@@ -101,15 +106,16 @@ def launched_call(call: Call) -> Call | None:
     ``submit(train, data)``. Starred is what it may pass otherwise, such as an item of what ``map`` goes over.
     """
     word = last_identifier(call.func)
-    places = _LAUNCHES.get("Process" if word.endswith("Process") else word)
-    function = passing_argument(call, places[0] if places else 0, "target", "fn", "func", "function")
+    places = LAUNCHES.get("Process" if word.endswith("Process") else word)
+    function = passing_argument(call, places[0] if places else 0, "target", "fn", "func", "function", "initializer")
     if function is None or function.star:
         return None
     unknown = Arg(call.end, call.end, None, "*", UNKNOWN_ARGUMENT)
     if places is not None:
         rank = (unknown._replace(star=""),) if word in _PASSING_RANK else ()
-        packed = passing_argument(call, places[1], "args"), passing_argument(call, places[2], "kwargs", "kwds")
-        args = (*rank, *_unpacked(packed[0], "*"), *_unpacked(packed[1], "**"))
+        packed = passing_argument(call, places[1], "args", "initargs")
+        named = passing_argument(call, places[2], "kwargs", "kwds")
+        args = (*rank, *_unpacked(packed, "*"), *_unpacked(named, "**"))
     else:
         args = tuple([arg for arg in call.args if arg != function]) if word == "submit" else (unknown,)
     return call._replace(func=function.value, args=args)
