@@ -73,3 +73,35 @@ def test_a_reason_is_given(project: Maker, lint: Lint, code: str, text: str, rea
     shown = lint(str(root), "--select", code, "--output-format", "full").out
     assert code in shown
     assert re.search(reason, shown), shown
+
+
+TASKS = """import random
+from functools import partial
+from multiprocessing import Pool
+
+import torch
+
+
+def score(item, scale):
+    return scale * item * random.random()
+
+
+if __name__ == "__main__":
+    with Pool(4) as pool:
+        {run}
+    torch.save(scores, "scores.pt")
+"""
+RUNS = [
+    "scores = pool.map(partial(score, scale=2.0), range(9))",
+    "task = partial(score, scale=2.0)\n        scores = pool.map(task, range(9))",
+    "task = partial(score, scale=2.0)\n        scores = [each for each in pool.imap(task, range(9))]",
+    "task = score\n        scores = pool.starmap(task, [(1, 2.0), (2, 2.0)])",
+]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_no_seed_is_written_into_a_task(project: Maker, lint: Lint, run: str) -> None:
+    root = project({"run.py": TASKS.format(run=run)})
+    shown = lint(str(root), "--select", "TRL103", "--diff", "--unsafe-fixes").out
+    assert "random.seed" not in shown.partition("def score")[2].partition("__main__")[0], shown
+    assert "TRL103" in lint(str(root), "--select", "TRL103").out

@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Call, Comprehension, Expression, Lambda, Statement
+from torchrepro_lint.syntax.nodes import Assign, Call, Comprehension, Expression, Lambda, Ref, Statement
 from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, control_flow_position, in_loop
+from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import expressions_within, last_identifier
 
 _REPEATED_FUNCTION = lazy_pattern(
@@ -65,21 +68,37 @@ def _site_repeats(project: ValueFlow, name: str, depth: int) -> bool:
 def _is_mapped(project: ValueFlow, path: str, function: str) -> bool:
     """Whether a function is given to a call that runs it for each item: ``pool.map(function, items)``."""
     return any(
-        not further and _is_given_to_map(project, file, ref)
+        not further and _is_given_to_map(project, file, ref, limits.MAX_CALLER_DEPTH)
         for file, ref, further in project.uses.of_definition(path, function)
     )
 
 
-def _is_given_to_map(project: ValueFlow, path: str, function: Expression) -> bool:
-    """Whether an expression, perhaps within ``functools.partial``, is an argument of such a call."""
+def _is_given_to_map(project: ValueFlow, path: str, function: Expression, depth: int) -> bool:
+    """Whether an expression is an argument of such a call, perhaps within ``functools.partial``, or through variables."""
     here = project.uses.spots(path).of(function)
-    if here is None or not isinstance(here.parent, Call) or here.parent.func == function:
+    if here is None or depth == 0:
+        return False
+    if not isinstance(here.parent, Call):
+        return any(_is_given_to_map(project, file, ref, depth - 1) for file, ref in _stored(project, path, function))
+    if here.parent.func == function:
         return False
     word = last_identifier(here.parent.func)
     if word == "partial":
-        return _is_given_to_map(project, path, here.parent)
+        return _is_given_to_map(project, path, here.parent, depth)
     named = next((arg.keyword for arg in here.parent.args if arg.value == function), None)
     return bool(_MAPS.fullmatch(word)) or (named is not None and bool(_CALLED_FOR_EACH.fullmatch(named)))
+
+
+def _stored(project: ValueFlow, path: str, value: Expression) -> Iterator[tuple[str, Expression]]:
+    """The reads of the variable that a value is assigned to."""
+    here = project.uses.spots(path).of(value)
+    match here:
+        case ExpressionPosition(
+            statement=Assign(op="=", value=assigned, targets=(Ref(path=()) as target,)) as statement
+        ):
+            if assigned == value:
+                reads = project.uses.of_variable(path, target, here, statement.end)
+                yield from ((file, ref) for file, ref, further in reads if not further)
 
 
 def _in_inner_scope(statement: Statement, call: Call) -> bool:
