@@ -14,6 +14,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
 from torchrepro_lint.resolve.configurations import read_part
 from torchrepro_lint.syntax.binding import known_argument
+from torchrepro_lint.syntax.cli_options import read_of_getattr
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -53,10 +54,8 @@ def describe(expression: Expression | None) -> str:
             return ".".join((_word(roots[0]), *path)) if roots else "..."
         case Attribute(value=value, name=name):
             return f"{describe(value)}.{name}"
-        case Call(func=func, args=(Arg(value=Constant() as key),)) if last_identifier(func) == "get":
-            return f"{describe(func)}({describe(key)})"
-        case Call(func=func, args=args):
-            return f"{describe(func)}({'...' if args else ''})"
+        case Call():
+            return _described_call(expression)
         case Subscript(value=value, indices=(index,)):
             return f"{describe(value)}[{describe(index)}]"
         case Operation(op=":=", operands=(target, _)):
@@ -70,6 +69,17 @@ def describe(expression: Expression | None) -> str:
         case Collection(kind="list", items=()):
             return "[]"
     return "..."
+
+
+def _described_call(call: Call) -> str:
+    """A call as short text; ``getattr(args, "seed", -1)`` as ``args.seed``."""
+    read = read_of_getattr(call)
+    match call:
+        case Call() if read is not None:
+            return describe(read)
+        case Call(func=func, args=(Arg(value=Constant() as key),)) if last_identifier(func) == "get":
+            return f"{describe(func)}({describe(key)})"
+    return f"{describe(call.func)}({'...' if call.args else ''})"
 
 
 _SHORT = (("torch.nn.functional.", "F."), ("torch.nn.", "nn."), ("torch.utils.data.", ""), ("numpy.", "np."))

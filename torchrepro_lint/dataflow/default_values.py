@@ -28,7 +28,7 @@ from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import ruling_tests
 from torchrepro_lint.dataflow.reaching_definitions import DefinitionFlow, stores
 from torchrepro_lint.syntax.binding import takes_receiver
-from torchrepro_lint.syntax.cli_options import entry_of_vars
+from torchrepro_lint.syntax.cli_options import entry_of_vars, read_of_getattr
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Assign,
@@ -143,8 +143,9 @@ class DefaultValues:
             case Operation(op=op, operands=operands) if op in _ARITHMETIC:
                 parts = [self._inner(closure, each) for each in operands]
                 return next((each for each in parts if each is not None and each.value is ENTROPY), None)
-            case Call():
-                return self._of_call(closure, closure.value)
+            case Call() as call:
+                read = read_of_getattr(call)
+                return self._of_call(closure, call) if read is None else self._inner(closure, read)
             case Subscript(value=held, indices=(Constant(value=str(key)),)):
                 return self._of_entry(closure, held, key)
             case Ref(path=()):

@@ -120,6 +120,15 @@ def entry_of_vars(display: Expression, key: str) -> Expression | None:
     return None
 
 
+def read_of_getattr(call: Call) -> Expression | None:
+    """The attribute that ``getattr(args, "seed", -1)`` reads where there is one."""
+    match call:
+        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(Arg(value=Ref() as held), Arg(value=name), *_)):
+            if isinstance(name, Constant) and isinstance(name.value, str):
+                return held._replace(path=(*held.path, name.value))
+    return None
+
+
 class Options:
     """The options of a project, by word; a file is looked into when one of its options is asked for."""
 
