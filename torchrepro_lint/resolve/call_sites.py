@@ -38,13 +38,13 @@ from torchrepro_lint.syntax.visitor import (
     bodies,
     callee_identifier,
     last_identifier,
+    other_identifiers,
     returned_values,
     statements,
     value_identifiers,
 )
 
-# A call's number has three parts: its file, its word, and its place among the calls by that word in the file. So other calls that
-# come or go leave it unchanged.
+# A call's number has three parts: file, word, and place among the calls by that word, so that other calls leave it unchanged.
 _PER_WORD = 10_000_000
 _PER_FILE = 10_000_000 * _PER_WORD
 # A call's place in its file is the number of its body and its place in that body.
@@ -59,12 +59,11 @@ class _NumberedCall(FrozenRecord, frozen=True):
 
 
 class _BodyCalls(NamedTuple):
-    """The calls of a body, or of a whole file, in order, each with the word that it calls; ``counts`` has the number of calls in
-    each body, the top level first.
-    """
+    """Calls in order, each with the word that it calls; ``others`` are further words with their calls, ``counts`` the calls by body."""
 
     calls: tuple[Call, ...]
     words: tuple[str, ...]
+    others: tuple[tuple[str, int], ...]
     counts: tuple[int, ...]
 
 
@@ -150,17 +149,19 @@ class NumberedCalls:
         for each in facts.bodies_calling(word):
             if each not in bodies:
                 bodies[each] = self._walk(self._paths[number], each)
-            calls, words, _ = bodies[each]
-            if word in words:
-                first = (each or 0) * _PER_BODY
-                yield from (_NumberedCall(first + at, calls[at]) for at, called in enumerate(words) if called == word)
+            calls, words, others, _ = bodies[each]
+            found = [at for at, called in enumerate(words) if called == word] if word in words else []
+            found += [at for other, at in others if other == word]
+            yield from (_NumberedCall((each or 0) * _PER_BODY + at, calls[at]) for at in sorted(found))
 
     def _walk(self, path: str, number: int | None) -> _BodyCalls:
         facts = self._modules.files[path]
         several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
         found = [list(self._called(path, facts.functions[each - 1].body if each else facts.body)) for each in several]
         calls = tuple(chain.from_iterable(found))
-        return _BodyCalls(calls, tuple([callee_identifier(each.func) for each in calls]), tuple(map(len, found)))
+        others = tuple([(word, at) for at, each in enumerate(calls) for word in other_identifiers(each.func)])
+        words = tuple([callee_identifier(each.func) for each in calls])
+        return _BodyCalls(calls, words, others, tuple(map(len, found)))
 
     def in_file(self, path: str) -> Iterator[tuple[str, Call]]:
         """All calls of a file, each with its function: ``path:`` for the top level."""

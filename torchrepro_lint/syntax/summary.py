@@ -53,6 +53,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.visitor import (
     callee_identifier,
     last_identifier,
+    other_identifiers,
     returned_values,
     statements,
     subexpressions,
@@ -97,7 +98,7 @@ class IdentifierCollector:
                     if len(it.path) > 1:
                         inner.update(it.path[:-1])
                 else:
-                    roots.add(it.roots[0])
+                    roots.update(it.roots)
             elif (look := inside.get(kind)) is not None:
                 left += look(self, it)
 
@@ -115,6 +116,7 @@ class IdentifierCollector:
             found.append(func)
         elif not func.path:
             self.through.update(func.roots)
+            self.calls.update(other_identifiers(func))
         elif len(func.path) > 1:
             self.inner.update(func.path[:-1])
         for arg in args:

@@ -60,6 +60,15 @@ def callee_identifier(func: Expression) -> str:
     return last_identifier(func)
 
 
+def other_identifiers(func: Expression) -> Iterator[str]:
+    """The further identifiers by which a callee is called, of a name that branches import from several places:
+    ``from steps import dense as step`` and ``from steps import sparse as step``.
+    """
+    if type(func) is Ref and not func.path and len(func.roots) > 1:
+        first = simple_name(func.roots[0])
+        yield from (word for word in map(simple_name, func.roots[1:]) if word != first)
+
+
 def receiver_of(func: Expression) -> Expression | None:
     """The receiver of a method, or what an attribute is read of: ``names`` of ``names.append``, ``f()`` of ``f().append``."""
     if isinstance(func, Attribute):
@@ -87,6 +96,7 @@ def value_identifiers(value: Expression) -> Iterator[str]:
     match value:
         case Ref() | Attribute():
             yield last_identifier(value)
+            yield from other_identifiers(value)
         case Call(func=func, args=args):
             yield last_identifier(func)
             if args and last_identifier(func) in _TRANSPARENT:
