@@ -52,7 +52,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, locals_prefix, path_of, root_of, simple_name
-from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements
+from torchrepro_lint.syntax.visitor import bodies, element_behind_view, last_identifier, statements
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
@@ -192,6 +192,8 @@ class ValueSourceAnalysis:
                 yield from (closure._replace(value=each) for each in operands)
             case Operation(op=":=", operands=(_, value)) | Operation(op="await", operands=(value,)):
                 yield closure._replace(value=value)
+            case Subscript() as element if (behind := element_behind_view(element)) is not None:
+                yield closure._replace(value=behind)
             case Subscript(value=value, indices=indices):
                 yield from self._picked(closure._replace(value=value), indices)
             case Attribute(value=Call() as made, name=word):  # ``Transforms(32).test``

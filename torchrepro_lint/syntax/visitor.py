@@ -83,6 +83,41 @@ def without_subscripts(expression: Expression) -> Expression:
     return expression
 
 
+# Calls whose elements are those of their first argument.
+_ITERATING = frozenset({"list", "tuple", "reversed", "sorted", "iter", "tqdm"})
+
+
+def element_behind_view(element: Subscript) -> Subscript | None:
+    """The element of a container behind one that iterating over a view of it gives: of ``rows`` for the second item of those of
+    ``rows.items()`` and ``enumerate(rows)``, for those of ``rows.values()`` and ``zip(names, rows)``. A key that is not known is the
+    call itself; an empty subscript stands for any element.
+    """
+    match element:
+        case Subscript(value=Call(func=func, args=()) as call, indices=()) if last_identifier(func) == "values":
+            table = receiver_of(func)
+            return None if table is None else element._replace(value=table, indices=(call,))
+        case Subscript(value=Call(func=func, args=(rows, *_)), indices=()) if last_identifier(func) in _ITERATING:
+            return None if rows.star else element._replace(value=rows.value)
+        case Subscript(value=Subscript(value=Call() as call, indices=()), indices=(Constant(value=int(at)),)):
+            return _item_behind_view(element, call, at)
+    return None
+
+
+def _item_behind_view(element: Subscript, call: Call, at: int) -> Subscript | None:
+    """The element behind an item of what a call gives for each step."""
+    rows = [arg.value for arg in call.args if not arg.star and arg.keyword is None]
+    match last_identifier(call.func):
+        case "items" if at == 1 and not call.args and (table := receiver_of(call.func)) is not None:
+            return element._replace(value=table, indices=(call,))
+        case "enumerate" if at == 1 and rows:
+            return element._replace(value=rows[0], indices=())
+        case "zip" if 0 <= at < len(rows) and len(rows) == len(call.args):
+            return element._replace(value=rows[at], indices=())
+        case word if word in _ITERATING and rows and isinstance(rows[0], Call):
+            return _item_behind_view(element, rows[0], at)
+    return None
+
+
 # Calls that return, or stand for, their first argument.
 _TRANSPARENT = frozenset(
     {"partial", "partialmethod", "copy", "deepcopy", "compile", "script", "iter", "next", "tqdm"}
