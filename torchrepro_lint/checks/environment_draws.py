@@ -22,6 +22,11 @@ _REGISTER = lazy_pattern(r"(gym|gymnasium)\.(envs\.registration\.)?register")
 _DRAWERS = frozenset({"np_random", "default_rng", "RandomState", "Random", "sample", "seeding", "_np_random"})
 
 
+def is_base_environment(name: str) -> bool:
+    """Whether a class of gym is a base of environments or wrappers."""
+    return bool(_BASES.fullmatch(name))
+
+
 def is_environment(project: Traces, owner: str) -> bool:
     """Whether a class of the project is an environment or a wrapper of one."""
     return bool(owner) and any(map(_BASES.fullmatch, _outside(project, owner)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import argument_reader
-from torchrepro_lint.checks.environment_draws import is_environment, may_draw, value_draws
+from torchrepro_lint.checks.environment_draws import is_base_environment, is_environment, may_draw, value_draws
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, program_at, programs_in
 from torchrepro_lint.domain.rng.seeders import families_of_call
@@ -148,8 +148,10 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
     """``reset`` or ``seed``, called on what may be an environment or wrapper, of a library or of the project."""
     for name in trace_event.names:
         owner, word = split_last(name)
-        if word in _METHODS and not in_project(name) and is_instance(owner) and _makes_environment(class_of(owner)):
-            return word
+        if word in _METHODS and not in_project(name) and is_instance(owner):
+            # What is only annotated as an environment may have been made and seeded elsewhere.
+            if _makes_environment(class_of(owner)) or (word == "seed" and is_base_environment(class_of(owner))):
+                return word
         if word in _METHODS and any(
             is_environment(context.project, each) for each in _classes(context, trace_event, call)
         ):
