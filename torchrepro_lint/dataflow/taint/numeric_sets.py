@@ -50,8 +50,8 @@ _INDICES = lazy_pattern(
 # Calls that return a number.
 _NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
 _DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"})
-# Calls that give, for each axis, where an array is not zero.
-_PLACES = frozenset({"numpy.where", "numpy.nonzero"})
+# Calls that give, for each axis, where an array is not zero, and of a sparse one its values, too.
+_PLACES = frozenset({"numpy.where", "numpy.nonzero", "scipy.sparse.find"})
 
 _ElementPath: TypeAlias = "tuple[int | None, ...]"
 # In such a path: the keys of a dictionary.

@@ -171,7 +171,8 @@ _REPORTING_WORDS = lazy_pattern(
 )
 # Arguments of such names are only used for membership tests.
 _MEMBERSHIP_NAMES = lazy_pattern(
-    r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words)\w*"
+    r"(leaf|autowrap|ignor|exclu|skip|no_split|allow|forbid|block|supported|keys_to_ignore|stop_?words|"
+    r"target_modules|modules_to_save)\w*"  # of PEFT
 )
 
 # Methods that look up what becomes of a value, a label or a column of pandas, or of a parameter.
