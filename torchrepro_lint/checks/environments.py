@@ -148,10 +148,10 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
     """``reset`` or ``seed``, called on what may be an environment or wrapper, of a library or of the project."""
     for name in trace_event.names:
         owner, word = split_last(name)
-        if word in _METHODS and not in_project(name) and is_instance(owner):
-            # What is only annotated as an environment may have been made and seeded elsewhere.
-            if _makes_environment(class_of(owner)) or (word == "seed" and is_base_environment(class_of(owner))):
-                return word
+        made = class_of(owner) if word in _METHODS and not in_project(name) and is_instance(owner) else ""
+        # What is only annotated as an environment may have been made and seeded elsewhere.
+        if made and (_makes_environment(made) or (word == "seed" and is_base_environment(made))):
+            return word
         if word in _METHODS and any(
             is_environment(context.project, each) for each in _classes(context, trace_event, call)
         ):
