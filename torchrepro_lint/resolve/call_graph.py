@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, takewhile
+from itertools import chain
 from typing import NamedTuple
 
 from torchrepro_lint import limits
@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.binding import (
     LAUNCHES,
     UNKNOWN_ARGUMENT,
     accepts,
+    entries_of_display,
     launched_call,
     parameter_argument,
     passing_argument,
@@ -36,8 +37,6 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
     Call,
-    Collection,
-    Constant,
     Expression,
     Function,
     ModuleSummary,
@@ -54,7 +53,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     super_call,
 )
-from torchrepro_lint.syntax.visitor import is_starred, last_identifier
+from torchrepro_lint.syntax.visitor import computed_callees, last_identifier
 
 
 class _PartialIndex(Record, frozen=True):
@@ -157,7 +156,10 @@ class CallGraph(NumberedCalls):
 
     def _from_displays(self, path: str, held: Ref, key: str | int | None) -> Iterator[tuple[str, Expression | None]]:
         """What a variable that only gets literal tuples or dictionaries has under a key, or at a position that is not behind them."""
-        found = [_entries(value) if how == "=" else None for how, value in self._names.assigned(path + held.roots[0])]
+        found = [
+            entries_of_display(value) if how == "=" else None
+            for how, value in self._names.assigned(path + held.roots[0])
+        ]
         for entries in found if key is not None and None not in found else ():
             if entries is not None and (key in entries or isinstance(key, str)):
                 yield path, entries.get(key)
@@ -279,7 +281,7 @@ class CallGraph(NumberedCalls):
         words = self._words(name, function)
         aliases = [each for word in words if word != "__init__" for each in self._address_taken.aliases(word)]
         found = {number for word in (*words, *aliases) for number in self._numbers(word, name)}
-        found.update(self._by_tables(name, aliases))
+        found.update(self._by_tables(name, aliases), _calls_running(self._runs_computed(), name))
         if function.owner:
             owner = f"{path_of(name)}{function.owner}"
             found.update(self._supers(name, owner), self._overridden(words[0], owner))
@@ -294,6 +296,13 @@ class CallGraph(NumberedCalls):
                 is_entry = not set(tables).isdisjoint(held)
                 if is_entry and name in self._run_by(self._names.names(self._paths[file], func)):
                     yield number
+
+    @query(cutoff=True, cycle=NAMES)
+    def _runs_computed(self) -> Iterator[str]:
+        """The functions that calls by a computed name run, also of a variable that holds one: ``getattr(models, word)(x)``."""
+        for file in self._files_with("getattr"):
+            for word in computed_callees(self._names.modules.files[self._paths[file]]):
+                yield from self._runs(self._in(file, word))
 
     def _overridden(self, word: str, owner: Symbol) -> Iterator[int]:
         """The calls by which methods of base classes run a method of their object, ``self.step(batch)``, that a class overrides."""
@@ -369,19 +378,6 @@ class CallGraph(NumberedCalls):
 def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expression | None]]:
     if arg is None or not arg.star:
         yield path, None if arg is None else arg.value
-
-
-def _entries(value: Expression) -> dict[str | int, Expression] | None:
-    """The entries of a display by position, up to one with a star, or by key; None of others, or where a key is not literal."""
-    match value:
-        case Collection(kind="dict", items=items):
-            keys = [key.value if isinstance(key, Constant) else None for key in items[::2]]
-            return None if None in keys else dict(zip(keys, items[1::2], strict=True))  # type: ignore[arg-type]
-        case Collection(kind="tuple" | "list", items=items):
-            return dict(enumerate(takewhile(lambda each: each is not None and not is_starred(each), items)))  # type: ignore[arg-type]
-        case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
-            return {arg.keyword: arg.value for arg in args if arg.keyword}
-    return None
 
 
 def _given_function(call: Call, word: str) -> Expression | None:

@@ -6,6 +6,7 @@ Also here: the call that a thread, a process or a pool makes of the arguments th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Param, Ref
 from torchrepro_lint.syntax.visitor import is_starred, last_identifier
@@ -137,6 +138,19 @@ def _unpacked(arg: Arg | None, star: str) -> Iterator[Arg]:
                     yield Arg(item.start, item.end, word, "" if word else "**", item)
         case Arg():
             yield arg._replace(keyword=None, star=star)
+
+
+def entries_of_display(value: Expression) -> dict[str | int, Expression] | None:
+    """The entries of a display by position, up to one with a star, or by key; None of others, or where a key is not literal."""
+    match value:
+        case Collection(kind="dict", items=items):
+            keys = [key.value if isinstance(key, Constant) else None for key in items[::2]]
+            return None if None in keys else dict(zip(keys, items[1::2], strict=True))  # type: ignore[arg-type]
+        case Collection(kind="tuple" | "list", items=items):
+            return dict(enumerate(takewhile(lambda each: each is not None and not is_starred(each), items)))  # type: ignore[arg-type]
+        case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
+            return {arg.keyword: arg.value for arg in args if arg.keyword}
+    return None
 
 
 def takes_receiver(function: Function) -> bool:

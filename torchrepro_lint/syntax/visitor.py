@@ -83,6 +83,27 @@ def without_subscripts(expression: Expression) -> Expression:
     return expression
 
 
+def computed_callees(facts: SyntaxTree) -> tuple[str, ...]:
+    """The words of what a file may call by a computed name: variables that hold what ``getattr`` gives, and the empty word, of a call's
+    result.
+    """
+    words = {""}
+    for number in facts.bodies_calling("getattr"):
+        some = (facts.body, *(each.body for each in facts.functions)) if number is None else (_body(facts, number),)
+        for each in (statement for body in some for statement in statements(body)):
+            match each:
+                case Assign(targets=(Ref(path=()) as target,), value=Call(func=func)) if (
+                    last_identifier(func) == "getattr"
+                ):
+                    words.add(last_identifier(target))
+    return tuple(sorted(words))
+
+
+def _body(facts: SyntaxTree, number: int) -> tuple[Statement, ...]:
+    """The body of a number as ``bodies_calling`` gives it."""
+    return facts.functions[number - 1].body if number else facts.body
+
+
 # Calls whose elements are those of their first argument.
 _ITERATING = frozenset({"list", "tuple", "reversed", "sorted", "iter", "tqdm"})
 
