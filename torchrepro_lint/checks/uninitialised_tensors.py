@@ -14,6 +14,7 @@ from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Attribute,
     Call,
@@ -168,9 +169,7 @@ _CONVERTING = frozenset(
     | {"torch.clone", "torch.squeeze", "numpy.copy", "torch.unsqueeze", "torch.reshape", "numpy.reshape"}
     | {"torch.transpose", "numpy.transpose", "torch.flatten"}
 )
-_NUMBERS = frozenset(
-    {"builtins.float", "builtins.int", "builtins.bool", "builtins.sum", "builtins.repr", "builtins.str"}
-)
+_NUMBERS = frozenset(f"builtins.{word}" for word in ("float", "int", "bool", "sum", "repr", "str"))
 _COMPUTING = frozenset(
     {"+", "-", "*", "/", "//", "%", "**", "@", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", "~", "<<", ">>", "f"}
 )
@@ -211,7 +210,7 @@ class FirstUses:
         return self.of(ref)
 
     def _of_method(self, word: str, call: Call) -> tuple[Use, Expression]:
-        if any(arg.keyword == "out" for arg in call.args):
+        if any(arg.keyword == "out" or _drops_input(arg) for arg in call.args):
             return Use.FILLS, call
         if word in _TELLING or word in _ACCUMULATING:
             return Use.READS, call
@@ -273,6 +272,7 @@ class FirstUses:
         if call.func == value or any(
             (arg.value == value and arg.star)
             or (arg.keyword == "out" and (arg.value == value or is_same_reference(arg.value, value)))
+            or (_drops_input(arg) and call.args[0].value == value)
             for arg in call.args
         ):
             return Use.FILLS, call
@@ -381,6 +381,11 @@ class FirstUses:
             return False
         spot = self._spots.of(ref)
         return spot is None or self.of_reference(ref, ref.path)[0] is Use.FILLS
+
+
+def _drops_input(arg: Arg) -> bool:
+    """``beta=0`` of ``torch.baddbmm(out, a, b, beta=0)``, with which the first argument is not read."""
+    return arg.keyword == "beta" and isinstance(arg.value, Constant) and arg.value.value == 0
 
 
 def _assigned(spot: ExpressionPosition) -> Use:
