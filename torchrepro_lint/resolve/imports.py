@@ -17,17 +17,19 @@ from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import TrackedFiles
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.files import Configuration, join_path, parent_folders
-from torchrepro_lint.syntax.nodes import Collection, Constant, ModuleSummary, SyntaxTree
+from torchrepro_lint.syntax.nodes import Collection, Constant, ModuleSummary, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
     Value,
     in_project,
+    is_module,
     is_own,
     is_unresolved,
     last_word,
     module_symbol,
     path_of,
+    root_of,
     simple_name,
     split_name,
     top_package,
@@ -254,6 +256,16 @@ class ImportResolver:
             submodule = self._stems.get(join_path(posixpath.dirname(path), word))
             found = (self._over(path, submodule, word) or (module_symbol(submodule),)) if submodule else ()
         return found or tuple(self._from_stars(path, word)) or None
+
+    def imported_variables(self, path: str, ref: Ref) -> Iterator[tuple[str, Ref]]:
+        """The variable of another module that an imported name is, or an attribute of an imported module: its file and a reference there."""
+        for name in (target for root in ref.roots if not is_own(root) for target in self.resolve(path, root)):
+            word = ref.path[0] if is_module(name) and ref.path else ""
+            for variable in self.attribute(path_of(name), word) or () if word else (name,):
+                home = path_of(variable)
+                if in_project(variable) and not is_module(variable) and home != path:
+                    self.reads.record_read(home)
+                    yield home, ref._replace(roots=(root_of(variable),), path=ref.path[bool(word) :])
 
     def _over(self, path: str, submodule: str, word: str) -> tuple[Value, ...]:
         """The names that a package has under the word of a submodule: a star import loads ``net``, then binds its ``net``."""

@@ -20,7 +20,7 @@ from torchrepro_lint.resolve.registries import Registries, argument_makers, made
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
 from torchrepro_lint.syntax.binding import known_argument, takes_receiver
 from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
-from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
+from torchrepro_lint.syntax.definitions import ITEM, Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -39,6 +39,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Value,
     enclosing_function,
     in_project,
+    is_own,
     last_word,
     local_symbol,
     path_of,
@@ -168,7 +169,8 @@ class Values(ClassHierarchy):
             elif param.default is not None:
                 yield path, param.default
         if function.owner in self._configured_classes and function.name[-9:] == ".__init__":
-            yield from self._configured_arguments(path, function, param)
+            # The objects that configuration files name.
+            yield from self.configurations.arguments(f"{path}{function.owner}", param.name)
         if function.owner and param.name in handed_parameters():
             yield from self._handed(f"{path}{function.owner}", param.name)
         if function.decorators:
@@ -187,17 +189,10 @@ class Values(ClassHierarchy):
                     (file, found) for file, call in calls if (found := known_argument(call, at, word)) is not None
                 )
 
-    def _configured_arguments(self, path: str, function: Function, param: Param) -> Iterable[tuple[str, Expression]]:
-        """The objects that configuration files name for a parameter of a constructor."""
-        return self.configurations.arguments(f"{path}{function.owner}", param.name)
-
     def default(self, path: str, expression: Expression) -> Expression | None:
         """The default of the parameter that an expression names: the likeliest value where no call is seen."""
-        if isinstance(expression, Ref) and not expression.path:
-            for root in expression.roots:
-                if parameter := self.parameter(f"{path}{root}"):
-                    return parameter.param.default
-        return None
+        roots = expression.roots if isinstance(expression, Ref) and not expression.path else ()
+        return next((found.param.default for root in roots if (found := self.parameter(f"{path}{root}"))), None)
 
     @cached_property
     def call_graph(self) -> CallGraph:
@@ -222,11 +217,9 @@ class Values(ClassHierarchy):
 
     # --- tables, tuples and texts ------------------------------------------------------------------------------------
 
-    def displays(self, path: str, value: Expression) -> Iterator[tuple[str, Collection]]:
+    def displays(self, path: str, value: Expression) -> Iterable[tuple[str, Collection]]:
         """The literal displays that an expression may be, each with its file: itself, or the values of its variable."""
-        for file, found in self.values(path, value):
-            if isinstance(found, Collection):
-                yield file, found
+        return ((file, found) for file, found in self.values(path, value) if isinstance(found, Collection))
 
     def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
         """The elements of a display of a file under an index, which is an expression of ``home``; without one, what iteration gives."""
@@ -251,6 +244,8 @@ class Values(ClassHierarchy):
     def entries(self, path: str, container: Expression, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
         """What is seen to be put into a container under the first of some keys; into that of an attribute by all methods of the class."""
         yield from ((path, *each) for each in self.events.entries(path, container, keys))
+        for home, variable in self.modules.imported_variables(path, container) if isinstance(container, Ref) else ():
+            yield from ((home, *each) for each in self.events.entries(home, variable, keys))
         if isinstance(container, Ref) and len(container.path) == 1:
             for owner in project_classes(self.names(path, container._replace(path=()))):
                 yield from self.attribute_entries(owner, container.path[0], keys)
@@ -259,8 +254,7 @@ class Values(ClassHierarchy):
         """The keys by which a variable gets its part of a value, or None; see ``unpacking_keys``."""
         functions = self.functions(path + enclosing_function(root))
         bodies = [each.body for each in functions] or [self.modules.files[path].body]
-        found = (unpacking_keys(body, root, value) for body in bodies)
-        return next((keys for keys in found if keys is not None), None)
+        return next((keys for body in bodies if (keys := unpacking_keys(body, root, value)) is not None), None)
 
     def attribute_unpacking(self, method: Symbol, word: str, value: Expression) -> Keys | None:
         """The keys by which a method's receiver gets a part of a value for an attribute, or None; see ``unpacking_keys``."""
@@ -272,17 +266,25 @@ class Values(ClassHierarchy):
 
     def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
         """The entries of a registry of the project, under a key where that is known."""
-        for name in self._registries(path, value):
-            if self.registry.fills(name):
-                yield from self.registry.entries(name, () if key is None else self.literal_texts(path, key))
+        for name in filter(self.registry.fills, self._registries(path, value)):
+            yield from self.registry.entries(name, () if key is None else self.literal_texts(path, key))
+        if key is not None and isinstance(value, Ref) and not (value.path and is_own(value.roots[0])):
+            yield from self._stored_definitions(path, value, key)
+
+    def _stored_definitions(self, path: str, table: Ref, key: Expression) -> Iterator[Value]:
+        """The classes and functions that statements store in a table, under a key where that is known: ``NETS["small"] = Small``."""
+        if stored := [*self.entries(path, table, (ITEM,))]:
+            words = self.literal_texts(path, key)
+            stored = [each for word in words for each in self.entries(path, table, (word,))] or stored
+        found = (name for file, item, left in stored if not left for name in self.names(file, item))
+        yield from (name for name in found if self.classes(name) or self.functions(name))
 
     def _registries(self, path: str, value: Expression) -> Iterator[Symbol]:
         """The variables that an expression names, as candidates for registries."""
         if isinstance(value, Ref):
-            for root in value.roots:
-                for name in self.modules.resolve(path, root):
-                    for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
-                        yield target.rstrip(".")
+            for name in (name for root in value.roots for name in self.modules.resolve(path, root)):
+                for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
+                    yield target.rstrip(".")
 
     @cached_property
     def _has_registries(self) -> bool:
@@ -306,9 +308,8 @@ class Values(ClassHierarchy):
 
     def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
         """The strings that an expression may be, from literals and from the literals of options."""
-        if isinstance(key, Constant):
-            return (key.value,) if isinstance(key.value, str) else ()
-        return self._texts(path, key)
+        written = (key.value,) if isinstance(key, Constant) and isinstance(key.value, str) else ()
+        return written if isinstance(key, Constant) else self._texts(path, key)
 
     @query(cutoff=True, cycle=NAMES)
     def _texts(self, path: str, key: Expression) -> Iterable[str]:
@@ -378,8 +379,8 @@ class Values(ClassHierarchy):
         """The texts in a literal list or tuple, ``for name in ["train", "test"]``, or the values of a dictionary."""
         for _, found in self.values(path, listed):
             items = found.items if isinstance(found, Collection) and found.kind in kinds else ()
-            held = items[1::2] if "dict" in kinds else items
-            yield from (it.value for it in held if isinstance(it, Constant) and isinstance(it.value, str))
+            picked = items[1::2] if "dict" in kinds else items
+            yield from (each.value for each in picked if isinstance(each, Constant) and isinstance(each.value, str))
 
     def _of_parts(self, path: str, parts: Expression, first: bool, depth: int) -> Iterator[str]:
         for file, made in self.values(path, parts) if depth < limits.MAX_TEXT_SPLITS else ():
