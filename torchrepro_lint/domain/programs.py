@@ -24,7 +24,7 @@ from torchrepro_lint.syntax.control_flow import event_key, uncertain_guards
 from torchrepro_lint.syntax.nodes import Import, Record
 from torchrepro_lint.syntax.qualified_names import is_module, path_of, top_package
 from torchrepro_lint.trace.builder import Trace
-from torchrepro_lint.trace.entry_points import Entry
+from torchrepro_lint.trace.entry_points import Entry, is_seeded_by_runner
 from torchrepro_lint.trace.events import TraceEvent, calls_in, guards, prefix_and_rest
 from torchrepro_lint.trace.traces import Traces
 
@@ -124,6 +124,7 @@ def _program_effects(project: Traces, entry: Entry, run: Trace) -> RngEffects:
         if not effects.seeds[family]:
             del effects.seeds[family]
     effects.optional = shipped.optional
+    effects.unknown_seeder = effects.unknown_seeder or is_seeded_by_runner(project.resolver, entry)
     return effects
 
 

@@ -17,6 +17,8 @@ from torchrepro_lint.syntax.summary import is_test
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
 _WORDS = frozenset({"command", "group", "callback"})
+# Those of sacred, which seeds all generators before it calls the function (0.8.7, run.py): with its own seed unless the configuration has one.
+_EXPERIMENTS = frozenset(f"sacred.Experiment().{word}" for word in ("main", "automain", "command"))
 
 
 class Entry(NamedTuple):
@@ -123,7 +125,16 @@ def _may_expose(names: Names, path: str) -> bool:
 
 def _is_exposing(name: str) -> bool:
     package, word = top_package(name), simple_name(name)
-    return name == "hydra.main" or (package in _PACKAGES and word in _WORDS)
+    return name == "hydra.main" or name in _EXPERIMENTS or (package in _PACKAGES and word in _WORDS)
+
+
+def is_seeded_by_runner(names: Names, entry: Entry) -> bool:
+    """Whether the package that runs a function of an entry point may seed the generators before."""
+    return entry.function is not None and any(
+        not _EXPERIMENTS.isdisjoint(names.names(entry.path, decorator))
+        for function in names.functions(entry.function)
+        for decorator in function.decorators
+    )
 
 
 def _is_command(names: Names, path: str, function: Function) -> bool:
