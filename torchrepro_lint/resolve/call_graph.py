@@ -293,16 +293,20 @@ class CallGraph(NumberedCalls):
             for number in self._in(file, ""):
                 func = self._at(number).call.func
                 held = () if isinstance(func, Attribute) else map(last_identifier, held_references(func))
-                is_entry = not set(tables).isdisjoint(held)
-                if is_entry and name in self._run_by(self._names.names(self._paths[file], func)):
+                if not set(tables).isdisjoint(held) and name in self._run_by(
+                    self._names.names(self._paths[file], func)
+                ):
                     yield number
 
     @query(cutoff=True, cycle=NAMES)
     def _runs_computed(self) -> Iterator[str]:
         """The functions that calls by a computed name run, also of a variable that holds one: ``getattr(models, word)(x)``."""
-        for file in self._files_with("getattr"):
-            for word in computed_callees(self._names.modules.files[self._paths[file]]):
-                yield from self._runs(self._in(file, word))
+        for path, file in ((self._paths[file], file) for file in self._files_with("getattr")):
+            for number in (
+                each for word in computed_callees(self._modules.files[path]) for each in self._in(file, word)
+            ):
+                targets = self._names.without_imported_bases(self._targets(path, self._at(number).call.func))
+                yield from (encode_target(each, number) for each in self._run_by(targets))
 
     def _overridden(self, word: str, owner: Symbol) -> Iterator[int]:
         """The calls by which methods of base classes run a method of their object, ``self.step(batch)``, that a class overrides."""

@@ -210,6 +210,12 @@ class ClassHierarchy(Definitions, ABC):
         """Whether a name is a class of which a subscript makes an alias: ``Box[int]`` is ``Box``, and ``Color["RED"]`` a member."""
         return bool(self.classes(name)) and not any(each.startswith("enum.") for each in self.ancestry(name))
 
+    def without_imported_bases(self, names: Iterable[Value]) -> list[Value]:
+        """The names without classes that a module imports as bases of its own ones, which no computed name means."""
+        found = list(names)
+        above = {base for each in found for base in self.ancestry(each) if path_of(base) != path_of(each)}
+        return [each for each in found if each not in above]
+
     def subclasses(self, name: Value) -> list[Symbol]:
         """The subclasses of a class of the project, direct or not."""
         return [] if self.in_isolation else self._subclasses.get(name, [])
