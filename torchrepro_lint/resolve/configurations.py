@@ -126,9 +126,7 @@ class Configurations:
                 found += (text for keys, text in self._in_file(part.path, part.keys) if text and keys[:1] == ("type",))
             else:
                 values = (value for key, value in _items(part.value) if key == "type")
-                found += (
-                    value.value for value in values if isinstance(value, Constant) and isinstance(value.value, str)
-                )
+                found += (each.value for each in values if isinstance(each, Constant) and isinstance(each.value, str))
         return tuple(dict.fromkeys(found))
 
     def arguments(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
@@ -137,7 +135,7 @@ class Configurations:
             if owner in self.dotted(path_of(owner), text):
                 for keys, inner in self._in_file(path, below):
                     if keys[0] == word and len(keys) == 2 and keys[1] in CLASS_KEYS:
-                        yield path_of(owner), self._made(inner)
+                        yield path_of(owner), Call(0, 0, Ref(0, 0, (inner,), (), 0), (), 0)
 
     @cached_property
     def _by_class(self) -> dict[str, list[tuple[str, _Keys, str]]]:
@@ -148,10 +146,6 @@ class Configurations:
                 if keys[-1] in CLASS_KEYS:
                     found.setdefault(last_word(text), []).append((path, keys[:-1], text))
         return found
-
-    def _made(self, text: str) -> Call:
-        """A call of what a text names."""
-        return Call(0, 0, Ref(0, 0, (text,), (), 0), (), 0)
 
     def dotted(self, path: str, text: str) -> Iterator[Value]:
         """What a dotted text names, where Python would find it from a file, or from the root of the project."""
@@ -234,10 +228,7 @@ class Configurations:
 
     def _unpacked(self, path: str, value: Ref) -> Iterator[Expression]:
         """What a ``with`` statement enters for a variable, and the list of which it is an element."""
-        for root in value.roots:
-            for how, each in self._names.assigned(path + root):
-                if how == "with":
-                    yield each
+        yield from (each for root in value.roots for how, each in self._names.assigned(path + root) if how == "with")
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -264,8 +255,7 @@ class Configurations:
     def _read(self, path: str, source: Expression) -> Iterator[str]:
         """The files that ``open("x.yaml")``, a file variable, or a path stands for."""
         for file, each in self._sources(path, source, 0):
-            facts = self._names.modules.files[file]
-            written = [*path_values(file, facts, each), *self._literals(file, each)]
+            written = [*self._paths(file, each), *self._literals(file, each)]
             yield from dict.fromkeys(one for text in written for one in self._at(file, text))
 
     def _sources(self, path: str, value: Expression, depth: int) -> Iterator[tuple[str, Expression]]:
@@ -308,11 +298,21 @@ class Configurations:
             if isinstance(decorator, Call) and "hydra.main" in self._names.names(path, decorator.func):
                 folder_given = known_argument(decorator, 0, "config_path")
                 name = known_argument(decorator, 1, "config_name")
-                folders = ("",) if folder_given is None else tuple(self._literals(path, folder_given))
-                for word in self._literals(path, name) if name is not None else ("",):  # "" before hydra 1.0
-                    for folder in folders:
-                        stem = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder, word))
-                        yield from (each for each in _spellings(stem) if each in self._files)
+                folders = [""] if folder_given is None else [*self._literals(path, folder_given)]
+                folders = [posixpath.join(posixpath.dirname(path), each) for each in folders]
+                folders = folders or [*self._paths(path, folder_given)]
+                for word in self._stems(path, name) if name is not None else ("",):  # "" before hydra 1.0
+                    stems = (posixpath.normpath(posixpath.join(folder, word)) for folder in folders)
+                    yield from (each for stem in stems for each in _spellings(stem) if each in self._files)
+
+    def _paths(self, path: str, value: Expression | None) -> Iterator[str]:
+        """The paths that are built from ``__file__`` or written out."""
+        return iter(()) if value is None else path_values(path, self._names.modules.files[path], value)
+
+    def _stems(self, path: str, name: Expression) -> Iterable[str]:
+        """The names of a configuration: texts, or ``Path(__file__).stem``."""
+        holder = receiver_of(name) if last_identifier(name) == "stem" else None
+        return self._literals(path, name) if holder is None else map(_stem, self._paths(path, holder))
 
     def _in_file(self, path: str, below: _Keys) -> Iterator[tuple[_Keys, str]]:
         """The texts of a file below some keys, each under the rest of its keys; with what its defaults list adds."""
@@ -342,7 +342,7 @@ def _spellings(stem: str) -> tuple[str, ...]:
 
 
 def _stem(path: str) -> str:
-    return posixpath.basename(path).removesuffix(".yaml").removesuffix(".yml")
+    return posixpath.basename(path).removesuffix(".yaml").removesuffix(".yml").removesuffix(".py")
 
 
 def _picked(value: Expression, keys: _Keys) -> Iterator[tuple[Expression, _Keys]]:

@@ -37,10 +37,7 @@ _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.st
 
 def path_entries(files: Mapping[str, SyntaxTree]) -> tuple[str, ...]:
     """Directories relative to the root, in the order of files and statements; those outside the project are left out."""
-    found: dict[str, None] = {}
-    for path in sorted(files):
-        found.update(dict.fromkeys(entries_of(path, files[path])))
-    return tuple(found)
+    return tuple(dict.fromkeys(each for path in sorted(files) for each in entries_of(path, files[path])))
 
 
 def entries_of(path: str, facts: SyntaxTree) -> tuple[str, ...]:
@@ -152,6 +149,8 @@ class _Paths:
 def _taken(expression: Expression) -> tuple[Expression | None, Sequence[Expression | str | int]]:
     """The path that an expression starts from, and its steps: levels up, texts to append, names to join."""
     match expression:
+        case Call(func=func, args=args) if args and last_identifier(func) == "joinpath":
+            return receiver_of(func), [arg.value for arg in args]
         case Call(args=args) if args:
             return _taken_by_call(_name(expression.func), [arg.value for arg in args])
         case Call(func=func) if last_identifier(func) in ("resolve", "absolute", "as_posix"):
