@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.catalogue.rows import Seeder
+from torchrepro_lint.checks.environment_draws import environment_seed
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
@@ -80,6 +81,11 @@ def _seeder_fault(context: Context, site: CallSite) -> tuple[str, Fix | NoFix] |
                 return _changing_seed_message(name, source), fix_value(project, path, given, source)
         if in_project(name):
             return _forwarded_seed_fault(context, site, name)
+        given = environment_seed(name, site.call)
+        if given is not None and (source := nondeterministic_source(project.resolver, path, given)):
+            from torchrepro_lint.checks.fixes.entropy import fix_value
+
+            return _changing_seed_message(name, source), fix_value(project, path, given, source)
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Call, Collection, Comprehension, Constant, Expression, Operation, Ref
-from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, split_method
 from torchrepro_lint.syntax.use_def import flattened_values, receiver_or_container
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 from torchrepro_lint.trace.library_models import rows_of
@@ -20,6 +20,21 @@ _WRAPPER = lazy_pattern(r"\w+\.(core\.)?\w*Wrapper|\w+\.wrappers\.\w+|stable_bas
 _REGISTER = lazy_pattern(r"(gym|gymnasium)\.(envs\.registration\.)?register")
 # What an environment draws with: its own generator, one that it makes, its spaces.
 _DRAWERS = frozenset({"np_random", "default_rng", "RandomState", "Random", "sample", "seeding", "_np_random"})
+
+
+def makes_environment(name: str) -> bool:
+    """Whether a call of a library makes an environment."""
+    return any(row.makes == "environment" for row in rows_of([name]))
+
+
+def environment_seed(name: str, call: Call) -> Expression | None:
+    """The seed that a method of an environment of a library gets: ``env.seed(seed)``, ``env.reset(seed=seed)``."""
+    made, method = split_method(name)
+    if method not in ("seed", "reset") or not makes_environment(made):
+        return None
+    return next(
+        (arg.value for arg in call.args if arg.keyword == "seed" or (method == "seed" and not arg.keyword)), None
+    )
 
 
 def is_base_environment(name: str) -> bool:

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import argument_reader
-from torchrepro_lint.checks.environment_draws import is_base_environment, is_environment, may_draw, value_draws
+from torchrepro_lint.checks.environment_draws import (
+    is_base_environment,
+    is_environment,
+    makes_environment,
+    may_draw,
+    value_draws,
+)
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, program_at, programs_in
 from torchrepro_lint.domain.rng.seeders import families_of_call
@@ -150,7 +156,7 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
         owner, word = split_last(name)
         made = class_of(owner) if word in _METHODS and not in_project(name) and is_instance(owner) else ""
         # What is only annotated as an environment may have been made and seeded elsewhere.
-        if made and (_makes_environment(made) or (word == "seed" and is_base_environment(made))):
+        if made and (makes_environment(made) or (word == "seed" and is_base_environment(made))):
             return word
         if word in _METHODS and any(
             is_environment(context.project, each) for each in _classes(context, trace_event, call)
@@ -203,13 +209,9 @@ def _classes(context: Context, trace_event: TraceEvent, call: Call) -> Iterator[
     yield from (each for each in project_classes(names) if not is_super(each))
 
 
-def _makes_environment(name: str) -> bool:
-    return any(row.makes == "environment" for row in rows_of([name]))
-
-
 def _is_space(names: tuple[str, ...]) -> bool:
     parted = (split_method(name) for name in names if not in_project(name))
-    return any(method and _makes_environment(made) for made, method in parted)
+    return any(method and makes_environment(made) for made, method in parted)
 
 
 def _environment_keys(
