@@ -12,6 +12,7 @@ from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall
+from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
@@ -169,7 +170,7 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
         if given.edits and given.text.isidentifier() and _is_named(project, path, place)
         else given.below_limit
     )
-    start, end = span(place)
+    start, end = span(_changing_part(project, path, place))
     while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place != value:
         start, end = start - 1, end + 1
     return _replace_with_seed(seed.text, Span(start, end), seed)
@@ -196,6 +197,19 @@ def _tells_processes_apart(project: Traces, path: str, value: Expression) -> boo
 
 # What starts processes with a rank, of which a seed can be made.
 _RANKED = frozenset({"spawn", "start_processes"})
+
+
+def _changing_part(project: Traces, path: str, value: Expression) -> Expression:
+    """The part of a seed that changes between runs, without what tells ranks or workers apart: ``time()`` of ``time() + rank``."""
+    while isinstance(value, Operation) and value.op in _ADDING:
+        changing = [each for each in value.operands if nondeterministic_source(project.resolver, path, each)]
+        if len(changing) != 1 or all(each in changing or isinstance(each, Constant) for each in value.operands):
+            break
+        value = changing[0]
+    return value
+
+
+_ADDING = frozenset({"+", "-", "^"})
 
 
 def _is_named(project: Traces, path: str, value: Expression) -> bool:

@@ -25,6 +25,7 @@ _WORD = lazy_pattern(r"\w+")
 _NAMES = lazy_pattern(r"(?:from\s.*?\bimport\b|import\b)\s*\(?\s*", re.DOTALL)
 _NAME = lazy_pattern(r"(?P<name>[\w.]+)(?:\s+as\s+(?P<alias>\w+))?")
 _BETWEEN = lazy_pattern(r"[\s\\,()]*")
+_BLANK_LINES = lazy_pattern(r"(?:[^\S\n]*\n)+")
 _KEEP = lazy_pattern(r"#\s*(noqa|pylint:|type:)", re.IGNORECASE)
 
 
@@ -53,7 +54,21 @@ def edits_of_unused_imports(tree: SyntaxTree, text: str, edits: Sequence[Edit], 
     result = tuple(sorted(edits))
     for statement in imports if unused else ():
         result = _without(tree, text, statement, unused, result)
-    return result
+    return _without_first_gap(text, result)
+
+
+def _without_first_gap(text: str, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """The edits, of which those that remove the first lines of the file together take the blank lines below, too."""
+    end, last = 0, -1
+    for at, each in enumerate(edits):
+        if each.text or each.span.start != end:
+            break
+        end, last = each.span.end, at
+    gap = _BLANK_LINES.match(text, end)
+    if last < 1 or gap is None or any(end <= each.span.start < gap.end() for each in edits[last + 1 :]):
+        return edits
+    taken = edits[last]._replace(span=Span(edits[last].span.start, gap.end()))
+    return (*edits[:last], taken, *edits[last + 1 :])
 
 
 def names_dropped(tree: SyntaxTree, text: str, edits: Sequence[Edit]) -> frozenset[str]:
