@@ -61,6 +61,14 @@ CASES = [
         ),
         "would all have the same seed",
     ),
+    (
+        "TRL203",
+        (
+            "def start(strict=False):\n    torch.use_deterministic_algorithms(strict)\n\n\n"
+            "start()\nnet = torch.nn.Embedding(8, 8).cuda()\nnet(w.long()).sum().backward()"
+        ),
+        r"a call \(\S*run.py:7\) turns deterministic algorithms off by what it is passed; pass True there",
+    ),
     ("TRL504", "def f(x, n):\n    return hash(x) % n", "not known whether the value is text or bytes"),
     ("TRL504", "def f(x, n):\n    return hash((str(x), 1)) % n", "several ways to turn this tuple into bytes"),
     ("TRL504", "def f(x: str, n):\n    return f'{hash(x) % n}'", "inside an f-string"),

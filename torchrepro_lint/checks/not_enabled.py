@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.determinism_mode import sets_flag
-from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
+from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
+from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.reached_operations import (
     ReachedOperation,
@@ -19,8 +19,9 @@ from torchrepro_lint.domain.operations.reached_operations import (
 )
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.source.text import Message, NoFix
+from torchrepro_lint.syntax.nodes import Constant
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
-from torchrepro_lint.trace.traces import Context
+from torchrepro_lint.trace.traces import Context, Traces
 
 _CODE = "TRL203"
 _FLAG = "torch.use_deterministic_algorithms(True)"
@@ -52,9 +53,21 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         message = Message(*_cause(first, where, found), "; ", _cure(context, program, only_convolutions))
         statement = entry_statement(program.entry, first.trace_event)
         steps = call_path(project, first.trace_event, f"{_nondeterministic_part(first)} is nondeterministic")
-        why_not = why_not_strict(context, program)
+        why_not = why_not_strict(context, program) or _why_off(project, program)
         remedy = NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue)
         yield Finding(_CODE, first_line(context.lines, statement), message, remedy, steps=steps)
+
+
+def _why_off(project: Traces, program: Program) -> str:
+    """The call that turns the mode off by what it is passed, ``use_deterministic_algorithms(strict)``: it would overrule one above it."""
+    writes = flag_writes_in(project, program, DETERMINISTIC)
+    off = next((each for each in writes if not isinstance(each.expression, Constant | None)), None)
+    place = "" if off is None else place_of(project, off.trace_event)
+    return (
+        Message("a call (", place, ") turns deterministic algorithms off by what it is passed; pass True there")
+        if off
+        else ""
+    )
 
 
 def _cause(first: ReachedOperation, where: str, found: Sequence[ReachedOperation]) -> tuple[str, ...]:
