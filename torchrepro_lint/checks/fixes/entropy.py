@@ -230,7 +230,7 @@ def fix_generator(project: Traces, path: str, site: CallSite) -> Fix | NoFix:
     """Seed a generator of NumPy or Python, unless it is created repeatedly."""
     if runs_often(project, path, site.call):
         return _REPEATED
-    seed = written_seed(project, path, site.call.start, but=_passed_variable(site))
+    seed = written_seed(project, path, site.call.start, but=_passed_variable(site) or _assigned_variable(site))
     if isinstance(seed, NoFix):
         return seed
     fix = _pass_seed(project.text(path), site, _fitting(site, seed))
@@ -309,6 +309,14 @@ def _passed_variable(site: CallSite) -> str:
     """The variable that a call passes as its seed, which may be None."""
     passed = site.call.args[0].value if site.call.args else None
     return last_identifier(passed) if isinstance(passed, Ref) and not passed.path else ""
+
+
+def _assigned_variable(site: CallSite) -> str:
+    """The variable that gets the generator, which holds none before: ``rng = RandomState()`` under ``if rng is None``."""
+    match site.statement:
+        case Assign(targets=(Ref(path=()) as target,), value=value) if value == site.call:
+            return last_identifier(target)
+    return ""
 
 
 def _pass_seed(text: str, site: CallSite, seed: WrittenSeed) -> Fix | NoFix:
