@@ -163,14 +163,13 @@ class DefaultValues:
         last: DefaultValue | None = None
         unknown = False
         for operand in operands:
-            last = self._inner(closure, operand)
-            if last is None:
+            if (last := self._inner(closure, operand)) is None:
                 unknown = True
                 continue
             declared = declared or last.declared
             if bool(last.value) is (op == "or"):
-                declared = last.declared or declared
-                return DefaultValue(op == "or", last.declared) if unknown else last._replace(declared=declared)
+                known = last._replace(declared=last.declared or declared)
+                return DefaultValue(op == "or", last.declared) if unknown else known
         return None if unknown or last is None else last._replace(declared=last.declared or declared)
 
     def _of_call(self, closure: Closure, call: Call) -> DefaultValue | None:

@@ -302,9 +302,8 @@ class CallGraph(NumberedCalls):
     def _runs_computed(self) -> Iterator[str]:
         """The functions that calls by a computed name run, also of a variable that holds one: ``getattr(models, word)(x)``."""
         for path, file in ((self._paths[file], file) for file in self._files_with("getattr")):
-            for number in (
-                each for word in computed_callees(self._modules.files[path]) for each in self._in(file, word)
-            ):
+            words = computed_callees(self._modules.files[path])
+            for number in (each for word in words for each in self._in(file, word)):
                 targets = self._names.without_imported_bases(self._targets(path, self._at(number).call.func))
                 yield from (encode_target(each, number) for each in self._run_by(targets))
 

@@ -325,8 +325,7 @@ class ImportResolver:
         found: dict[str, list[int]] = {}
         for number, (star, file) in enumerate(self._stars_of(path)):
             words = {"*"} if self._leads_out(path, star, file) else set[str]()
-            for each in self.starred(file) if file else ():
-                words.update(self._words_of(each))
+            words.update(*map(self._words_of, self.starred(file) if file else ()))
             for word in words:
                 found.setdefault(word, []).append(number)
         return found
@@ -344,8 +343,7 @@ class ImportResolver:
         """The words of the modules in each folder."""
         found: dict[str, list[str]] = {}
         for stem in self._stems:
-            folder, _, word = stem.rpartition("/")
-            found.setdefault(folder, []).append(word)
+            found.setdefault(posixpath.dirname(stem), []).append(posixpath.basename(stem))
         return found
 
     @query(cutoff=True, cycle=_IMPORTS)
@@ -360,10 +358,8 @@ class ImportResolver:
                 yield from found
                 return
             folder = join_path(folder, part)
-            below = self._stems.get(folder)
-            if below is None:
-                if file:
-                    yield from self._attributes(module_symbol(file), parts[index:])
+            if (below := self._stems.get(folder)) is None:
+                yield from self._attributes(module_symbol(file), parts[index:]) if file else ()
                 return
             file = below
         if file:
@@ -383,9 +379,8 @@ class ImportResolver:
 @query()
 def torch_modules(modules: ImportResolver) -> frozenset[str]:
     """The modules that import torch, and those that such a module imports, as paths; of a package also what it imports itself."""
-    with (
-        modules.reads.untracked()
-    ):  # by imports and what modules offer alone: that is noted at once, and not file by file
+    # By imports and what modules offer alone: that is noted at once, and not file by file.
+    with modules.reads.untracked():
         direct = {path for path, summary in modules.summaries() if imports_torch(summary)}
         imported, waiting = set[str](), sorted(direct)
         while waiting:
@@ -401,6 +396,5 @@ def torch_modules(modules: ImportResolver) -> frozenset[str]:
 def _named_by_configurations(modules: ImportResolver) -> Iterator[str]:
     """The modules that configuration files name: a program that reads one imports them."""
     for each in modules.configurations:
-        for text in sorted({text for _, text in each.texts if "." in text}):
-            if file := modules.module("", text):
-                yield file
+        texts = sorted({text for _, text in each.texts if "." in text})
+        yield from filter(None, (modules.module("", text) for text in texts))

@@ -169,7 +169,6 @@ class Values(ClassHierarchy):
             elif param.default is not None:
                 yield path, param.default
         if function.owner in self._configured_classes and function.name[-9:] == ".__init__":
-            # The objects that configuration files name.
             yield from self.configurations.arguments(f"{path}{function.owner}", param.name)
         if function.owner and param.name in handed_parameters():
             yield from self._handed(f"{path}{function.owner}", param.name)
