@@ -233,7 +233,7 @@ class _ElementSearch:
                 return all(self.at(each, places) for each in operands)
             case Operation(op="if", operands=(_, one, other)):
                 return self.at(one, places) and self.at(other, places)
-            case Comprehension(kind="list" | "set" | "generator", elements=(element,)):
+            case Comprehension(elements=(*_, element)):
                 return self.at(element, places[1:])
             case Collection(kind="tuple" | "list" | "set", items=items):
                 kept = items if places[0] is None else items[places[0] :][:1]
