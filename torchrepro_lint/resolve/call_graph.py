@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -33,22 +34,13 @@ from torchrepro_lint.syntax.binding import (
     receiving_parameters,
     takes_receiver,
 )
-from torchrepro_lint.syntax.nodes import (
-    Arg,
-    Attribute,
-    Call,
-    Expression,
-    Function,
-    ModuleSummary,
-    Param,
-    Record,
-    Ref,
-)
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Function, ModuleSummary, Param, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     Value,
     enclosing_function,
     in_project,
+    is_own,
     path_of,
     simple_name,
     super_call,
@@ -300,12 +292,18 @@ class CallGraph(NumberedCalls):
 
     @query(cutoff=True, cycle=NAMES)
     def _runs_computed(self) -> Iterator[str]:
-        """The functions that calls by a computed name run, also of a variable that holds one: ``getattr(models, word)(x)``."""
+        """The functions that calls by a computed name of a module run, also of a variable that holds one: ``getattr(nets, word)(x)``."""
         for path, file in ((self._paths[file], file) for file in self._files_with("getattr")):
-            words = computed_callees(self._modules.files[path])
+            words = computed_callees(self._modules.files[path], partial(self._is_module, path))
             for number in (each for word in words for each in self._in(file, word)):
                 targets = self._names.without_imported_bases(self._targets(path, self._at(number).call.func))
                 yield from (encode_target(each, number) for each in self._run_by(targets))
+
+    def _is_module(self, path: str, holder: Ref) -> bool:
+        """Whether an imported name leads to a module of the project."""
+        return any(
+            in_project(name) for root in holder.roots if not is_own(root) for name in self._modules.resolve(path, root)
+        )
 
     def _overridden(self, word: str, owner: Symbol) -> Iterator[int]:
         """The calls by which methods of base classes run a method of their object, ``self.step(batch)``, that a class overrides."""
