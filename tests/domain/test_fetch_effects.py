@@ -6,7 +6,7 @@ import pytest
 
 from tests.one_file import NAME, findings
 from torchrepro_lint.checks.dataloader import worker_init
-from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment, HashConsing
+from torchrepro_lint.dataflow.environment import BoundArguments, Closure, Environment
 from torchrepro_lint.domain.loaders.callable_effects import CallableEffects
 from torchrepro_lint.syntax.nodes import Constant, Ref
 
@@ -75,24 +75,22 @@ def test_many_datasets_of_one_class_are_judged_together(
 
 
 def _scope(*, word: str = "x", at: int = 4, owner: str = "a.py:Net", inner: Environment | None = None) -> Environment:
-    value = Closure(NAME, Ref(at, at + 1, (":data",), (), at), inner or Environment())
-    return Environment({word: (value,)}, {"kwargs": BoundArguments({"y": (value,)}, (value,))}, owner)
+    value = Closure(NAME, Ref(at, at + 1, (":data",), (), at), inner or Environment.of())
+    return Environment.of({word: (value,)}, {"kwargs": BoundArguments({"y": (value,)}, (value,))}, owner)
 
 
-def test_scopes_that_say_the_same_have_one_number() -> None:
-    scopes = HashConsing()
-    first = scopes.number(_scope(inner=_scope()))
-    assert scopes.number(_scope(inner=_scope())) == first
+def test_environments_with_the_same_contents_are_one() -> None:
+    first = _scope(inner=_scope())
+    assert _scope(inner=_scope()) is first
     others = [
         _scope(),
         _scope(inner=_scope(owner="")),
         _scope(inner=_scope(), word="y"),
         _scope(inner=_scope(), at=5),
         _scope(inner=_scope(), owner="a.py:Other"),
-        _scope(inner=_scope())._replace(star_arguments={}),
-        _scope(inner=_scope())._replace(star_arguments={"kwargs": BoundArguments(complete=False)}),
-        _scope(inner=_scope())._replace(arguments={"x": (Closure(NAME, Constant(4, 5, 4)),)}),
+        Environment.of(first.arguments, {}, first.receiver_class),
+        Environment.of(first.arguments, {"kwargs": BoundArguments(complete=False)}, first.receiver_class),
+        first.with_arguments({"x": (Closure(NAME, Constant(4, 5, 4)),)}),
     ]
-    numbers = [scopes.number(each) for each in others]
-    assert len({first, *numbers}) == len(numbers) + 1
-    assert [scopes.number(each) for each in others] == numbers
+    assert len({first, *others}) == len(others) + 1
+    assert first.with_arguments(first.arguments) is first

@@ -4,7 +4,7 @@
 - `ValueSourceAnalysis` of `value_sources`: which displays, calls and constants an expression stands for; `ValueSources` of
   `environment`: its protocol
 - `Closure`, `Environment`, `BoundArguments` of `environment`: an expression with the arguments under which it is evaluated
-- `HashConsing`, `ContextInsensitivity`, `context_insensitive_key` of `environment`: which environments mean the same
+- `ContextInsensitivity`, `context_insensitive_key` of `environment`: which environments mean the same
 - `bind_arguments`, `read_arguments`, `is_partial` of `arguments`: argument binding
 - `argument_values`, `argument_constants`, `passes_value` of `environment`: what an argument may be
 - `alternative_arguments`, `with_forwarded_arguments` of `alternative_arguments`: the argument environments that a call may have

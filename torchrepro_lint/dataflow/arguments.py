@@ -253,7 +253,7 @@ def bind_arguments(
             given[variable] = tuple(made)
         elif param.default is not None:
             given[variable] = (Closure(path, param.default),)
-    return Environment(given, star_arguments, outer.receiver_class)
+    return Environment.of(given, star_arguments, outer.receiver_class)
 
 
 def _makers(sources: ValueSources, name: str, function: Function, outer: Environment) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def _makers(sources: ValueSources, name: str, function: Function, outer: Environ
 
 def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedObject:
     """The object of class ``owner`` that a call constructs, bound through the constructors of the class and its bases."""
-    environment = Environment({}, {}, owner)
+    environment = Environment.of({}, {}, owner)
     library_calls: list[tuple[str, Closure]] = []
     queue = [(call, name) for name in sources.project.resolver.methods(owner, "__init__")]
     if not any(in_project(name) for _, name in queue):
@@ -304,7 +304,7 @@ def _of_dataclass(sources: ValueSources, call: Closure, environment: Environment
         return environment
     passed = read_arguments(sources, call, fields.words)
     given = {name: passed.named[word] for name in fields.variables if (word := simple_name(name)) in passed.named}
-    return environment._replace(arguments=given)
+    return environment.with_arguments(given)
 
 
 # --- items of a list -------------------------------------------------------------------------------------------------

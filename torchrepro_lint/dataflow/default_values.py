@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "//", "^", "&", "|", "**", "<<", ">>"})
 _CONVERSIONS = frozenset({"builtins.int", "builtins.abs", "builtins.float", "builtins.str", "builtins.round"})
 # One object, since an environment is equal only to itself.
-_NO_ARGUMENTS = Environment()
+_NO_ARGUMENTS = Environment.of()
 
 
 class DefaultValues:
@@ -197,7 +197,7 @@ class DefaultValues:
                 path = path_of(name)
                 outer = _NO_ARGUMENTS if takes_receiver(function) else closure.environment
                 scope = self._project.environment_of(closure.path, call, name, function)
-                scope = scope._replace(arguments={**outer.arguments, **scope.located(closure)})
+                scope = scope.with_arguments({**outer.arguments, **scope.located(closure)})
                 rulings = {
                     each: self.ruled_out(path, function.body, each.start, scope)
                     for each in self._project.resolver.return_expressions(name)

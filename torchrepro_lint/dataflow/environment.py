@@ -1,16 +1,17 @@
 """Closures: an expression together with the argument environment in which it is evaluated.
 
 An environment is the calling context that value analysis works with: what one particular call passes, and the class
-of its receiver. Environments are made anew for each question, so they are hash-consed before they are compared.
+of its receiver. Environments are hash-consed: calls that pass the same have the same one.
 Code that reads neither its arguments nor its receiver is context-insensitive: it means the same in all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
-from torchrepro_lint.syntax.nodes import Constant, Expression, FrozenRecord, Function, Record, Ref
+from torchrepro_lint.syntax.nodes import Constant, Expression, Function, Record, Ref
 from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, locals_prefix
 from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.visitor import body_expressions, is_none
@@ -124,14 +125,41 @@ class ValueSources(Protocol):
         ...
 
 
-class Environment(FrozenRecord, frozen=True, eq=False, order=False):
+_NONE: Mapping[str, Any] = {}
+# All environments that anything refers to. Of two revisions of a project they are the same only where all that they hold is.
+_INTERNED: WeakValueDictionary[tuple[object, ...], Environment] = WeakValueDictionary()
+
+
+class Environment(Record, frozen=True, eq=False, order=False, weakref=True):
     """An argument environment: the values of parameters (``path:f.<locals>.x``), what ``*`` and ``**`` parameters collect,
-    and the class of ``self`` (empty if unknown). It is equal only to itself, so that closures are keys at little cost.
+    and the class of ``self`` (empty if unknown).
+
+    Environments are hash-consed: ``of`` returns the same object for the same contents, and each is equal only to itself, so that
+    closures are keys at little cost.
     """
 
     arguments: Mapping[str, tuple[Closure, ...]] = {}
     star_arguments: Mapping[str, BoundArguments] = {}
     receiver_class: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        arguments: Mapping[str, tuple[Closure, ...]] = _NONE,
+        star_arguments: Mapping[str, BoundArguments] = _NONE,
+        receiver_class: str = "",
+    ) -> Environment:
+        """The one environment with these contents."""
+        stars = [(name, *each.named.items(), each.excess, each.complete) for name, each in star_arguments.items()]
+        key = receiver_class, *arguments.items(), *stars
+        found = _INTERNED.get(key)
+        if found is None:
+            found = _INTERNED[key] = cls(arguments, star_arguments, receiver_class)
+        return found
+
+    def with_arguments(self, arguments: Mapping[str, tuple[Closure, ...]]) -> Environment:
+        """The same environment with other values of the parameters."""
+        return Environment.of(arguments, self.star_arguments, self.receiver_class)
 
     def located(self, call: Closure) -> dict[str, tuple[Closure, ...]]:
         """The arguments of a call, evaluated where the call stands; defaults keep their own place."""
@@ -148,7 +176,7 @@ class Closure(Record, frozen=True):
 
     path: str
     value: Expression
-    environment: Environment = Environment()
+    environment: Environment = Environment.of()
 
     @property
     def place(self) -> tuple[str, Expression]:
@@ -213,38 +241,6 @@ def argument_constants(sources: ValueSources, passed: BoundArguments, word: str)
     found = [each.value for each in argument_values(sources, passed, word)]
     known: list[object] = [each.value for each in found if isinstance(each, Constant)]
     return known if len(known) == len(found) else None
-
-
-_Numbers: TypeAlias = dict[Environment, int]
-
-
-class HashConsing:
-    """Hash-consing of environments: equal ones get the same number."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
-
-    def number(self, environment: Environment) -> int:
-        """The number of an environment."""
-        return self._number(environment, {})
-
-    def _number(self, environment: Environment, known: _Numbers) -> int:
-        """``known`` caches the numbers of nested environments: many values share one."""
-        if (number := known.get(environment)) is not None:
-            return number
-        star_arguments = frozenset(
-            (name, self._values(each.named, known), self._places(each.excess, known), each.complete)
-            for name, each in environment.star_arguments.items()
-        )
-        key = environment.receiver_class, self._values(environment.arguments, known), star_arguments
-        number = known[environment] = self._numbers.setdefault(key, len(self._numbers))
-        return number
-
-    def _values(self, given: Mapping[str, tuple[Closure, ...]], known: _Numbers) -> Hashable:
-        return frozenset((name, self._places(values, known)) for name, values in given.items())
-
-    def _places(self, values: tuple[Closure, ...], known: _Numbers) -> Hashable:
-        return tuple([(each.path, each.value, self._number(each.environment, known)) for each in values])
 
 
 class ContextInsensitivity:

@@ -371,7 +371,7 @@ def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tup
                     made = True
                     yield name, sources.construct(each, name).environment
     if not made:
-        yield from ((name, Environment()) for name in found)
+        yield from ((name, Environment.of()) for name in found)
 
 
 def _receiver_names(sources: ValueSources, path: str, owner: str) -> Iterator[str]:

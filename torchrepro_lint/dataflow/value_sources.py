@@ -230,7 +230,7 @@ class ValueSourceAnalysis:
                     name,
                     function,
                     skip=skip,
-                    outer=Environment(receiver_class=self._receiver(closure, name)),
+                    outer=Environment.of(receiver_class=self._receiver(closure, name)),
                 )
                 values = list(resolver.return_expressions(name))
                 kept = [each for each in values if self.is_feasible(path, function, each.start, environment)] or values
@@ -391,5 +391,5 @@ class ValueFlow(ProgramIndex):
         """The argument environment that a call of a file gives a function."""
         skip = self.resolver.is_bound(path, call.func, definition)
         return bind_arguments(
-            self.value_sources, Closure(path, call), function, definition, skip=skip, outer=Environment()
+            self.value_sources, Closure(path, call), function, definition, skip=skip, outer=Environment.of()
         )

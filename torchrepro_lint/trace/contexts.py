@@ -156,7 +156,7 @@ class CallEdgeContexts:
             found = self._project.resolver.parameter(name)
             if found is not None and found.param.default is not None:
                 given[name] = (Closure(path_of(name), found.param.default),)
-        return scope._replace(arguments=given)
+        return scope.with_arguments(given)
 
     def _entered(
         self, function: str, definition: Function, caller: str, event: Event, outer: Environment
@@ -169,7 +169,7 @@ class CallEdgeContexts:
         names = self._called(scoped, call.func) if isinstance(call, Call) else ()
         called = function in names or function in self._run_by_calling(names)
         if not definition.owner:
-            around = outer if enclosing_function(function) else Environment()  # what a nested function reads
+            around = outer if enclosing_function(function) else Environment.of()  # what a nested function reads
             yield self._bound(scoped, function, definition, around) if called else around
             return
         word = simple_name(function)
@@ -178,10 +178,10 @@ class CallEdgeContexts:
         else:
             objects = list(islice(self._objects(scoped, function), limits.MAX_CONTEXTS + 1))
             if len(objects) > limits.MAX_CONTEXTS:
-                objects = [Environment()]
+                objects = [Environment.of()]
             others = bool(objects) or self._is_of_others(scoped, function)
             if not others and not self._are_arguments_known(scoped, function):
-                objects = [Environment()]
+                objects = [Environment.of()]
         if isinstance(event.given, Subscript) and event.kind == "index" and len(event.given.indices) == 1:
             indexed, origins = scoped._replace(value=_as_call(event.given)), self._project.value_sources
             yield from (
@@ -210,7 +210,7 @@ class CallEdgeContexts:
             made = [name for name in known if function in resolver.methods(name, "__init__")]
             if not made:
                 return
-        yield self._project.value_sources.construct(at, made[0]).environment if len(made) == 1 else Environment()
+        yield self._project.value_sources.construct(at, made[0]).environment if len(made) == 1 else Environment.of()
 
     def _classes(self, called: Closure, depth: int) -> list[str] | None:
         """The classes of the project that a variable may be, directly or as a partial; None where it may be anything else."""
@@ -240,7 +240,7 @@ class CallEdgeContexts:
         nothing is known where there are too many calls behind it.
         """
         if not self._calls.spend():
-            yield Environment()
+            yield Environment.of()
             return
         word = simple_name(method)
         sources, resolver = self._project.value_sources, self._project.resolver

@@ -16,7 +16,6 @@ from torchrepro_lint.dataflow.environment import (
     Closure,
     ContextInsensitivity,
     Environment,
-    HashConsing,
     context_insensitive_key,
 )
 from torchrepro_lint.domain.programs import WorkerTrace, worker_trace
@@ -89,7 +88,6 @@ class CallableEffects:
         self._solver = TablingSolver(project.database.reads)
         self._summaries = self._solver.table()
         self._in_progress: dict[tuple[str, tuple[str, ...], tuple[str, Expression] | None], Hashable] = {}
-        self._environments = HashConsing()
         self._unbound = ContextInsensitivity(project)
         # Values that are no dataset in any environment.
         self._no_datasets: MemoTable[Hashable, GeneratorSet | None] = MemoTable(project.database.reads)
@@ -207,14 +205,14 @@ class CallableEffects:
             environment = (
                 self._value_sources.construct(call, owner).environment
                 if call is not None and owner
-                else Environment(receiver_class=owner)
+                else Environment.of(receiver_class=owner)
             )
             environment = call.environment if call is not None and not owner else environment
         asked = (owner, tuple(methods), (call.path, call.value) if call is not None else None)
         if asked in self._in_progress:
             self._summaries.of(self._in_progress[asked], tuple)  # the current answer depends on that one
             return NO_GENERATORS  # recursion draws nothing more
-        question = self._in_progress[asked] = tuple(methods), self._environments.number(environment)
+        question = self._in_progress[asked] = tuple(methods), environment
         try:
             return frozenset(self._summaries.of(question, lambda: self._summarise(methods, environment)))
         finally:

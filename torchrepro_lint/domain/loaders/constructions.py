@@ -227,7 +227,7 @@ def loader_kind(name: str) -> LoaderKind | None:
 def calling_contexts(project: ValueFlow, site: CallSite) -> list[Environment]:
     """The argument environments of the function around a call, one for each caller; an empty one if no caller is known."""
     found = list(project.environments_of(site.function))
-    return found if 0 < len(found) <= limits.MAX_LOADER_CALLERS else [Environment()]
+    return found if 0 < len(found) <= limits.MAX_LOADER_CALLERS else [Environment.of()]
 
 
 def forwards_star_arguments(project: ValueFlow, path: str, call: Call) -> bool:

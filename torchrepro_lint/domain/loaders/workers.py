@@ -149,7 +149,7 @@ def _bind_partial(project: Traces, found: WorkerFunction, each: Closure, partial
         for arg, param in receiving_parameters(function, rest, bound=takes_receiver(function)):
             if not param.kind.startswith("*"):
                 given[local_symbol(variables, param.name)] = (each._replace(value=arg.value),)
-    return found.environment._replace(arguments=given)
+    return found.environment.with_arguments(given)
 
 
 def _worker_id_parameters(project: Traces, target: str, positional: int, bound: frozenset[str]) -> frozenset[str]:

@@ -250,7 +250,7 @@ class PathFeasibility:
         component = self._run.cycles.get(function, frozenset())
         yield from self._entering_component(function, component, depth)
         if component and self._continues_inside(component, depth):
-            yield Environment()
+            yield Environment.of()
 
     def _entering_component(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         """The environments from outside a strongly connected component, computed once and on demand."""
@@ -270,7 +270,7 @@ class PathFeasibility:
         entries = self._run.call_edges.get(function, ())
         definitions = self._project.resolver.functions(function)
         if not entries or depth >= self._most_depth or len(definitions) != 1 or function in self._run.starts:
-            yield Environment()
+            yield Environment.of()
             return
         for each in entries:
             caller, event = each.caller, each.event
@@ -285,7 +285,7 @@ class PathFeasibility:
                     continue
                 yield from self._call_edges.scopes(function, definitions[0], caller, event, outer)
             if self._budget < 0:
-                yield Environment()
+                yield Environment.of()
                 return
 
     def _is_not_picked(self, function: str, caller: str, event: Event, outer: Environment) -> bool:
@@ -350,7 +350,7 @@ class PathFeasibility:
                 continue
             for outer in self._entering_component(caller, component, depth):
                 if len(definitions) != 1:
-                    yield Environment()
+                    yield Environment.of()
                 elif self._runs(caller, event, outer):
                     yield from self._call_edges.scopes(function, definitions[0], caller, event, outer)
 
