@@ -108,9 +108,9 @@ class CallingContexts:
                     if definition
                     else (scope,)
                 )
-            if len(found) > limits.MAX_CONTEXTS:
+            if len(set(found)) > limits.MAX_CONTEXTS:
                 return (self.scope,)
-        return tuple(found) if entries else (self.scope,)
+        return tuple(dict.fromkeys(found)) if entries else (self.scope,)
 
     def _runs(self, function: str, event: Event, scope: Environment) -> bool:
         """Whether an event is feasible in an environment: no branch around it is ruled out."""
