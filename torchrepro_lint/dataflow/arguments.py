@@ -207,7 +207,7 @@ def _read_call(sources: ValueSources, call: Closure) -> BoundArguments:
     found = BoundArguments()
     assert isinstance(call.value, Call)
     for arg in call.value.args:
-        value = call._replace(value=arg.value)
+        value = call.within(arg.value)
         if arg.star == "**":
             found = override(found, dictionary_entries(sources, value))
         elif arg.star:

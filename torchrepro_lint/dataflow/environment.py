@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
 from torchrepro_lint.syntax.nodes import Constant, Expression, Function, Record, Ref
-from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, locals_prefix
+from torchrepro_lint.syntax.qualified_names import is_local, is_super, local_symbol, locals_prefix
 from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.visitor import body_expressions, is_none
 
@@ -177,6 +177,14 @@ class Closure(Record, frozen=True):
     path: str
     value: Expression
     environment: Environment = Environment.of()
+
+    def within(self, value: Expression) -> Closure:
+        """An expression of the same place; a literal or a name of the module means the same in every environment."""
+        if isinstance(value, Constant) or (
+            isinstance(value, Ref) and not any(is_local(root) or is_super(root) for root in value.roots)
+        ):
+            return Closure(self.path, value)
+        return Closure(self.path, value, self.environment)
 
     @property
     def place(self) -> tuple[str, Expression]:
