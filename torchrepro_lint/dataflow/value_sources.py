@@ -71,6 +71,8 @@ class ValueSourceAnalysis:
         self._truths: _Truths = {}
         # The same for questions that are not nested: these are always answered in full.
         self._settled: MemoTable[Closure, bool | None] = MemoTable(project.database.reads)
+        # The answers to questions that are not nested.
+        self._answers: MemoTable[tuple[Closure, int], tuple[Closure, ...]] = MemoTable(project.database.reads)
         # The cache of the feasibility module: places that always run.
         self.certain: dict[tuple[str, Function, int], bool] = {}
         self._nesting = 0
@@ -147,9 +149,17 @@ class ValueSourceAnalysis:
         On a cycle, or after ``steps`` steps, what is reached stands for itself.
         """
         if not self._nesting:
-            self._known.clear()
-            self._truths.clear()
-            self._steps = steps
+            return self._answers.of((closure, steps), lambda: self._begin(closure, steps))
+        return self._nested(closure)
+
+    def _begin(self, closure: Closure, steps: int) -> tuple[Closure, ...]:
+        """The answer to a question that is not nested: it has all steps for itself, and so does not depend on earlier ones."""
+        self._known.clear()
+        self._truths.clear()
+        self._steps = steps
+        return self._nested(closure)
+
+    def _nested(self, closure: Closure) -> tuple[Closure, ...]:
         if closure not in self._known:
             self._known[closure] = (closure,)  # while it is asked for, as of itself
             if self._nesting < limits.MAX_SOURCE_DEPTH and self._steps > 0:
