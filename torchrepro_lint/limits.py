@@ -70,7 +70,7 @@ MAX_PATH_LEVELS = 20
 # Nested questions for the sources of a value; what is left stands for itself, and a rule that needs its value stays silent.
 MAX_SOURCE_DEPTH = 10
 # Steps for one such question, so that many callers of many callers end; the same is seen as for the depth.
-MAX_SOURCE_STEPS = 300
+MAX_SOURCE_STEPS = 100
 # Dictionaries for one question: one that a loop fills from others reaches itself on ever more paths. Its entries are unknown.
 MAX_SOURCE_DICTIONARIES = 500
 # Dictionaries that are made of one another; beyond, the arguments are unknown, and rules about them stay silent.
