@@ -235,10 +235,15 @@ class CallEdgeContexts:
         skip = self._project.resolver.is_bound(call.path, func, definition)
         return bind_arguments(self._project.value_sources, call, function, definition, skip=skip, outer=same)
 
-    def _objects(self, used: Closure, method: str) -> Iterator[Environment]:
+    def _objects(self, used: Closure, method: str, seen: set[Closure] | None = None) -> Iterator[Environment]:
         """The environments of the objects with a method among the values that an expression calls, iterates or passes; one of which
-        nothing is known where there are too many calls behind it.
+        nothing is known where there are too many calls behind it. Each call is followed once: one that ``seen`` has is a value that
+        an earlier round of a loop gave.
         """
+        seen = set() if seen is None else seen
+        if used in seen:
+            return
+        seen.add(used)
         if not self._calls.spend():
             yield Environment.of()
             return
@@ -255,7 +260,7 @@ class CallEdgeContexts:
                 if fitting:
                     yield sources.construct(each, fitting[0]).environment
                 elif not classes and each.place != used.place:
-                    yield from self._objects(each, method)
+                    yield from self._objects(each, method, seen)
         finally:
             self._calls.leave()
 
@@ -303,8 +308,12 @@ class CallEdgeContexts:
             stored and self._is_set_outside(argument, last_identifier(value))
         )
 
-    def _arguments_with(self, used: Closure, method: str) -> Iterator[Closure]:
+    def _arguments_with(self, used: Closure, method: str, seen: set[Closure] | None = None) -> Iterator[Closure]:
         """The arguments, of the calls behind the values of an event, that may have a method; the event itself where there are too many."""
+        seen = set() if seen is None else seen
+        if used in seen:
+            return
+        seen.add(used)
         if not self._calls.spend():
             yield used
             return
@@ -317,7 +326,7 @@ class CallEdgeContexts:
                     continue
                 for each in self._project.value_sources.of(given):
                     if isinstance(each.value, Call) and each.place != used.place and not self._makes(each):
-                        yield from self._arguments_with(each, method)
+                        yield from self._arguments_with(each, method, seen)
         finally:
             self._calls.leave()
 
