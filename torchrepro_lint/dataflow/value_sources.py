@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TypeAlias
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.arguments import (
@@ -57,10 +56,6 @@ from torchrepro_lint.syntax.visitor import bodies, element_behind_view, last_ide
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 
-# The truth of tests, by environment.
-_Truths: TypeAlias = dict[Closure, bool | None]
-
-
 class ValueSourceAnalysis:
     """Backward value analysis over all expressions of a project."""
 
@@ -68,7 +63,7 @@ class ValueSourceAnalysis:
         self.project = project
         self.database = project.database
         self._known: dict[Closure, tuple[Closure, ...]] = {}
-        self._truths: _Truths = {}
+        self._truths: dict[Closure, bool | None] = {}
         # The same for questions that are not nested: these are always answered in full.
         self._settled: MemoTable[Closure, bool | None] = MemoTable(project.database.reads)
         # The answers to questions that are not nested.
