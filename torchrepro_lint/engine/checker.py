@@ -32,20 +32,7 @@ SYNTAX_ERROR = "TRL001"
 UNUSED_SUPPRESSION = "TRL002"
 # Rules whose fixes write nothing of torch, or only what all releases of torch have: seeds, cuDNN's flags, a sorted order.
 _FIXED_IN_EVERY_RELEASE = frozenset(
-    {
-        UNUSED_SUPPRESSION,
-        "TRL101",
-        "TRL102",
-        "TRL103",
-        "TRL104",
-        "TRL105",
-        "TRL110",
-        "TRL201",
-        "TRL202",
-        "TRL502",
-        "TRL503",
-    }
-    | {"TRL504"}
+    (UNUSED_SUPPRESSION, *(f"TRL{number}" for number in (101, 102, 103, 104, 105, 110, 201, 202, 502, 503, 504)))
 )
 NOT_FOLLOWED = "TRL003"
 TOO_DEEP = "the analysis of this file ends at a limit: too many names, calls or expressions depend on one another"
