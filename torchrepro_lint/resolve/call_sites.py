@@ -38,6 +38,7 @@ from torchrepro_lint.syntax.visitor import (
     bodies,
     callee_identifier,
     last_identifier,
+    numbered_bodies,
     other_identifiers,
     returned_values,
     statements,
@@ -156,8 +157,7 @@ class NumberedCalls:
 
     def _walk(self, path: str, number: int | None) -> _BodyCalls:
         facts = self._modules.files[path]
-        several: Iterable[int] = range(len(facts.functions) + 1) if number is None else (number,)
-        found = [list(self._called(path, facts.functions[each - 1].body if each else facts.body)) for each in several]
+        found = [list(self._called(path, body)) for body in numbered_bodies(facts, number)]
         calls = tuple(chain.from_iterable(found))
         others = tuple([(word, at) for at, each in enumerate(calls) for word in other_identifiers(each.func)])
         words = tuple([callee_identifier(each.func) for each in calls])

@@ -90,7 +90,7 @@ def computed_callees(facts: SyntaxTree, is_module: Callable[[Ref], bool]) -> tup
     """
     words = set[str]()
     for number in facts.bodies_calling("getattr"):
-        some = (facts.body, *(each.body for each in facts.functions)) if number is None else (_body(facts, number),)
+        some = numbered_bodies(facts, number)
         for each in (statement for body in some for statement in statements(body)):
             match each:
                 case Assign(targets=(Ref(path=()) as target,), value=Call() as read) if _reads(read, is_module):
@@ -109,9 +109,11 @@ def _reads(read: Call, is_module: Callable[[Ref], bool]) -> bool:
     return False
 
 
-def _body(facts: SyntaxTree, number: int) -> tuple[Statement, ...]:
-    """The body of a number as ``bodies_calling`` gives it."""
-    return facts.functions[number - 1].body if number else facts.body
+def numbered_bodies(facts: SyntaxTree, number: int | None) -> list[tuple[Statement, ...]]:
+    """The body of a number as ``bodies_calling`` gives it, 0 for the top level; all bodies of the file, in order, for None."""
+    if number is None:
+        return [facts.body, *(each.body for each in facts.functions)]
+    return [facts.functions[number - 1].body if number else facts.body]
 
 
 # Calls whose elements are those of their first argument.

@@ -97,20 +97,21 @@ class CallingContexts:
     def _find(self, function: str) -> tuple[Environment, ...]:
         if function in self._run.cycles:
             return (self.scope,)  # each time round it may be given something else
-        found = [self.scope] if function in self._starts else []
+        found = dict.fromkeys([self.scope] if function in self._starts else [])
         definition = next(iter(self._origins.project.resolver.functions(function)), None)
         entries = self._run.call_edges.get(function, ())
         for each in entries:
             ways = (scope for scope in self.scopes(each.caller) if self._runs(each.caller, each.event, scope))
             for scope in ways:
-                found += (
+                entered = (
                     self._call_edges.scopes(function, definition, each.caller, each.event, scope)
                     if definition
                     else (scope,)
                 )
-            if len(set(found)) > limits.MAX_CONTEXTS:
+                found.update(dict.fromkeys(entered))
+            if len(found) > limits.MAX_CONTEXTS:
                 return (self.scope,)
-        return tuple(dict.fromkeys(found)) if entries else (self.scope,)
+        return tuple(found) if entries else (self.scope,)
 
     def _runs(self, function: str, event: Event, scope: Environment) -> bool:
         """Whether an event is feasible in an environment: no branch around it is ruled out."""

@@ -35,7 +35,14 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_local, local_symbol, path_of, split_last
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import body_expressions, expressions, last_identifier, operands_of, statements
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    expressions,
+    last_identifier,
+    numbered_bodies,
+    operands_of,
+    statements,
+)
 
 
 class TaintedVariable(Record, frozen=True):
@@ -352,13 +359,7 @@ def _called_results(facts: SyntaxTree) -> Iterator[Call]:
     """The calls of call results, in the bodies that call ``getattr``."""
     results = set(facts.bodies_calling(""))
     for number in facts.bodies_calling("getattr"):
-        if number is None:
-            bodies = (facts.body, *(each.body for each in facts.functions))
-        elif number in results:
-            bodies = (facts.functions[number - 1].body if number else facts.body,)
-        else:
-            continue
-        for body in bodies:
+        for body in numbered_bodies(facts, number) if number is None or number in results else ():
             yield from _in_order(_evaluated(body))
 
 
