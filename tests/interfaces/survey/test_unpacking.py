@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import survey_repositories as made
-from torchrepro_lint.interfaces.survey.extraction import RefusedError, UnpackLimits
-from torchrepro_lint.interfaces.survey.repositories import Repository, named_repositories
+from torchrepro_lint.interfaces.survey.repositories import RefusedError, Repository, UnpackLimits, named_repositories
 from torchrepro_lint.interfaces.survey.unpacking import Unpacked, content_digest, unpack
 from torchrepro_lint.source.errors import UsageError
 

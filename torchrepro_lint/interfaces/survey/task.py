@@ -17,8 +17,7 @@ from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.read_project import ReadOptions
 from torchrepro_lint.interfaces.overview.records import EntryRecord, FindingRecord, OperationUse, Overview
 from torchrepro_lint.interfaces.overview.survey import TRAINERS, Survey, survey
-from torchrepro_lint.interfaces.survey.extraction import RefusedError, UnpackLimits
-from torchrepro_lint.interfaces.survey.repositories import Repository
+from torchrepro_lint.interfaces.survey.repositories import RefusedError, Repository, UnpackLimits
 from torchrepro_lint.interfaces.survey.unpacking import content_digest, unpack
 from torchrepro_lint.source.errors import OUT_OF_MEMORY, UsageError, escape_surrogates
 

@@ -24,18 +24,18 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from torchrepro_lint.config.settings import Settings
-from torchrepro_lint.interfaces.survey.extraction import (
+from torchrepro_lint.interfaces.survey.repositories import (
     CHUNK,
     DRIVE,
     MANIFESTS,
     Extraction,
     RefusedError,
+    Repository,
     UnpackLimits,
     is_read,
     is_worth_reading,
     skipped_links,
 )
-from torchrepro_lint.interfaces.survey.repositories import Repository
 from torchrepro_lint.source.files import CONFIGURATIONS, PROGRAMS
 
 # Folders of environments and tools beside the code of a folder, which the settings exclude by default: they may be large.
