@@ -5,32 +5,30 @@ It is a depth-first worklist with a stack of its own, since call chains outgrow 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Record
-from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, module_symbol, path_of
+from torchrepro_lint.syntax.qualified_names import is_module, module_symbol, path_of
 from torchrepro_lint.trace.bodies import EnteringEvent
-from torchrepro_lint.trace.call_targets import CallTargets, Frame
-from torchrepro_lint.trace.entry_points import Entry, is_program
+from torchrepro_lint.trace.call_targets import Frame
+from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import (
     CallEdge,
     CallFrame,
     DeferredCall,
-    EventTargets,
-    PostponedEntry,
     ResolvedEvent,
     SharedPrefix,
     Target,
     TraceEvent,
     TraceFragment,
     TraceMemoTables,
-    module_targets,
     strongly_connected_components,
 )
+from torchrepro_lint.trace.rapid_type_analysis import IMPORTED, NO_CLASSES, RapidTypeAnalysis, Recording
 
 
 class ModuleTrace(Record, frozen=True):
@@ -48,29 +46,7 @@ class _PendingImport(Record, frozen=True):
     file: str
 
 
-class _Recording(Record, frozen=True):
-    """A fragment that is being recorded: its first target and frame, the outer dependencies, the number of answers asked for and the
-    lengths of the trace's lists where it begins, and the targets that it has come to.
-    """
-
-    target: Target
-    frame: Frame
-    outer: int
-    answers: int
-    marks: tuple[int, int, int]
-    asked: set[Target]
-
-
-# Markers in place of a receiver's class. This one: the file was imported.
-_IMPORTED = "import"
-# The class was called.
-_CONSTRUCTED = "made"
-# The function or class was passed as an argument.
-_PASSED = "handed"
-_NO_CLASSES = frozenset({_IMPORTED, _CONSTRUCTED, _PASSED})
-
-
-class Trace(CallTargets):
+class Trace(RapidTypeAnalysis):
     """A trace: all events that some functions reach, each function once, in evaluation order.
 
     ``starts`` are functions or modules (``path:``) that run one after the other; with ``main`` a module runs as ``__main__``.
@@ -90,17 +66,8 @@ class Trace(CallTargets):
         after: ModuleTrace | None = None,
     ) -> None:
         super().__init__(names, tables)
-        # The targets that were entered, in order, and the markers for files, classes and arguments.
-        self._seen: dict[Target, None] = {}
         self._entered: list[CallEdge] = []
-        # The fragments that are being recorded, each inside the one before.
-        self._recording: list[_Recording] = []
         self.trace_events: list[TraceEvent] = []
-        self._postponed: list[PostponedEntry] = []
-        # By name, what some call passes for a parameter, where the parameter was called before this trace came to such a call.
-        self._not_yet_passed: dict[str, list[PostponedEntry]] = {}
-        # The names among them that are called where this trace has passed nothing: they come from elsewhere, as from a container.
-        self._never_passed: dict[str, None] = {}
         self.prefix = after.prefix if after else SharedPrefix()
         self.starts = tuple(starts)
         if after:
@@ -110,7 +77,13 @@ class Trace(CallTargets):
         self._run_deferred()
 
     @classmethod
-    def from_entry(cls, entry: Entry, names: Names, tables: TraceMemoTables, after: ModuleTrace | None = None) -> Trace:
+    def from_entry(
+        cls,
+        entry: Entry,
+        names: Names,
+        tables: TraceMemoTables,
+        after: ModuleTrace | None = None,
+    ) -> Trace:
         """The trace of an entry point; ``after`` is the trace of its module, which the commands of a file share."""
         starts = (module_symbol(entry.path), *entry.before, *([entry.function] if entry.function else []))
         main = entry.function is None
@@ -137,7 +110,7 @@ class Trace(CallTargets):
     @cached_property
     def functions(self) -> frozenset[str]:
         """The functions of the project that the trace reaches; ``path:`` is a module's top level."""
-        return frozenset(target.function for target in self._seen if target.receiver not in _NO_CLASSES)
+        return frozenset(target.function for target in self._seen if target.receiver not in NO_CLASSES)
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -195,7 +168,7 @@ class Trace(CallTargets):
 
     def _import(self, one: _PendingImport) -> list[Frame]:
         """Run a module where it is imported first, or replay the fragment of another trace that came to it in the same state."""
-        imported = Target(one.file, one.by.target.mode, _IMPORTED)
+        imported = Target(one.file, one.by.target.mode, IMPORTED)
         if self._is_entered(imported):
             return []
         self._seen[imported] = None
@@ -215,12 +188,6 @@ class Trace(CallTargets):
         self._seen[target] = None
         return [self._frame(target, (*by.call_path, CallFrame(by.path, event, target.function)))]
 
-    def _is_entered(self, target: Target) -> bool:
-        """Whether a target has been entered before."""
-        if self._recording:
-            self._recording[-1].asked.add(target)
-        return target in self._seen
-
     def _replay(self, target: Target, call_path: tuple[CallFrame, ...]) -> bool:
         """Replay the fragment of another trace from here, if this one would do the same."""
         fragment: TraceFragment | None = self._tables.fragments.find(target)
@@ -238,11 +205,11 @@ class Trace(CallTargets):
     def _begin_recording(self, target: Target, frame: Frame) -> None:
         reads = self._names.modules.reads
         marks = len(self.trace_events), len(self._entered), len(self._seen)
-        self._recording.append(_Recording(target, frame, reads.dependencies, len(reads.asked), marks, set()))
+        self._recording.append(Recording(target, frame, reads.dependencies, len(reads.asked), marks, set()))
         reads.dependencies = 0
         self._bodies.of(self._names, target, main=False)  # what its body depends on is behind the fragment
 
-    def _finish_recording(self, found: _Recording) -> None:
+    def _finish_recording(self, found: Recording) -> None:
         """Store the fragment that began where a module was entered."""
         reads = self._names.modules.reads
         events, entered, seen = found.marks
@@ -285,51 +252,6 @@ class Trace(CallTargets):
             self._entered.append(CallEdge(target.function, maker, waiting.step.event, target.mode))
             self._execute(target, (*waiting.call_path, waiting.step._replace(into=target.function)))
 
-    def _in_this_trace(self, found: Sequence[str]) -> Sequence[str]:
-        """Drop the names of files that this trace has not run, unless that leaves nothing: whoever passes such a value runs in a file
-        that imports it. (Files that are loaded on demand are imported by code that nothing enters.)
-        """
-        if len(found) < 2 or not (self.starts and is_module(self.starts[0])):
-            return found
-        return [name for name in found if not self._is_elsewhere(path_of(name))] or found
-
-    def _is_elsewhere(self, path: str) -> bool:
-        """Whether a file is not part of this trace: a script or test that it has not run, or any file that it cannot load."""
-        if any(map(self._is_entered, module_targets(path))):
-            return False
-        # What a fragment does depends on the file that it begins in, and on the targets entered: not on the program.
-        start = self._recording[-1].target.function if self._recording else self.starts[0]
-        return path not in self._names.may_load(path_of(start)) or is_program(self._names, path)
-
-    def _passed_so_far(self, found: Sequence[str], every: bool) -> Sequence[str]:
-        """Of the values that calls pass for a parameter, those that this trace has passed so far: an earlier call of the parameter
-        got another. Where it has passed none, and these are ``every`` possible value, all stay.
-        """
-        arguments = [name for name in found if is_instance(name) or self._is_entered(Target(name, "", _PASSED))]
-        return arguments or (found if every else [])
-
-    def _note_passed(self, name: str) -> Iterator[Target]:
-        """Note that a function or class is passed; yields what it enters where its parameter was called before."""
-        if not is_instance(name):
-            self._seen[Target(name, "", _PASSED)] = None
-            for each in self._not_yet_passed.pop(name, ()):
-                yield from self._enter_or_defer(*each[:-1])
-
-    def _of_constructed_classes(self, found: Sequence[str]) -> Sequence[str]:
-        """Drop the objects of classes that this trace has not constructed, if it has constructed others: another program passes them."""
-        if len(found) < 2 or self._recording:  # what a fragment does depends on the targets entered alone
-            return found
-        owners = {name: self._class_of(name) for name in found}
-        if len({owner for owner in owners.values() if owner}) < 2:
-            return found
-        there = [name for name, owner in owners.items() if not owner or self._is_constructed(owner)]
-        return there if any(owners[name] for name in there) else found
-
-    def _is_constructed(self, owner: str) -> bool:
-        """Whether this trace has called a class, a subclass of it, or one of its bases."""
-        related = (owner, *self._names.subclasses(owner), *self._names.ancestry(owner))
-        return any(Target(each, "", _CONSTRUCTED) in self._seen for each in related)
-
     def _frame(self, target: Target, call_path: tuple[CallFrame, ...], *, main: bool = False) -> Frame:
         steps = self._bodies.of(self._names, target, main=main)
         return Frame(target, main, path_of(target.function), [*reversed(steps)], call_path)
@@ -368,29 +290,3 @@ class Trace(CallTargets):
                 yield from self._note_passed(name)
             yield from self._higher_order_targets(frame.path, event.value, targets.found, given, mode, waiting)
         yield from self._release_deferred(event, self._uses(frame).get(0, ()))
-
-    def _present_targets(
-        self,
-        function: str,
-        kind: str,
-        mode: str,
-        waiting: DeferredCall,
-        receivers: tuple[str, ...],
-        targets: EventTargets,
-    ) -> Sequence[str]:
-        """The names of the project that an event enters now; values that are not constructed or passed yet are postponed."""
-        every = self._in_this_trace([*filter(in_project, targets.found)])
-        own = self._passed_so_far(every, len(every) == len(targets.found)) if targets.assumed else every
-        if kind == "call":
-            self._seen.update((Target(name, "", _CONSTRUCTED), None) for name in own if self._names.classes(name))
-        there = self._of_constructed_classes(own)
-        for name in every if len(there) < len(every) else ():
-            if name not in there:
-                absent = PostponedEntry(name, kind, mode, waiting, receivers, function)
-                if name in own:
-                    self._postponed.append(absent)
-                elif not self._recording:  # a fragment does not know what is passed later
-                    self._not_yet_passed.setdefault(name, []).append(absent)
-                    if not own:
-                        self._never_passed[name] = None
-        return there
