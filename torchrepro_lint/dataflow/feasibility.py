@@ -5,7 +5,7 @@ A path condition may imply that a value is not None, that it is falsy, or that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
@@ -84,6 +84,21 @@ def _ruling_operands(
             yield choice.operands[0]
         elif choice.op != "if":
             yield from (each for each in choice.operands[:at] if decide(each) is (choice.op == "or"))
+
+
+def test_of_flags(flags: Mapping[str, bool], test: Expression) -> bool | None:
+    """The truth value of a test that asks attributes of which the values are known: ``not opt.is_train``; None if unknown."""
+    match test:
+        case Ref(path=(*_, word)):
+            return flags.get(word)
+        case Operation(op="not", operands=(inner,)):
+            answer = test_of_flags(flags, inner)
+            return None if answer is None else not answer
+        case Operation(op=("and" | "or") as op, operands=operands):
+            answers = [test_of_flags(flags, each) for each in operands]
+            decisive = op == "or"
+            return decisive if decisive in answers else None if None in answers else not decisive
+    return None
 
 
 def _jumps_away(statement: Statement, decide: Callable[[Expression], bool | None]) -> bool:

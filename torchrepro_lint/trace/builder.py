@@ -5,15 +5,16 @@ It is a depth-first worklist with a stack of its own, since call chains outgrow 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from itertools import islice
 
+from torchrepro_lint.dataflow.feasibility import ruling_tests, test_of_flags
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Record
 from torchrepro_lint.syntax.qualified_names import is_module, module_symbol, path_of
-from torchrepro_lint.trace.bodies import EnteringEvent
+from torchrepro_lint.trace.bodies import EnteringEvent, Step
 from torchrepro_lint.trace.call_targets import Frame
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import (
@@ -46,6 +47,9 @@ class _PendingImport(Record, frozen=True):
     file: str
 
 
+_NO_FLAGS: Mapping[str, bool] = {}
+
+
 class Trace(RapidTypeAnalysis):
     """A trace: all events that some functions reach, each function once, in evaluation order.
 
@@ -64,8 +68,10 @@ class Trace(RapidTypeAnalysis):
         main: bool = False,
         mode: str = "",
         after: ModuleTrace | None = None,
+        flags: Mapping[str, bool] = _NO_FLAGS,
     ) -> None:
         super().__init__(names, tables)
+        self.flags = flags
         self._entered: list[CallEdge] = []
         self.trace_events: list[TraceEvent] = []
         self.prefix = after.prefix if after else SharedPrefix()
@@ -83,11 +89,12 @@ class Trace(RapidTypeAnalysis):
         names: Names,
         tables: TraceMemoTables,
         after: ModuleTrace | None = None,
+        flags: Mapping[str, bool] = _NO_FLAGS,
     ) -> Trace:
         """The trace of an entry point; ``after`` is the trace of its module, which the commands of a file share."""
         starts = (module_symbol(entry.path), *entry.before, *([entry.function] if entry.function else []))
         main = entry.function is None
-        return cls(names, tables, starts, main=main, after=after if not main else None)
+        return cls(names, tables, starts, main=main, after=after if not main else None, flags=flags)
 
     @classmethod
     def of_module(cls, path: str, names: Names, tables: TraceMemoTables) -> ModuleTrace:
@@ -174,7 +181,7 @@ class Trace(RapidTypeAnalysis):
         self._seen[imported] = None
         target = Target(module_symbol(one.file), one.by.target.mode)
         frames = self._enter(one.by, one.event, target)
-        if frames and not self._deferred:
+        if frames and not self._deferred and not self.flags:
             if self._replay(target, frames[0].call_path):
                 return []
             self._begin_recording(target, frames[0])
@@ -254,6 +261,7 @@ class Trace(RapidTypeAnalysis):
 
     def _frame(self, target: Target, call_path: tuple[CallFrame, ...], *, main: bool = False) -> Frame:
         steps = self._bodies.of(self._names, target, main=main)
+        steps = _steps_in_mode(self._names, target.function, steps, self.flags)
         return Frame(target, main, path_of(target.function), [*reversed(steps)], call_path)
 
     def _record_plain(self, frame: Frame, events: tuple[ResolvedEvent, ...]) -> list[Frame]:
@@ -290,3 +298,24 @@ class Trace(RapidTypeAnalysis):
                 yield from self._note_passed(name)
             yield from self._higher_order_targets(frame.path, event.value, targets.found, given, mode, waiting)
         yield from self._release_deferred(event, self._uses(frame).get(0, ()))
+
+
+def _steps_in_mode(names: Names, function: str, steps: tuple[Step, ...], flags: Mapping[str, bool]) -> tuple[Step, ...]:
+    """The steps of a function's body that no test of these attributes keeps from running: ``if opt.is_train``."""
+    bodies = [each.body for each in names.functions(function)] or [names.top_level(function)]
+    if len(bodies) != 1 or not flags:
+        return steps
+
+    def runs(event: Event) -> bool:
+        at = event.value.start if event.value is not None else event.statement.start
+        return next(ruling_tests(bodies[0], at, partial(test_of_flags, flags)), None) is None
+
+    kept = (
+        tuple(each for each in step if runs(each.event))
+        if isinstance(step, tuple)
+        else step
+        if runs(step.resolved.event if isinstance(step, EnteringEvent) else step)
+        else ()
+        for step in steps
+    )
+    return tuple(step for step in kept if step)

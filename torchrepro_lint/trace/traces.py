@@ -14,8 +14,10 @@ from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.resolve.program_index import link
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.source.text import Position
-from torchrepro_lint.syntax.nodes import Record
-from torchrepro_lint.syntax.qualified_names import is_module
+from torchrepro_lint.syntax.definitions import unpack
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Record, Ref
+from torchrepro_lint.syntax.qualified_names import in_project, is_local, is_module, is_self, simple_name
+from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry, EntryPoints
 from torchrepro_lint.trace.events import TraceMemoTables
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.config.settings import Settings
     from torchrepro_lint.resolve.names import Names
     from torchrepro_lint.source.text import Lines
-    from torchrepro_lint.syntax.nodes import SyntaxTree
+    from torchrepro_lint.syntax.nodes import Statement, SyntaxTree
 
 
 class Traces(TaintFlow):
@@ -76,12 +78,20 @@ class Traces(TaintFlow):
         names, tables, commands = self.resolver, self._tables, [each for each in entries if each.function]
         paths = {each.path for each in commands}
         begun = Trace.of_module(paths.pop(), names, tables) if len(commands) > 1 and len(paths) == 1 else None
-        runs = [(entry, Trace.from_entry(entry, names, tables, begun)) for entry in entries]
+        runs = [
+            (entry, self._without_other_modes(entry, Trace.from_entry(entry, names, tables, begun)))
+            for entry in entries
+        ]
         started = next((run.functions for entry, run in runs if entry.function is None), frozenset())
         for entry, run in runs:
             # A command that the module's own __main__ block calls is part of that trace.
             if entry.function is None or entry.function not in started:
                 yield entry, run
+
+    def _without_other_modes(self, entry: Entry, run: Trace) -> Trace:
+        """The trace of an entry point without what the attributes that say its mode rule out."""
+        flags = mode_flags(self, run)
+        return Trace.from_entry(entry, self.resolver, self._tables, flags=flags) if flags else run
 
     def trace_in_worker(self, functions: tuple[str, ...]) -> Trace:
         """The trace of functions that a loader's worker calls."""
@@ -106,3 +116,65 @@ class Context(Record, frozen=True):
     def database(self) -> Database:
         """The database of the project: what a rule asks of all files may be a query, whose answer does not depend on ``path``."""
         return self.project.database
+
+
+def mode_flags(project: Traces, run: Trace) -> Mapping[str, bool]:
+    """The attributes by which a program says in which mode it runs: an object of a class of its own sets one to a truth value, some
+    store hands it on to another object, ``opt.is_train = self.is_train``, and all others that it reaches set the same value. Path
+    conditions on them are decided.
+    """
+    functions, files = run.functions, [_attribute_stores(project, path) for path in sorted(run.paths)]
+    handed = {word for stores in files for function, word in stores.handed if function in functions}
+    found: dict[str, bool] = {}
+    for function, word in sorted({each for stores in files for each in stores.flags if each[1] in handed}):
+        # A base from elsewhere may set it, too, as ``torch.nn.Module`` does ``training``.
+        bases = project.resolver.ancestry(project.resolver.owner(function))
+        if function in functions and all(in_project(each) or each == "builtins.object" for each in bases):
+            values = {value for stores in files for of, value in stores.of.get(word, ()) if of in functions}
+            if len(values) == 1 and ... not in values and not any(word in stores.other for stores in files):
+                found[word] = True in values
+    return found
+
+
+class _AttributeStores(Record, frozen=True):
+    """What the functions of a file store in attributes: each word, with each function and the truth value that it stores, or ``...``;
+    the methods that store a truth value in an attribute of ``self``, the functions that hand an attribute of one object on to another;
+    and the words that get a value in ``other`` ways: at the top level, as a field of a class, as an option, as an argument.
+    """
+
+    of: Mapping[str, tuple[tuple[str, object], ...]]
+    flags: frozenset[tuple[str, str]]
+    handed: frozenset[tuple[str, str]]
+    other: frozenset[str]
+
+
+@query()
+def _attribute_stores(project: Traces, path: str) -> _AttributeStores:
+    facts, found = project.files[path], dict[str, list[tuple[str, object]]]()
+    flags, handed = set[tuple[str, str]](), set[tuple[str, str]]()
+    for function in facts.functions:
+        name = path + function.name
+        for place, value in _stores(function.body):
+            word = place.path[-1]
+            if isinstance(value, Ref) and value.path[-1:] == (word,):
+                handed.add((name, word))
+                continue
+            truth = value.value if isinstance(value, Constant) and isinstance(value.value, bool) else ...
+            found.setdefault(word, []).append((name, truth))
+            if truth is not ... and place.path == (word,) and any(map(is_self, place.roots)):
+                flags.add((name, word))
+    fields = map(simple_name, (each for each in facts.assigned if "." in each and not is_local(each)))
+    module = (place.path[-1] for place, _ in _stores(facts.body))
+    other = frozenset((*fields, *facts.summary.options, *facts.summary.keywords, *module))
+    of = {word: tuple(stores) for word, stores in found.items()}
+    return _AttributeStores(of, frozenset(flags), frozenset(handed), other)
+
+
+def _stores(body: tuple[Statement, ...]) -> Iterator[tuple[Ref, Expression | None]]:
+    """The attributes that statements store, each with the value; None for one that is not known, or computed from the value before."""
+    for statement in statements(body):
+        if isinstance(statement, Assign) and statement.value is not None:
+            for target in statement.targets:
+                for place, part, steps in unpack(target, statement.value):
+                    if isinstance(place, Ref) and place.path:
+                        yield place, part if statement.op in ("=", ":") and not steps else None

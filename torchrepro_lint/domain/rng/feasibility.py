@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.dataflow.feasibility import runs_always
+from torchrepro_lint.dataflow.feasibility import runs_always, test_of_flags
 from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
 from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead, loader_modes
 from torchrepro_lint.query.memo_tables import LruTable
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Function, If, Lambda, Operation, Ref
-from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, local_symbol, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.contexts import CallEdgeContexts
 from torchrepro_lint.trace.dead_initialisation import loads_on_condition
@@ -133,6 +134,12 @@ def _tests_parameter(function: Function) -> bool:
     )
 
 
+# The methods that run where an object is called.
+_CALLED_METHODS = frozenset({"forward", "__call__"})
+# Modules that run the one that they hold.
+_PARALLEL = lazy_pattern(
+    r"torch\.nn\.(parallel\.)?(\w+\.)?(Distributed)?DataParallel|torch\.compile|torch\.jit\.script"
+)
 # The analyses of one trace, by function, mode, likeliness, whether draws are for weights, and limit.
 _FeasibilityCache: TypeAlias = "dict[tuple[str, str, bool, bool, int], PathFeasibility]"
 
@@ -230,10 +237,10 @@ class PathFeasibility:
 
     def _is_replaced(self, function: str, event: Event, environment: Environment) -> bool:
         """Whether an event makes weights that are loaded later, in this environment: ``if pretrained: net.load_state_dict(...)``."""
-        sources, path = self._project.value_sources, path_of(function)
-        ways = loads_on_condition(self._project.resolver, function) if environment.arguments else {}
+        path = path_of(function)
+        ways = loads_on_condition(self._project.resolver, function) if environment.arguments or self._run.flags else {}
         return any(
-            all(sources.truth(Closure(path, each.value, environment)) is (each.kind == "if") for each in guards)
+            all(self._truth(Closure(path, each.value, environment)) is (each.kind == "if") for each in guards)
             for guards in ways.get(event.statement, ())
             if guards and all(each.kind in ("if", "else") for each in guards)
         )
@@ -244,6 +251,10 @@ class PathFeasibility:
         return len(found) != 1 or self._project.value_sources.is_feasible(
             path_of(function), found[0], offset, environment
         )
+
+    def _truth(self, test: Closure) -> bool | None:
+        known = test_of_flags(self._run.flags, test.value)
+        return self._project.value_sources.truth(test) if known is None else known
 
     def _environments(self, function: str, depth: int) -> Iterator[Environment]:
         """The argument environments of a function, one for each way to enter it; for recursion, an empty one."""
@@ -308,17 +319,32 @@ class PathFeasibility:
         return bool(given) and not any(self._is_named(function, one) for each in given for one in self._picked(each))
 
     def _calls_another(self, function: str, used: Closure) -> bool:
-        """Whether a call runs a parameter for which only other functions or constants are passed: ``default(x, 1)``."""
+        """Whether a call runs a parameter for which only other functions, objects or constants are passed: ``default(x, 1)``, or an
+        attribute that holds only other objects: ``self.net(x)``.
+        """
         func = used.value.func if isinstance(used.value, Call) else None
-        if not isinstance(func, Ref) or func.path:
+        if not isinstance(func, Ref) or (func.path and not self._calls_object(function, used, func)):
             return False
         given = used.environment.arguments
-        passed = (
-            self._project.value_sources.of(used._replace(value=func)) if given.get(used.path + func.roots[0]) else ()
-        )
+        known = func.path or given.get(used.path + func.roots[0])
+        passed = self._project.value_sources.of(used._replace(value=func)) if known else ()
         return bool(passed) and all(self._is_another(function, each) for each in passed)
 
+    def _calls_object(self, function: str, used: Closure, held: Ref) -> bool:
+        """Whether a call of an attribute runs the function as the method of an object that the attribute may hold."""
+        word = simple_name(function)
+        return (
+            len(held.path) == 1
+            and word in _CALLED_METHODS
+            and any(
+                function in self._project.resolver.methods(class_of(name), word)
+                for name in self._names(used, held)
+                if is_instance(name)
+            )
+        )
+
     def _is_another(self, function: str, value: Closure) -> bool:
+        resolver = self._project.resolver
         match value.value:
             case Constant():
                 return True
@@ -326,8 +352,15 @@ class PathFeasibility:
                 return function != value.path + name
             case Ref():
                 names = self._names(value, value.value)
-                functions = all(self._project.resolver.functions(name) for name in names if in_project(name))
+                functions = all(resolver.functions(name) for name in names if in_project(name))
                 return bool(names) and functions and function not in names
+            case Call(func=made, args=args):
+                names, word = self._names(value, made), simple_name(function)
+                if args and word == "forward" and names and all(map(_PARALLEL.fullmatch, names)):
+                    held = self._project.value_sources.of(value._replace(value=args[0].value))
+                    return value not in held and all(self._is_another(function, each) for each in held)
+                objects = word in _CALLED_METHODS and all(map(resolver.classes, names))
+                return objects and bool(names) and all(function not in resolver.methods(each, word) for each in names)
         return False
 
     def _picked(self, given: Closure) -> Iterable[Closure]:
