@@ -14,7 +14,7 @@ from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.flag_effects import StateEffect, accelerates, effects_on_state, names_accelerator
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
 from torchrepro_lint.domain.rng.effects import RngEffects
-from torchrepro_lint.domain.rng.feasibility import is_feasible, is_tested
+from torchrepro_lint.domain.rng.feasibility import is_feasible
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import runs_in_workers_alone
@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.control_flow import event_key, uncertain_guards
 from torchrepro_lint.syntax.nodes import Import, Record
 from torchrepro_lint.syntax.qualified_names import is_module, path_of, top_package
 from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.call_paths import is_tested
 from torchrepro_lint.trace.entry_points import Entry, is_seeded_by_runner
 from torchrepro_lint.trace.events import TraceEvent, calls_in, guards, prefix_and_rest
 from torchrepro_lint.trace.traces import Traces

@@ -244,7 +244,7 @@ class Trace(RapidTypeAnalysis):
                     continue
                 maker = waiting.call_path[-1].into if waiting.call_path else self.starts[0]
                 self._run_later(waiting.targets, waiting, maker)
-            came = [each for each in self._postponed if self._is_constructed(self._class_of(each.name))]
+            came = [each for each in self._postponed if self._is_there(each)]
             self._postponed = [each for each in self._postponed if each not in came]
             if not came and self._never_passed:
                 came = [each for name in self._never_passed for each in self._not_yet_passed.pop(name, ())]
@@ -252,7 +252,7 @@ class Trace(RapidTypeAnalysis):
             elif not came:
                 return
             for each in came:
-                self._run_later([*self._enter_or_defer(*each[:-1])], each.waiting, each.function)
+                self._run_later([*self._enter_or_defer(*each[:5])], each.waiting, each.function)
 
     def _run_later(self, targets: Iterable[Target], waiting: DeferredCall, maker: str) -> None:
         for target in targets:
@@ -292,8 +292,9 @@ class Trace(RapidTypeAnalysis):
         for name in self._present_targets(frame.target.function, event.kind, mode, waiting, receivers, targets):
             yield from self._enter_or_defer(name, event.kind, mode, waiting, receivers)
         if event.kind == "call" and isinstance(event.value, Call):
-            yield from step.enters
-            given = self._in_this_trace(targets.passed)
+            there = self._without_relatives([each.function for each in step.enters])
+            yield from (each for each in step.enters if each.function in there)
+            given = self._without_relatives(self._in_this_trace(targets.passed))
             for name in given:
                 yield from self._note_passed(name)
             yield from self._higher_order_targets(frame.path, event.value, targets.found, given, mode, waiting)

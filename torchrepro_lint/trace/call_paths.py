@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
+from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
 from torchrepro_lint.syntax.binding import passing_argument
-from torchrepro_lint.syntax.nodes import Call, Constant, Record
-from torchrepro_lint.syntax.qualified_names import is_method, is_module, path_of, readable_name, simple_name
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.nodes import Call, Constant, Function, If, Record, Ref
+from torchrepro_lint.syntax.qualified_names import (
+    is_method,
+    is_module,
+    local_symbol,
+    path_of,
+    readable_name,
+    simple_name,
+)
+from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 
 if TYPE_CHECKING:
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
     from torchrepro_lint.syntax.nodes import Statement
@@ -140,3 +150,26 @@ def first_line(lines: Lines, statement: Statement) -> Span:
     row = lines.position(statement.start).row
     end = lines.offset(row) + len(lines.line(row))
     return Span(statement.start, max(min(statement.end, end), statement.start))
+
+
+def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
+    """Whether a test of a parameter decides whether an event runs, in a function on its call path: a cheap question, by the text."""
+    steps = [*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event)]
+    callers = [step.into for step in trace_event.call_path]
+    return len(callers) <= limits.MAX_TESTED_DEPTH and any(
+        not runs_always(project.value_sources, path_of(function), each, (event.value or event.statement).start)
+        and _tests_parameter(each)
+        for function, (_, event) in zip(callers, steps[1:], strict=True)
+        for each in project.resolver.functions(function)
+    )
+
+
+def _tests_parameter(function: Function) -> bool:
+    """Whether a test of a function reads a parameter, other than through its attributes."""
+    own = {local_symbol(function.name, param.name) for param in function.params}
+    return any(
+        isinstance(part, Ref) and not part.path and not own.isdisjoint(part.roots)
+        for statement in statements(function.body)
+        if isinstance(statement, If)
+        for part in subexpressions(statement.test)
+    )

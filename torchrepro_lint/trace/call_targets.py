@@ -11,6 +11,7 @@ from torchrepro_lint.catalogue.libraries import (
     METHODS_WITHOUT_FORWARD,
     loader_kinds,
     loader_names,
+    module_wrapper,
     samplers_of,
     takes_transforms,
 )
@@ -341,11 +342,10 @@ _HOLDING = frozenset(f"builtins.{word}" for word in ("dict", "list", "tuple", "s
 # Modules whose functions only display their arguments.
 _DISPLAYING = ("inspect.", "logging.", "warnings.", "loguru.")
 
-# Functions that return a function, module or dataset that they get, to be run later.
-_WRAPPERS = frozenset(
-    {"torch.compile", "torch.jit.script", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "copy.copy", "copy.deepcopy"}
-    | {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}
-)
+# Functions that return a function or dataset that they get, to be run later, beside those that wrap a module.
+_WRAPPERS = frozenset({"copy.copy", "copy.deepcopy"}) | {
+    f"torch.utils.data.{each}random_split" for each in ("", "dataset.")
+}
 
 
 def _runs_nothing(name: str) -> bool:
@@ -354,17 +354,16 @@ def _runs_nothing(name: str) -> bool:
 
 
 def _is_registry(name: str) -> bool:
-    """Whether a name stores a function under a key: a function of the project that says so, or the ``register`` of an object from
-    outside.
-    """
+    """Whether a name stores a function under a key: a function of the project that says so, or an outer object's ``register``."""
     if in_project(name):
         return simple_name(name).startswith(("register", "_register"))
     return name.endswith("().register") and not stores_callables((name,))
 
 
 def _constructs(name: str) -> bool:
-    """Whether calling a name from outside makes an object, by naming convention."""
-    return (simple_name(name)[:1].isupper() and name not in COMMAND_LINES) or name in _WRAPPERS
+    """Whether calling a name from outside makes an object, by naming convention, or wraps one."""
+    makes = simple_name(name)[:1].isupper() and name not in COMMAND_LINES
+    return makes or name in _WRAPPERS or module_wrapper(name) is not None
 
 
 def runs_in_worker(names: Names, path: str, call: Call, found: tuple[str, ...]) -> bool:

@@ -367,7 +367,9 @@ class TraceMemoTables:
 
 
 class PostponedEntry(NamedTuple):
-    """A value that is not entered yet, since no object of its class has been made, and the function that would enter it."""
+    """A value that is not entered yet, since no object of its class has been made, the function that would enter it, and all values
+    that the event may be on.
+    """
 
     name: str
     kind: str
@@ -375,3 +377,4 @@ class PostponedEntry(NamedTuple):
     waiting: DeferredCall
     receivers: tuple[str, ...]
     function: str
+    others: tuple[str, ...]

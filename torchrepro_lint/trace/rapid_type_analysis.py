@@ -95,7 +95,7 @@ class RapidTypeAnalysis(CallTargets):
         if not is_instance(name):
             self._seen[Target(name, "", _PASSED)] = None
             for each in self._not_yet_passed.pop(name, ()):
-                yield from self._enter_or_defer(*each[:-1])
+                yield from self._enter_or_defer(*each[:5])
 
     def _of_constructed_classes(self, found: Sequence[str]) -> Sequence[str]:
         """Drop the objects of classes that this trace has not constructed, if it has constructed others: another program passes them."""
@@ -105,7 +105,28 @@ class RapidTypeAnalysis(CallTargets):
         if len({owner for owner in owners.values() if owner}) < 2:
             return found
         there = [name for name, owner in owners.items() if not owner or self._is_constructed(owner)]
-        return there if any(owners[name] for name in there) else found
+        return self._without_relatives(there) if any(owners[name] for name in there) else found
+
+    def _without_relatives(self, found: Sequence[str]) -> Sequence[str]:
+        """Drop the objects of classes that this trace has not constructed itself, if it has constructed a base or subclass that is there,
+        too.
+        """
+        if len(found) < 2 or self._recording:
+            return found
+        owners = {name: self._class_of(name) for name in found}
+        made = {each for each in owners.values() if Target(each, "", _CONSTRUCTED) in self._seen}
+        return [
+            name
+            for name, owner in owners.items()
+            if owner in made
+            or made.isdisjoint((*self._names.subclasses(owner), *self._names.ancestry(owner)) if owner and made else ())
+        ]
+
+    def _is_there(self, absent: PostponedEntry) -> bool:
+        """Whether a postponed value can be entered now."""
+        return self._is_constructed(self._class_of(absent.name)) and absent.name in self._without_relatives(
+            absent.others
+        )
 
     def _is_constructed(self, owner: str) -> bool:
         """Whether this trace has called a class, a subclass of it, or one of its bases."""
@@ -129,7 +150,7 @@ class RapidTypeAnalysis(CallTargets):
         there = self._of_constructed_classes(own)
         for name in every if len(there) < len(every) else ():
             if name not in there:
-                absent = PostponedEntry(name, kind, mode, waiting, receivers, function)
+                absent = PostponedEntry(name, kind, mode, waiting, receivers, function, tuple(own))
                 if name in own:
                     self._postponed.append(absent)
                 elif not self._recording:  # a fragment does not know what is passed later

@@ -7,16 +7,16 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.libraries import module_wrapper
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.dataflow.feasibility import runs_always, test_of_flags
+from torchrepro_lint.dataflow.feasibility import is_set_from_outside, test_of_flags
 from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
 from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead, loader_modes
 from torchrepro_lint.query.memo_tables import LruTable
-from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Function, If, Lambda, Operation, Ref
-from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, local_symbol, path_of, simple_name
-from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Lambda, Operation, Ref
+from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, path_of, simple_name
+from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.contexts import CallEdgeContexts
 from torchrepro_lint.trace.dead_initialisation import loads_on_condition
 from torchrepro_lint.trace.library_models import calls_method
@@ -111,35 +111,8 @@ def _analysis(
     return cache[key]
 
 
-def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
-    """Whether a test of a parameter decides whether an event runs, in a function on its call path: a cheap question, by the text."""
-    steps = [*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event)]
-    callers = [step.into for step in trace_event.call_path]
-    return len(callers) <= limits.MAX_TESTED_DEPTH and any(
-        not runs_always(project.value_sources, path_of(function), each, (event.value or event.statement).start)
-        and _tests_parameter(each)
-        for function, (_, event) in zip(callers, steps[1:], strict=True)
-        for each in project.resolver.functions(function)
-    )
-
-
-def _tests_parameter(function: Function) -> bool:
-    """Whether a test of a function reads a parameter, other than through its attributes."""
-    own = {local_symbol(function.name, param.name) for param in function.params}
-    return any(
-        isinstance(part, Ref) and not part.path and not own.isdisjoint(part.roots)
-        for statement in statements(function.body)
-        if isinstance(statement, If)
-        for part in subexpressions(statement.test)
-    )
-
-
 # The methods that run where an object is called.
 _CALLED_METHODS = frozenset({"forward", "__call__"})
-# Modules that run the one that they hold.
-_PARALLEL = lazy_pattern(
-    r"torch\.nn\.(parallel\.)?(\w+\.)?(Distributed)?DataParallel|torch\.compile|torch\.jit\.script"
-)
 # The analyses of one trace, by function, mode, likeliness, whether draws are for weights, and limit.
 _FeasibilityCache: TypeAlias = "dict[tuple[str, str, bool, bool, int], PathFeasibility]"
 
@@ -325,10 +298,14 @@ class PathFeasibility:
         func = used.value.func if isinstance(used.value, Call) else None
         if not isinstance(func, Ref) or (func.path and not self._calls_object(function, used, func)):
             return False
-        given = used.environment.arguments
-        known = func.path or given.get(used.path + func.roots[0])
-        passed = self._project.value_sources.of(used._replace(value=func)) if known else ()
-        return bool(passed) and all(self._is_another(function, each) for each in passed)
+        sources, outer = self._project.value_sources, used.environment
+        known = func.path or outer.arguments.get(used.path + func.roots[0])
+        passed = sources.of(used._replace(value=func)) if known else ()
+        return (
+            bool(passed)
+            and all(self._is_another(function, each) for each in passed)
+            and not (func.path and is_set_from_outside(sources, used.path, func.path[0], outer, self._run.paths))
+        )
 
     def _calls_object(self, function: str, used: Closure, held: Ref) -> bool:
         """Whether a call of an attribute runs the function as the method of an object that the attribute may hold."""
@@ -356,7 +333,7 @@ class PathFeasibility:
                 return bool(names) and functions and function not in names
             case Call(func=made, args=args):
                 names, word = self._names(value, made), simple_name(function)
-                if args and word == "forward" and names and all(map(_PARALLEL.fullmatch, names)):
+                if args and word == "forward" and names and all(map(module_wrapper, names)):
                     held = self._project.value_sources.of(value._replace(value=args[0].value))
                     return value not in held and all(self._is_another(function, each) for each in held)
                 objects = word in _CALLED_METHODS and all(map(resolver.classes, names))

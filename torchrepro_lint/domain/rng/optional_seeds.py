@@ -14,7 +14,7 @@ from torchrepro_lint.dataflow.default_values import DefaultValues
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
-from torchrepro_lint.domain.rng.feasibility import PathFeasibility, is_tested
+from torchrepro_lint.domain.rng.feasibility import PathFeasibility
 from torchrepro_lint.domain.rng.seeders import RESTORING, OptionalSeed, is_nondeterministic_name, passed_seed
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -34,7 +34,7 @@ from torchrepro_lint.syntax.qualified_names import in_project, path_of, split_ca
 from torchrepro_lint.syntax.scopes import function_at
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, statements
 from torchrepro_lint.trace.builder import Trace
-from torchrepro_lint.trace.call_paths import fresh_start, process_starts
+from torchrepro_lint.trace.call_paths import fresh_start, is_tested, process_starts
 from torchrepro_lint.trace.events import CallFrame, TraceEvent
 
 # Scalar draws, by the family whose generator they draw from.
