@@ -13,16 +13,18 @@ from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import is_set_elsewhere, without_seed_draws
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.control_flow import Event, is_main_test, leaves, uncertain_guards
-from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, SimpleStatement, Statement
-from torchrepro_lint.syntax.visitor import expressions_within, statements, subexpressions
+from torchrepro_lint.syntax.control_flow import is_main_test, uncertain_guards
+from torchrepro_lint.syntax.nodes import Call, Expression, Operation
+from torchrepro_lint.syntax.visitor import expressions_within, subexpressions
 from torchrepro_lint.trace.call_paths import (
     call_path,
+    ends_before,
     entry_statement,
     first_line,
     place_of,
     process_starts,
     reached_at,
+    steps_to,
 )
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Context
@@ -55,7 +57,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
         if each.order <= every[0].order
         and each.trace_event.event != seeding
         and not _makes_seed(context, each.trace_event)
-        and not _ends_before(context, each.trace_event, every[0].trace_event)
+        and not ends_before(context.project, each.trace_event, every[0].trace_event)
     )
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:
@@ -122,28 +124,6 @@ def _finding(context: Context, program: Program, family: Family, draw: Draw, see
     return Finding("TRL104", first_line(context.lines, statement), message, steps=steps)
 
 
-def _ends_before(context: Context, draw: TraceEvent, seed: TraceEvent) -> bool:
-    """Whether the branch that the draw stands in ends its function before the seed: ``if args.show: show(); exit()``."""
-    into = "", *(step.into for step in draw.call_path)
-    for function, (path, event), (there, other) in zip(into, _steps(draw), _steps(seed), strict=False):
-        if (path, event) != (there, other):
-            bodies = [each.body for each in context.project.resolver.functions(function)]
-            found = [
-                each.body if guard.kind == "if" else each.orelse
-                for body in bodies or [context.project.files[path].body]
-                for each in statements(body)
-                for guard in event.guards
-                if isinstance(each, If) and each.test == guard.value and guard not in other.guards
-            ]
-            return other.statement.start > event.statement.start and any(map(_ends_function, found))
-    return False
-
-
-def _ends_function(branch: tuple[Statement, ...]) -> bool:
-    jumps = (each.kind for each in statements(branch) if isinstance(each, SimpleStatement))
-    return leaves(branch) and not {"continue", "break"}.intersection(jumps)
-
-
 def _are_exclusive(one: TraceEvent, other: TraceEvent) -> bool:
     """Whether no run has both: they stand in different branches of one test."""
     opposite = {"if": "else", "else": "if"}
@@ -153,9 +133,4 @@ def _are_exclusive(one: TraceEvent, other: TraceEvent) -> bool:
 
 def _branches(trace_event: TraceEvent) -> Iterator[tuple[str, Expression, str]]:
     """The guards around an event, from the entry point on: file, test and kind."""
-    return ((path, guard.value, guard.kind) for path, event in _steps(trace_event) for guard in event.guards)
-
-
-def _steps(trace_event: TraceEvent) -> tuple[tuple[str, Event], ...]:
-    """The events by which a trace comes to an event, from the entry point on, and itself, each with its file."""
-    return (*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event))
+    return ((path, guard.value, guard.kind) for path, event in steps_to(trace_event) for guard in event.guards)

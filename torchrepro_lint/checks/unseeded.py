@@ -8,7 +8,7 @@ from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Famil
 from torchrepro_lint.checks.forward_uses import becomes_seed
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
-from torchrepro_lint.domain.rng.effects import Draw
+from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import draws_without_inherited_seeds, without_seed_draws
 from torchrepro_lint.domain.rng.seeding import may_seed_unseen
@@ -18,6 +18,7 @@ from torchrepro_lint.syntax.nodes import Assign, Call
 from torchrepro_lint.syntax.visitor import is_same_reference, subexpressions
 from torchrepro_lint.trace.call_paths import (
     call_path,
+    ends_before,
     entry_statement,
     first_line,
     fresh_start,
@@ -105,9 +106,18 @@ def _unseeded_draw(context: Context, program: Program, family: Family) -> Draw |
     effects = program.effects
     draws: Iterable[Draw] = effects.draws.get(family.key, ())
     if family.key in effects.seeds:
-        draws = draws_without_inherited_seeds(context.project, program.run, draws, effects.seeds[family.key])
+        seeds = effects.seeds[family.key]
+        inherited = [*draws_without_inherited_seeds(context.project, program.run, draws, seeds)]
+        draws = (each for each in draws if each in inherited or _is_after_an_end(context, seeds, each))
     draw = first_own_draw(context, program, family, draws)
     return None if draw is not None and may_seed_unseen(context.project, program.run) else draw
+
+
+def _is_after_an_end(context: Context, seeds: Iterable[Seed], draw: Draw) -> bool:
+    """Whether all seeds stand in branches that end before the draw: ``if args.show: torch.manual_seed(0); show(); exit()``."""
+    return all(
+        each.order < draw.order and ends_before(context.project, each.trace_event, draw.trace_event) for each in seeds
+    )
 
 
 def first_own_draw(

@@ -10,7 +10,8 @@ from torchrepro_lint.dataflow.feasibility import runs_always
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
 from torchrepro_lint.syntax.binding import passing_argument
-from torchrepro_lint.syntax.nodes import Call, Constant, Function, If, Record, Ref
+from torchrepro_lint.syntax.control_flow import leaves
+from torchrepro_lint.syntax.nodes import Call, Constant, Function, If, Record, Ref, SimpleStatement
 from torchrepro_lint.syntax.qualified_names import (
     is_method,
     is_module,
@@ -173,3 +174,30 @@ def _tests_parameter(function: Function) -> bool:
         if isinstance(statement, If)
         for part in subexpressions(statement.test)
     )
+
+
+def ends_before(project: ProgramIndex, one: TraceEvent, later: TraceEvent) -> bool:
+    """Whether the branch that an event stands in ends its function before a later one: ``if args.show: show(); exit()``."""
+    into = "", *(step.into for step in one.call_path)
+    for function, (path, event), (there, other) in zip(into, steps_to(one), steps_to(later), strict=False):
+        if (path, event) != (there, other):
+            bodies = [each.body for each in project.resolver.functions(function)]
+            found = [
+                each.body if guard.kind == "if" else each.orelse
+                for body in bodies or [project.files[path].body]
+                for each in statements(body)
+                for guard in event.guards
+                if isinstance(each, If) and each.test == guard.value and guard not in other.guards
+            ]
+            return other.statement.start > event.statement.start and any(map(_ends_function, found))
+    return False
+
+
+def _ends_function(branch: tuple[Statement, ...]) -> bool:
+    jumps = (each.kind for each in statements(branch) if isinstance(each, SimpleStatement))
+    return leaves(branch) and not {"continue", "break"}.intersection(jumps)
+
+
+def steps_to(trace_event: TraceEvent) -> tuple[tuple[str, Event], ...]:
+    """The events by which a trace comes to an event, from the entry point on, and itself, each with its file."""
+    return (*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event))
