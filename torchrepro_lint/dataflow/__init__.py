@@ -1,6 +1,6 @@
 """Data flow: which values expressions have, where they go, and on which paths.
 
-- `ValueFlow` of `value_sources`: a project with its value sources and def-use; `is_device`, `gradient_mode`: what a context manager sets
+- `ValueFlow` of `value_sources`: a project with its value sources and def-use
 - `ValueSourceAnalysis` of `value_sources`: which displays, calls and constants an expression stands for; `ValueSources` of
   `environment`: its protocol
 - `Closure`, `Environment`, `BoundArguments` of `environment`: an expression with the arguments under which it is evaluated

@@ -1,8 +1,7 @@
 """Value sources: demand-driven backward value analysis, from an expression to the displays, calls and constants behind it.
 
 It is flow-sensitive, follows calls with the environment that they bind, and stops at limits on depth and steps: what is left there
-stands for itself. ``ValueFlow`` is the layer of a project that answers these questions. Two context managers of torch are read
-here, since values depend on them: the default device and the gradient mode.
+stands for itself. ``ValueFlow`` is the layer of a project that answers these questions.
 """
 
 from __future__ import annotations
@@ -46,12 +45,10 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Operation,
     Ref,
-    SimpleStatement,
     Subscript,
-    With,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_instance, locals_prefix, path_of, root_of, simple_name
-from torchrepro_lint.syntax.visitor import bodies, element_behind_view, last_identifier, statements
+from torchrepro_lint.syntax.qualified_names import path_of
+from torchrepro_lint.syntax.visitor import element_behind_view
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
@@ -275,99 +272,6 @@ class ValueSourceAnalysis:
     def list_items(self, closure: Closure) -> BoundArguments:
         """The items of a list or tuple, appended ones included, as excess arguments."""
         return list_items(self, closure)
-
-
-def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:
-    """Whether an expression is a ``torch.device``."""
-    if isinstance(value, Call):
-        return last_identifier(value.func) == "device" and "torch.device" in project.names(path, value.func)
-    return isinstance(value, Ref) and "torch.device()" in project.names(path, value)
-
-
-@query()
-def has_device_context(project: ProgramIndex) -> bool:
-    """Whether the project enters a device as a context: calls inside it make their tensors there."""
-    modules = project.resolver.modules
-    modules.reads.record_word("entered", "")
-    return any(
-        is_device(project, path, value)
-        for path, summary in modules.summaries()
-        if any(word == "device()" or not is_instance(word) for word in summary.entered)
-        for body in bodies(project.files[path])
-        for statement in statements(body)
-        if isinstance(statement, With)
-        for value, _ in statement.items
-    )
-
-
-_NO_GRADIENT = frozenset(
-    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
-    | {"torch.autograd.grad_mode.no_grad", "torch.autograd.grad_mode.inference_mode"}
-)
-
-
-# Methods and functions of libraries that wrap torch's context managers: ``accelerator.inference_mode()``.
-_MODE_METHODS = frozenset({"no_grad", "inference_mode"})
-
-
-def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
-    """The gradient mode that a context manager or decorator sets: ``off``, ``on``, or empty for neither."""
-    called = value.func if isinstance(value, Call) else value
-    argument = value.args[0].value if isinstance(value, Call) and value.args else None
-    switched = argument.value if isinstance(argument, Constant) else None
-    names = project.names(path, called)
-    if not names and isinstance(called, Ref | Attribute) and last_identifier(called) in _MODE_METHODS:
-        return "on" if switched is False else "off"
-    for name in names:
-        word = simple_name(name)
-        if name in _NO_GRADIENT:
-            return "on" if word == "inference_mode" and switched is False else "off"
-        if name in ("torch.enable_grad", "torch.autograd.enable_grad"):
-            return "on"
-        if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
-            return "off" if switched is False else "on"
-        if in_project(name) and (_is_no_gradient_decorator(project, name) or _yields_in_no_gradient(project, name)):
-            return "off"
-        if not in_project(name) and word in _MODE_METHODS:
-            return "on" if switched is False else "off"
-    return ""
-
-
-def _is_no_gradient_decorator(project: ProgramIndex, name: str) -> bool:
-    """Whether a function is a decorator that returns ``torch.no_grad()(function)``, possibly from a nested one."""
-    path, own = path_of(name), root_of(name)
-    if not project.resolver.functions(name):
-        return False
-    return any(
-        _applies_mode(project, path, value)
-        for function in project.files[path].functions
-        if function.name == own or function.name.startswith(locals_prefix(own))
-        for statement in statements(function.body)
-        if isinstance(statement, SimpleStatement) and statement.kind == "return"
-        for value in statement.values
-    )
-
-
-def _yields_in_no_gradient(project: ProgramIndex, name: str) -> bool:
-    """Whether a function is a context manager that yields inside ``with torch.no_grad():``."""
-    return any(
-        isinstance(statement, With)
-        and any(
-            _NO_GRADIENT.intersection(project.names(path_of(name), value.func if isinstance(value, Call) else value))
-            for value, _ in statement.items
-        )
-        for function in project.resolver.functions(name)
-        if function.generator and function.decorators
-        for statement in statements(function.body)
-    )
-
-
-def _applies_mode(project: ProgramIndex, path: str, value: Expression) -> bool:
-    match value:
-        case Call(func=Call(func=mode)):
-            chosen = mode.operands[1:] if isinstance(mode, Operation) and mode.op == "if" else (mode,)
-            return all(_NO_GRADIENT.intersection(project.names(path, each)) for each in chosen)
-    return False
 
 
 class ValueFlow(ProgramIndex):

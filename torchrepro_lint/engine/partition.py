@@ -264,7 +264,7 @@ def _ask_shared_queries(partition: Partition, paths: Sequence[str]) -> None:
     # A run in one process imports what its files need.
     from torchrepro_lint.checks.fixes.scripted import scripted_values
     from torchrepro_lint.checks.initialisation import initialised_attributes
-    from torchrepro_lint.dataflow.value_sources import has_device_context
+    from torchrepro_lint.dataflow.types.context import has_device_context
     from torchrepro_lint.domain.loaders.constructions import loader_paths
     from torchrepro_lint.domain.loaders.fetch_effects import seeds_workers
     from torchrepro_lint.domain.loaders.workers import (

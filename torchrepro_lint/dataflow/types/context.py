@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from torchrepro_lint.dataflow.types.bindings import MODES
 from torchrepro_lint.dataflow.types.lattice import UNKNOWN, AbstractValue, device_type
-from torchrepro_lint.dataflow.value_sources import gradient_mode, is_device
+from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.binding import passing_argument
-from torchrepro_lint.syntax.nodes import Call, Record
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Operation, Record, Ref, SimpleStatement, With
+from torchrepro_lint.syntax.qualified_names import in_project, is_instance, locals_prefix, path_of, root_of, simple_name
+from torchrepro_lint.syntax.visitor import bodies, last_identifier, statements
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from torchrepro_lint.query.cycles import FixpointSolver
     from torchrepro_lint.query.database import Database
     from torchrepro_lint.query.memo_tables import MemoTable
+    from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.nodes import Expression
 
 
@@ -199,3 +202,96 @@ def as_tensor(what: AbstractValue) -> AbstractValue:
     if what.kind == "loaded":
         return AbstractValue("tensor", device=what.device, grad=False)
     return what if what.is_tensor else AbstractValue("tensor") if what.kind else what._replace(kind="tensor")
+
+
+def is_device(project: ProgramIndex, path: str, value: Expression) -> bool:
+    """Whether an expression is a ``torch.device``."""
+    if isinstance(value, Call):
+        return last_identifier(value.func) == "device" and "torch.device" in project.names(path, value.func)
+    return isinstance(value, Ref) and "torch.device()" in project.names(path, value)
+
+
+@query()
+def has_device_context(project: ProgramIndex) -> bool:
+    """Whether the project enters a device as a context: calls inside it make their tensors there."""
+    modules = project.resolver.modules
+    modules.reads.record_word("entered", "")
+    return any(
+        is_device(project, path, value)
+        for path, summary in modules.summaries()
+        if any(word == "device()" or not is_instance(word) for word in summary.entered)
+        for body in bodies(project.files[path])
+        for statement in statements(body)
+        if isinstance(statement, With)
+        for value, _ in statement.items
+    )
+
+
+_NO_GRADIENT = frozenset(
+    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
+    | {"torch.autograd.grad_mode.no_grad", "torch.autograd.grad_mode.inference_mode"}
+)
+
+
+# Methods and functions of libraries that wrap torch's context managers: ``accelerator.inference_mode()``.
+_MODE_METHODS = frozenset({"no_grad", "inference_mode"})
+
+
+def gradient_mode(project: ProgramIndex, path: str, value: Expression) -> str:
+    """The gradient mode that a context manager or decorator sets: ``off``, ``on``, or empty for neither."""
+    called = value.func if isinstance(value, Call) else value
+    argument = value.args[0].value if isinstance(value, Call) and value.args else None
+    switched = argument.value if isinstance(argument, Constant) else None
+    names = project.names(path, called)
+    if not names and isinstance(called, Ref | Attribute) and last_identifier(called) in _MODE_METHODS:
+        return "on" if switched is False else "off"
+    for name in names:
+        word = simple_name(name)
+        if name in _NO_GRADIENT:
+            return "on" if word == "inference_mode" and switched is False else "off"
+        if name in ("torch.enable_grad", "torch.autograd.enable_grad"):
+            return "on"
+        if name in ("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"):
+            return "off" if switched is False else "on"
+        if in_project(name) and (_is_no_gradient_decorator(project, name) or _yields_in_no_gradient(project, name)):
+            return "off"
+        if not in_project(name) and word in _MODE_METHODS:
+            return "on" if switched is False else "off"
+    return ""
+
+
+def _is_no_gradient_decorator(project: ProgramIndex, name: str) -> bool:
+    """Whether a function is a decorator that returns ``torch.no_grad()(function)``, possibly from a nested one."""
+    path, own = path_of(name), root_of(name)
+    if not project.resolver.functions(name):
+        return False
+    return any(
+        _applies_mode(project, path, value)
+        for function in project.files[path].functions
+        if function.name == own or function.name.startswith(locals_prefix(own))
+        for statement in statements(function.body)
+        if isinstance(statement, SimpleStatement) and statement.kind == "return"
+        for value in statement.values
+    )
+
+
+def _yields_in_no_gradient(project: ProgramIndex, name: str) -> bool:
+    """Whether a function is a context manager that yields inside ``with torch.no_grad():``."""
+    return any(
+        isinstance(statement, With)
+        and any(
+            _NO_GRADIENT.intersection(project.names(path_of(name), value.func if isinstance(value, Call) else value))
+            for value, _ in statement.items
+        )
+        for function in project.resolver.functions(name)
+        if function.generator and function.decorators
+        for statement in statements(function.body)
+    )
+
+
+def _applies_mode(project: ProgramIndex, path: str, value: Expression) -> bool:
+    match value:
+        case Call(func=Call(func=mode)):
+            chosen = mode.operands[1:] if isinstance(mode, Operation) and mode.op == "if" else (mode,)
+            return all(_NO_GRADIENT.intersection(project.names(path, each)) for each in chosen)
+    return False

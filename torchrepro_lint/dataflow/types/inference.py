@@ -14,10 +14,10 @@ from torchrepro_lint.call_stack import has_deep_stack
 from torchrepro_lint.dataflow.types import attributes, calls, containers, operators, transfer_functions, variables
 from torchrepro_lint.dataflow.types.attributes import registrations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, is_given, literal_value
+from torchrepro_lint.dataflow.types.context import has_device_context
 from torchrepro_lint.dataflow.types.flow import BodyFlow, FileFlows
 from torchrepro_lint.dataflow.types.lattice import TYPES, UNKNOWN, AbstractValue, join_all, not_none
 from torchrepro_lint.dataflow.types.usage import indices_by_use, sparse_by_use, tensors_by_use
-from torchrepro_lint.dataflow.value_sources import has_device_context
 from torchrepro_lint.query.cycles import FixpointSolver
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable

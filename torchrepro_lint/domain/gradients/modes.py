@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchrepro_lint.dataflow.value_sources import gradient_mode
+from torchrepro_lint.dataflow.types.context import gradient_mode
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
