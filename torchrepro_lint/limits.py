@@ -79,6 +79,8 @@ MAX_DICTIONARY_DEPTH = 8
 MAX_CONSTRUCTORS = 8
 # Lists that are made of one another; beyond, the items are unknown, and rules about them stay silent.
 MAX_LIST_DEPTH = 10
+# Tests whose truth values ask for one another's. Beyond, a test is unknown, so that both branches may run.
+MAX_NESTED_TESTS = 6
 # Tests that are held in variables which tests read: ``self.whole = length is None``. Beyond, both branches may run.
 MAX_HELD_TESTS = 3
 # Steps to what an expression is when no option is given, and assignments of a variable in it; beyond, it is unknown,

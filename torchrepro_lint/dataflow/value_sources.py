@@ -60,9 +60,12 @@ class ValueSourceAnalysis:
         self.project = project
         self.database = project.database
         self._known: dict[Closure, tuple[Closure, ...]] = {}
-        self._truths: dict[Closure, bool | None] = {}
-        # The same for questions that are not nested: these are always answered in full.
+        # The truth values of tests, and those that hold for the current question alone.
         self._settled: MemoTable[Closure, bool | None] = MemoTable(project.database.reads)
+        self._truths: dict[Closure, bool | None] = {}
+        # The tests that are being evaluated, each with its depth, and the least depth of one that the current one led back to.
+        self._open_tests: dict[Closure, int] = {}
+        self._reached = 0
         # The answers to questions that are not nested.
         self._answers: MemoTable[tuple[Closure, int], tuple[Closure, ...]] = MemoTable(project.database.reads)
         # The cache of the feasibility module: places that always run.
@@ -122,14 +125,36 @@ class ValueSourceAnalysis:
         return next(ruling, None) is None
 
     def truth(self, test: Closure) -> bool | None:
-        """The truth value of a test of a function; None if it is unknown, or if nothing is known of the arguments."""
+        """The truth value of a test of a function; None if it is unknown, or if nothing is known of the arguments.
+
+        It is a question of its own, and so does not depend on the one that asks for it. Where it leads back to a test that is being
+        evaluated, that one is unknown, and the answer holds for the asking question alone.
+        """
         if not test.environment.arguments:
             return None
-        if not self._nesting:
-            return self._settled.of(test, lambda: evaluate_test(self, test.path, test.value, test.environment))
-        if test not in self._truths:
-            self._truths[test] = evaluate_test(self, test.path, test.value, test.environment)
-        return self._truths[test]
+        if test in self._truths:
+            return self._truths[test]
+        if test in self._open_tests or len(self._open_tests) >= limits.MAX_NESTED_TESTS:
+            self._reached = min(self._reached, self._open_tests.get(test, -1))
+            return None
+        return self._settled.run(test, lambda: self._evaluate(test), tells=True)  # type: ignore[no-any-return]
+
+    def _evaluate(self, test: Closure) -> tuple[bool | None, bool]:
+        """The truth value of a test, and whether it is final: no test was left open that was being evaluated before."""
+        depth = self._open_tests[test] = len(self._open_tests)
+        outer = self._known, self._truths, self._steps, self._nesting, self._reached, self.dictionaries
+        self._known, self._truths, self._steps, self._nesting, self._reached = {}, {}, limits.MAX_SOURCE_STEPS, 1, depth
+        self.dictionaries = Budget(limits.MAX_SOURCE_DICTIONARIES)
+        try:
+            answer = evaluate_test(self, test.path, test.value, test.environment)
+        finally:
+            reached = self._reached
+            self._known, self._truths, self._steps, self._nesting, self._reached, self.dictionaries = outer
+            del self._open_tests[test]
+        if reached < depth:
+            self._truths[test] = answer
+            self._reached = min(self._reached, reached)
+        return answer, reached == depth
 
     def construct(self, call: Closure, owner: str) -> ConstructedObject:
         """The object of a class of the project that a call constructs."""
