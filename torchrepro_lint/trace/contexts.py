@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
-from torchrepro_lint.catalogue.libraries import transform_models
+from torchrepro_lint.catalogue.libraries import module_wrapper, transform_models
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial
 from torchrepro_lint.dataflow.environment import Budget, Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
@@ -281,7 +281,7 @@ class CallEdgeContexts:
         return bool(arguments) and all(map(self._is_all_known, arguments))
 
     def _lacks(self, each: Closure, method: str, depth: int) -> bool:
-        """Whether a value is known to be a constant or a transform, or several, and not to hold an object with a method."""
+        """Whether a value is known to be a constant, a transform or a wrapped module, or several, and not to hold an object with a method."""
         origins, resolver, held = self._project.value_sources, self._project.resolver, list[Expression | None]()
         match each.value:
             case Collection(items=items):
@@ -291,9 +291,11 @@ class CallEdgeContexts:
                 if self._makes(each):
                     return not any(method in resolver.methods(name, simple_name(method)) for name in names)
                 rows = [row for name in names for row in islice(transform_models(name), 1)]  # the first decides
-                if not rows or any(True for _ in origins.appended_to(each, ("transforms",))):
+                if args and names and all(map(module_wrapper, names)):
+                    held = [args[0].value]
+                elif not rows or any(True for _ in origins.appended_to(each, ("transforms",))):
                     return False
-                if any(row.inner or row.draws or row.when for row in rows):
+                elif any(row.inner or row.draws or row.when for row in rows):
                     held = [None if arg.star else arg.value for arg in args]
             case other if not isinstance(other, Constant):
                 return False

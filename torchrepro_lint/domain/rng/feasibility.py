@@ -7,15 +7,14 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
-from torchrepro_lint.catalogue.libraries import module_wrapper
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.dataflow.feasibility import is_set_from_outside, test_of_flags
+from torchrepro_lint.dataflow.feasibility import test_of_flags
 from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffle
 from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead, loader_modes
 from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Lambda, Operation, Ref
-from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.contexts import CallEdgeContexts
 from torchrepro_lint.trace.dead_initialisation import loads_on_condition
@@ -111,8 +110,6 @@ def _analysis(
     return cache[key]
 
 
-# The methods that run where an object is called.
-_CALLED_METHODS = frozenset({"forward", "__call__"})
 # The analyses of one trace, by function, mode, likeliness, whether draws are for weights, and limit.
 _FeasibilityCache: TypeAlias = "dict[tuple[str, str, bool, bool, int], PathFeasibility]"
 
@@ -292,36 +289,17 @@ class PathFeasibility:
         return bool(given) and not any(self._is_named(function, one) for each in given for one in self._picked(each))
 
     def _calls_another(self, function: str, used: Closure) -> bool:
-        """Whether a call runs a parameter for which only other functions, objects or constants are passed: ``default(x, 1)``, or an
-        attribute that holds only other objects: ``self.net(x)``.
-        """
+        """Whether a call runs a parameter for which only other functions or constants are passed: ``default(x, 1)``."""
         func = used.value.func if isinstance(used.value, Call) else None
-        if not isinstance(func, Ref) or (func.path and not self._calls_object(function, used, func)):
+        if not isinstance(func, Ref) or func.path:
             return False
-        sources, outer = self._project.value_sources, used.environment
-        known = func.path or outer.arguments.get(used.path + func.roots[0])
-        passed = sources.of(used._replace(value=func)) if known else ()
-        return (
-            bool(passed)
-            and all(self._is_another(function, each) for each in passed)
-            and not (func.path and is_set_from_outside(sources, used.path, func.path[0], outer, self._run.paths))
+        given = used.environment.arguments
+        passed = (
+            self._project.value_sources.of(used._replace(value=func)) if given.get(used.path + func.roots[0]) else ()
         )
-
-    def _calls_object(self, function: str, used: Closure, held: Ref) -> bool:
-        """Whether a call of an attribute runs the function as the method of an object that the attribute may hold."""
-        word = simple_name(function)
-        return (
-            len(held.path) == 1
-            and word in _CALLED_METHODS
-            and any(
-                function in self._project.resolver.methods(class_of(name), word)
-                for name in self._names(used, held)
-                if is_instance(name)
-            )
-        )
+        return bool(passed) and all(self._is_another(function, each) for each in passed)
 
     def _is_another(self, function: str, value: Closure) -> bool:
-        resolver = self._project.resolver
         match value.value:
             case Constant():
                 return True
@@ -329,15 +307,8 @@ class PathFeasibility:
                 return function != value.path + name
             case Ref():
                 names = self._names(value, value.value)
-                functions = all(resolver.functions(name) for name in names if in_project(name))
+                functions = all(self._project.resolver.functions(name) for name in names if in_project(name))
                 return bool(names) and functions and function not in names
-            case Call(func=made, args=args):
-                names, word = self._names(value, made), simple_name(function)
-                if args and word == "forward" and names and all(map(module_wrapper, names)):
-                    held = self._project.value_sources.of(value._replace(value=args[0].value))
-                    return value not in held and all(self._is_another(function, each) for each in held)
-                objects = word in _CALLED_METHODS and all(map(resolver.classes, names))
-                return objects and bool(names) and all(function not in resolver.methods(each, word) for each in names)
         return False
 
     def _picked(self, given: Closure) -> Iterable[Closure]:
