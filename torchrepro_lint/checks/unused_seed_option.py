@@ -8,7 +8,6 @@ from torchrepro_lint.checks.forward_uses import CONFIGURATION_NAME, OptionReads,
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import declared_default
 from torchrepro_lint.domain.programs import programs_of, programs_reaching
-from torchrepro_lint.domain.rng.optional_seeds import COMMAND_LINES
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
 from torchrepro_lint.syntax.nodes import (
@@ -31,6 +30,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
+from torchrepro_lint.trace.bodies import COMMAND_LINES
 from torchrepro_lint.trace.traces import Context
 
 _SEED = lazy_pattern(r"(?=\w*\Z)(?:(?!(num|n|nb|number|max)_)(\w+_)?seed(_\w+)?|(manual|random|global|rng)Seed)")

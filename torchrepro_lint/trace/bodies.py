@@ -43,7 +43,9 @@ from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, 
 from torchrepro_lint.trace.library_models import LibraryCall, callbacks, rows_of, stores_callables
 
 # Functions that turn a function, a dictionary of functions, or a class into a command line.
-COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire"})
+COMMAND_LINES = frozenset(
+    {"fire.Fire", "fire.core.Fire", "jsonargparse.CLI", "jsonargparse.auto_cli", "typer.run", "tyro.cli", "defopt.run"}
+)
 # The most targets that are kept of methods that run on objects of subclasses.
 _CACHED_INHERITED = 5_000
 # The most bodies that are kept, so that those of large programs are there for the next one.

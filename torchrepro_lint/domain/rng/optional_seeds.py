@@ -33,6 +33,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, path_of, split_call, without_calls
 from torchrepro_lint.syntax.scopes import function_at
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, statements
+from torchrepro_lint.trace.bodies import COMMAND_LINES
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.call_paths import fresh_start, is_tested, process_starts
 from torchrepro_lint.trace.events import CallFrame, TraceEvent
@@ -43,8 +44,6 @@ SCALAR_DRAWS = {
     "numpy": lazy_pattern(r"numpy\.random\.(randint|choice|random|rand|uniform|random_integers)"),
     "torch": lazy_pattern(r"torch\.(randint|rand|randperm|initial_seed)"),
 }
-# Functions that turn a function of the program into a command line.
-COMMAND_LINES = frozenset({"fire.Fire", "fire.core.Fire", "typer.run", "tyro.cli", "jsonargparse.CLI", "defopt.run"})
 
 
 class Shipped(Record, frozen=True):
