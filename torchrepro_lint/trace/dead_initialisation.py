@@ -56,6 +56,10 @@ CACHED_LOADS = 1 << 12
 _INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
 # Layers of torch that draw their weight, and the first ones their bias.
 _LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpose)?[123]d)|Embedding(?:Bag)?)")
+# Contexts that leave the parameters of layers empty: accelerate 1.10 moves them to the device ``meta`` before they are initialised,
+# transformers 5 replaces the functions of ``torch.nn.init``.
+_EMPTY = frozenset({"init_empty_weights", "no_init_weights"})
+_EMPTY_CONTEXTS = lazy_pattern(r"accelerate\.(\w+\.)*init_empty_weights|transformers\.(\w+\.)*no_init_weights")
 # What says nothing of the numbers of a parameter; methods of a model that leave them as they are; and calls that only show a model.
 _MEASURES = frozenset({"shape", "size", "numel", "nelement", "dim", "ndim", "device", "dtype", "requires_grad"})
 _ALL_PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -67,6 +71,7 @@ def dead_initialisations(names: Names, cache: EventCache, name: str, found: tupl
     """The dead initialisations of a function or module (``name``, its events ``found``)."""
     yield from _filled_layers(names, name, found)
     yield from _measured_models(names, name, found)
+    yield from _made_empty(names, path_of(name), found)
     for event, later in _loads_after(names, cache, name, found):
         if all(holds_always(each, uncertain_guards(event.guards)) for each in later):
             yield event.statement
@@ -212,6 +217,33 @@ def _bound(target: Expression) -> list[Expression | None]:
     """A target, or the items of a tuple, beside names that nobody reads: ``model, _ = build(options)``."""
     items = target.items if isinstance(target, Collection) else (target,)
     return [each for each in items if each is None or last_identifier(each) != "_"]
+
+
+def _made_empty(names: Names, path: str, found: Iterable[Event]) -> Iterator[Statement]:
+    """The statements that make a model whose parameters get no numbers: on the device ``meta``, or in a context that leaves them empty."""
+    for event in found:
+        device = known_argument(event.value, None, "device") if isinstance(event.value, Call) else None
+        contexts = (guard.value for guard in event.guards if guard.kind == "with")
+        if _is_meta(device) or any(_leaves_empty(names, path, each) for each in contexts):
+            yield event.statement
+
+
+def _leaves_empty(names: Names, path: str, context: Expression) -> bool:
+    """Whether a context manager lets no layer draw: ``torch.device("meta")``, ``init_module(empty_init=True)`` of Lightning's Fabric."""
+    match context:
+        case Call(func=func, args=args) as call:
+            word = last_identifier(func)
+            empty = known_argument(call, None, "empty_init")
+            return (
+                (word == "device" and bool(args) and _is_meta(args[0].value))
+                or (word == "init_module" and isinstance(empty, Constant) and empty.value is True)
+                or (word in _EMPTY and any(map(_EMPTY_CONTEXTS.fullmatch, names.names(path, func))))
+            )
+    return False
+
+
+def _is_meta(device: Expression | None) -> bool:
+    return isinstance(device, Constant) and device.value == "meta"
 
 
 def _measured_models(names: Names, name: str, found: Iterable[Event]) -> Iterator[Statement]:
