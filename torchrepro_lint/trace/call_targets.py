@@ -166,6 +166,7 @@ class CallTargets:
             ) and not holds:
                 # What is passed to ``forward`` of an object, or to what a computed name means, is bound to no parameter.
                 where = mode if name in ordering else inside
+                where = "" if where == "loaded" else where  # its weights are loaded, but it runs after that
                 passed += (Target(target, where) for target in self._run_from_outside(name, found, where))
         if followed:
             for target in passed:

@@ -137,7 +137,7 @@ class PathFeasibility:
         self._budget, self._most_depth = calls, depth
         self._call_edges = CallEdgeContexts(project, run, likely=likely)
         # By function, the environments found so far, and the iterator over the others.
-        self._environments_found: dict[str, tuple[list[Environment], Iterator[Environment]]] = {}
+        self._environments_found: dict[tuple[str, bool], tuple[list[Environment], Iterator[Environment]]] = {}
         # The loaders asked for so far, and what draws with them, each with whether no samples are taken.
         self._dead: dict[tuple[str, Call], bool] = {}
         # What was read so far: the environments found are used again, so each answer depends on all of it.
@@ -196,11 +196,11 @@ class PathFeasibility:
         passed = read_arguments(self._project.value_sources, made, kind.parameters)
         return not passed.complete or may_shuffle(self._project.value_sources, kind, passed)
 
-    def _environments_at(self, function: str, event: Event, depth: int) -> Iterator[Environment]:
-        """The argument environments in which a function reaches one of its events."""
+    def _environments_at(self, function: str, event: Event, depth: int, *, made: bool = False) -> Iterator[Environment]:
+        """The argument environments in which a function reaches one of its events, which with ``made`` only makes what runs later."""
         yield from (
             environment
-            for environment in self._environments(function, depth)
+            for environment in self._environments(function, depth, made=made)
             if self._runs(function, event, environment)
             and not (self._weights and self._is_replaced(function, event, environment))
         )
@@ -226,18 +226,21 @@ class PathFeasibility:
         known = test_of_flags(self._run.flags, test.value)
         return self._project.value_sources.truth(test) if known is None else known
 
-    def _environments(self, function: str, depth: int) -> Iterator[Environment]:
+    def _environments(self, function: str, depth: int, *, made: bool) -> Iterator[Environment]:
         """The argument environments of a function, one for each way to enter it; for recursion, an empty one."""
         component = self._run.cycles.get(function, frozenset())
-        yield from self._entering_component(function, component, depth)
+        yield from self._entering_component(function, component, depth, made=made)
         if component and self._continues_inside(component, depth):
             yield Environment.of()
 
-    def _entering_component(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
+    def _entering_component(
+        self, function: str, component: frozenset[str], depth: int, *, made: bool = False
+    ) -> Iterator[Environment]:
         """The environments from outside a strongly connected component, computed once and on demand."""
-        if function not in self._environments_found:
-            self._environments_found[function] = [], self._find_environments(function, component, depth)
-        found, rest = self._environments_found[function]
+        key = function, made
+        if key not in self._environments_found:
+            self._environments_found[key] = [], self._find_environments(function, component, depth, made=made)
+        found, rest = self._environments_found[key]
         index = 0
         while True:
             if index == len(found):
@@ -247,7 +250,9 @@ class PathFeasibility:
             yield found[index]
             index += 1
 
-    def _find_environments(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
+    def _find_environments(
+        self, function: str, component: frozenset[str], depth: int, *, made: bool
+    ) -> Iterator[Environment]:
         entries = self._run.call_edges.get(function, ())
         definitions = self._project.resolver.functions(function)
         if not entries or depth >= self._most_depth or len(definitions) != 1 or function in self._run.starts:
@@ -255,10 +260,11 @@ class PathFeasibility:
             return
         for each in entries:
             caller, event = each.caller, each.event
-            if caller in component or self._is_in_other_mode(each) or self._is_dead(path_of(caller), event):
+            if caller in component or self._is_in_other_mode(each, made=made) or self._is_dead(path_of(caller), event):
                 continue
             self._budget -= 1
-            for index, outer in enumerate(self._environments_at(caller, event, depth + 1)):
+            later = made or self._runs_later(each)
+            for index, outer in enumerate(self._environments_at(caller, event, depth + 1, made=later)):
                 self._budget -= index > 0
                 if self._budget < 0:
                     break
@@ -335,12 +341,17 @@ class PathFeasibility:
                 elif self._runs(caller, event, outer):
                     yield from self._call_edges.scopes(function, definitions[0], caller, event, outer)
 
-    def _is_in_other_mode(self, edge: CallEdge) -> bool:
+    def _runs_later(self, edge: CallEdge) -> bool:
+        """Whether the event of an edge only makes the object whose method runs later: ``nn.ModuleList(Block() for _ in range(3))``."""
+        value = edge.event.value
+        return not edge.mode and isinstance(value, Call) and not self._is_called(edge.function, edge.caller, value)
+
+    def _is_in_other_mode(self, edge: CallEdge, *, made: bool = False) -> bool:
         """Whether a call only makes weights that are loaded afterwards, and the draw is sought elsewhere; or its loader fetches in
         workers, and the draw is sought in the main process, or the reverse.
         """
         function, caller, event = edge.function, edge.caller, edge.event
-        if edge.mode == "loaded" and self._mode != "loaded":
+        if edge.mode == "loaded" and self._mode != "loaded" and not made:
             return True
         if event.value is None or self._mode not in ("", "worker") or self._is_called(function, caller, event.value):
             return False
