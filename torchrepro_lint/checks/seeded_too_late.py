@@ -9,7 +9,7 @@ from torchrepro_lint.checks.forward_uses import becomes_seed
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
 from torchrepro_lint.domain.rng.effects import Draw, Seed
-from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
+from torchrepro_lint.domain.rng.feasibility import first_feasible_draw, is_path_feasible
 from torchrepro_lint.domain.rng.optional_seeds import is_set_elsewhere, without_seed_draws
 from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
 from torchrepro_lint.source.text import Message
@@ -59,6 +59,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
         and each.trace_event.event != seeding
         and not _makes_seed(context, each.trace_event)
         and not ends_before(context.project, each.trace_event, every[0].trace_event)
+        and is_path_feasible(context.project, program.run, each.trace_event)
     )
     draw = first_feasible_draw(context.project, program.run, early)
     if draw is None:

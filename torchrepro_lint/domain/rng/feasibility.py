@@ -87,6 +87,11 @@ def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, like
     return found.is_feasible(trace_event.function, trace_event.event, 0)
 
 
+def is_path_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> bool:
+    """Whether the very call path of an event leads to it: another one may be taken later, with other arguments."""
+    return _analysis(project, run, trace_event).leads_to(trace_event)
+
+
 def _analysis(
     project: ValueFlow,
     run: Trace,
@@ -153,6 +158,19 @@ class PathFeasibility:
             finally:
                 self._dependencies |= total()
                 reads.dependencies = self._dependencies
+
+    def leads_to(self, trace_event: TraceEvent) -> bool:
+        """Whether the arguments on the call path of an event let each of its calls and itself run."""
+        found, caller = [Environment.of()], ""
+        for step in trace_event.call_path:
+            at, definitions = caller or step.path, self._project.resolver.functions(step.into)
+            ways = [each for each in found if self._runs(at, step.event, each)]
+            found, caller = [Environment.of()] if ways else [], step.into
+            if len(definitions) == 1 and step.into not in self._run.cycles:
+                scopes = (self._call_edges.scopes(caller, definitions[0], at, step.event, each) for each in ways)
+                some = list(islice(chain.from_iterable(scopes), limits.MAX_CONTEXTS + 1))
+                found = some if 0 < len(some) <= limits.MAX_CONTEXTS else found
+        return any(self._runs(caller or trace_event.path, trace_event.event, each) for each in found)
 
     def _may_draw(self, path: str, event: Event, environment: Environment) -> bool:
         """Whether the iterated or created value is no loader, or may be one that shuffles."""
