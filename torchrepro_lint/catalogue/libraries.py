@@ -349,9 +349,7 @@ _ONE = frozenset({"random.choice", "numpy.random.choice", "builtins.next"})
 
 
 def containers_behind(names: tuple[str, ...], call: Call, keys: Keys) -> list[tuple[Expression, Keys]]:
-    """The containers of which an element of a call's result is taken, each with the keys there: ``nets`` for the second part of an
-    item of ``nets.items()``, ``enumerate(nets)`` or ``zip(losses, nets)``. ``names`` is what is called.
-    """
+    """The containers behind an element of the result of a call of ``names``, with its keys there: ``nets`` for one of ``zip(losses, nets)``."""
     args = tuple(arg.value for arg in call.args if not (arg.keyword or arg.star))
     rest, name = keys[1:], names[0] if len(names) == 1 else ""
     match name, args:
@@ -363,6 +361,8 @@ def containers_behind(names: tuple[str, ...], call: Call, keys: Keys) -> list[tu
             return [(held, (EACH, *rest)) for held in args]
         case "torch.nn.ModuleList" | "torch.nn.ModuleDict", (held,):
             return [(held, keys)]
+        case "torch.nn.Sequential", _ if len(args) == len(call.args):
+            return [(held, rest) for at, held in enumerate(args) if keys[0] in (at, at - len(args), EACH, ITEM)]
         case _, (held, *_) if name in _OF_ITEMS | _SOME | _ONE:
             return [(held, (ITEM if name in _SOME else EACH, *(keys if name in _ONE else rest)))]
     holder = receiver_of(call.func) if not any(map(in_project, names)) else None

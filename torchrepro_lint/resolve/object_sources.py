@@ -21,6 +21,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.resolve.values import Values
+from torchrepro_lint.syntax.binding import base_constructor_calls
 from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -45,6 +46,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_module,
     passes_call,
     path_of,
+    project_classes,
     simple_name,
     split_call,
 )
@@ -79,9 +81,8 @@ def is_abstract(name: Value) -> bool:
     if not called or made not in _ABSTRACT or passes_call(rest):
         return False
     word = simple_name(rest)
-    return word == "__call__" or not (
-        word in _OWN_METHODS or word.startswith(("named_", "register_", "get_", "set_", "_"))
-    )
+    is_own = word in _OWN_METHODS or word.startswith(("named_", "register_", "get_", "set_", "_"))
+    return word == "__call__" or not is_own
 
 
 class Objects(Record, frozen=True):
@@ -148,14 +149,9 @@ class ObjectSources(Values):
 
     def _are_related(self, found: Iterable[Value]) -> bool:
         """Whether objects are of one family: of classes that share a base class of the project, so that they share methods, too."""
-        shared: set[Value] | None = None
-        for each in sorted(found):
-            if each != _UNKNOWN:
-                bases = set(filter(in_project, self.ancestry(class_of(each)))) if is_instance(each) else set()
-                shared = bases if shared is None else shared & bases
-                if not shared:
-                    return False
-        return True
+        known = [each for each in found if each != _UNKNOWN]
+        bases = [set(filter(in_project, self.ancestry(class_of(each)))) for each in known if is_instance(each)]
+        return len(bases) == len(known) and bool(set.intersection(*bases))
 
     def _stands_for(self, path: str, value: Expression) -> Iterator[Value]:
         """The names of a value that is followed no further; for ``net.encode`` by the objects that ``net`` may be."""
@@ -172,9 +168,8 @@ class ObjectSources(Values):
         """The names that a chain of attributes of objects may stand for."""
         known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
         found = {name for each in known for name in self.follow(each, words)}
-        if len(found) > limits.MAX_OBJECT_CLASSES:
-            return (_UNKNOWN,)
-        return tuple(sorted(found | ({_UNKNOWN} if _UNKNOWN in owners else set())))
+        every = tuple(sorted(found.union({_UNKNOWN}.intersection(owners))))
+        return every if len(found) <= limits.MAX_OBJECT_CLASSES else (_UNKNOWN,)
 
     def _sources(self, path: str, value: Expression) -> _Sources:
         """The expressions that an object comes from, one step back; nothing where it is made here."""
@@ -251,11 +246,23 @@ class ObjectSources(Values):
             if wrappers := [each for name in names if not in_project(name) and (each := module_wrapper(name))]:
                 given = [element_of_result(each, value, keys[0]) for each in wrappers if isinstance(keys[0], int)]
                 return [(path, each, keys[1:]) for each in given if each is not None]
-            if held := containers_behind(names, value, keys):
-                return [(path, *each) for each in held]
+            held = [(path, *each) for each in containers_behind(names, value, keys)]
+            if held := held or self._handed_to_base(path, names, value, keys):
+                return held
         if isinstance(value, Subscript):
             return [(path, value.value, subscript_keys(value, keys))]
         return [(file, each, joined_keys(taken, keys)) for file, each, taken in self._sources(path, value)]
+
+    def _handed_to_base(self, path: str, names: tuple[Value, ...], call: Call, keys: Keys) -> _Sources:
+        """The same for a class of the project that is a container, by what its base gets: ``super().__init__(body, head)``."""
+        found: _Sources = []
+        for name in filter(self.classes, names):
+            outside = tuple(each for each in self.ancestry(name) if not in_project(each))[:1]
+            own = [one for each in self.methods(name, "__init__") for one in self.functions(each)]
+            calls = [(path_of(name), made) for each in own for made in base_constructor_calls(each)]
+            for file, made in calls if own else [(path, call)]:
+                found += [(file, *each) for each in containers_behind(outside, made, keys)]
+        return found
 
     def destructured_names(self, path: str, value: Expression) -> tuple[Value, ...]:
         """The objects and functions of the project that a variable gets when a function's result is destructured: ``net, step = build()``."""
@@ -283,9 +290,7 @@ class ObjectSources(Values):
                 inner = inner or not any(map(self.functions, self.methods(class_of(owner), word)))
             elif is_module(owner):
                 targets = self.modules.attribute(path_of(owner), word) or ()
-                found += [
-                    (path_of(name), one, ()) for name in targets for how, one in self.assigned(name) if how == "="
-                ]
+                found += _whole((path_of(it), one) for it in targets for how, one in self.assigned(it) if how == "=")
         if not found and isinstance(holder, Ref) and not holder.path:
             found = [*self._of_passed_object(path, holder, word)]
         return [(path, holder, ())] if inner and word in _INNER and not found else found
@@ -342,11 +347,8 @@ class ObjectSources(Values):
 
     def _only_wraps(self, name: Symbol) -> bool:
         """Whether a class of the project only inherits how it runs a module from a wrapper of modules."""
-        if not self.classes(name) or not any(
-            not in_project(each) and module_wrapper(each) for each in self.ancestry(name)
-        ):
-            return False
-        return not self.call_methods(name)
+        bases = self.ancestry(name) if self.classes(name) and not self.call_methods(name) else ()
+        return any(not in_project(each) and module_wrapper(each) for each in bases)
 
     def names_from_callers(self, path: str, reference: Ref) -> tuple[Value, ...]:
         """The names that a variable, or an attribute of one, may stand for by the arguments that calls pass for parameters."""
@@ -375,10 +377,8 @@ class ObjectSources(Values):
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
         holder = reference._replace(path=())
-        for name in sorted({*self.names(path, holder), *self.names_from_callers(path, holder)}):
-            owner = class_of(name) if is_instance(name) and self.classes(class_of(name)) else ""
-            given = passed_for_field(self, self.call_graph, owner, reference.path[0]) if owner else ()
-            for file, value in given:
+        for owner in project_classes(sorted({*self.names(path, holder), *self.names_from_callers(path, holder)})):
+            for file, value in passed_for_field(self, self.call_graph, owner, reference.path[0]):
                 yield from self.names(file, value)
 
 

@@ -8,8 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Operation, Param, Ref
-from torchrepro_lint.syntax.visitor import is_starred, last_identifier
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Function,
+    Operation,
+    Param,
+    Ref,
+)
+from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements
 
 # Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
@@ -173,6 +184,14 @@ def passes_self(call: Expression) -> bool:
         case Call(func=Ref(path=(*_, "__init__")), args=(first, *_)):
             return first.keyword is None and not first.star
     return False
+
+
+def base_constructor_calls(function: Function) -> Iterator[Call]:
+    """The calls by which a constructor runs that of a base class, without ``self``: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
+    for statement in statements(function.body):
+        value = statement.value if isinstance(statement, ExpressionStatement) else None
+        if isinstance(value, Call) and last_identifier(value.func) == "__init__":
+            yield without_self(value)
 
 
 def without_self(call: Call) -> Call:
