@@ -17,6 +17,7 @@ from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORD
 from torchrepro_lint.resolve.object_sources import ObjectSources
 from torchrepro_lint.resolve.symbols import GAP, NAMES, gapped_text, may_be_one
 from torchrepro_lint.source.files import join_path, parent_folders
+from torchrepro_lint.syntax.definitions import ITEM
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -28,11 +29,13 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Symbol,
     Value,
     class_of,
     instance_value,
     is_instance,
     is_module,
+    is_own,
     module_symbol,
     path_of,
     project_classes,
@@ -118,6 +121,28 @@ class ComputedNames(ObjectSources):
                 )
         for text in self.literal_texts(path, given):
             yield from self.configurations.dotted(path, text)
+
+    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
+        """The entries of a registry of the project, under a key where that is known."""
+        for name in filter(self.registry.fills, self._registries(path, value)):
+            yield from self.registry.entries(name, () if key is None else self.literal_texts(path, key))
+        if key is not None and isinstance(value, Ref) and not (value.path and is_own(value.roots[0])):
+            yield from self._stored_definitions(path, value, key)
+
+    def _stored_definitions(self, path: str, table: Ref, key: Expression) -> Iterator[Value]:
+        """The classes and functions that statements store in a table, under a key where that is known: ``NETS["small"] = Small``."""
+        if stored := [*self.entries(path, table, (ITEM,))]:
+            words = self.literal_texts(path, key)
+            stored = [each for word in words for each in self.entries(path, table, (word,))] or stored
+        found = (name for file, item, left in stored if not left for name in self.names(file, item))
+        yield from (name for name in found if self.classes(name) or self.functions(name))
+
+    def _registries(self, path: str, value: Expression) -> Iterator[Symbol]:
+        """The variables that an expression names, as candidates for registries."""
+        if isinstance(value, Ref):
+            for name in (name for root in value.roots for name in self.modules.resolve(path, root)):
+                for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
+                    yield target.rstrip(".")
 
     # --- dynamic imports ---------------------------------------------------------------------------------------------
 

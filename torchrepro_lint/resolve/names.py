@@ -170,7 +170,7 @@ class Names(ComputedNames):
         self.modules.reads.record_read(path)  # the key is a node of this file
         match expression:
             case Attribute(value=value, name=word):
-                return [found for name in self.names(path, value) for found in self.follow(name, (word,))]
+                return [each for name in self.names(path, value) for each in self._of_plain(path, name, (word,))]
             case Call():
                 return self._results(path, expression)
             case Subscript(value=value, indices=index):
@@ -195,7 +195,7 @@ class Names(ComputedNames):
         self.modules.reads.record_read(path)
         for root in roots:
             for name in self.modules.resolve(path, root):
-                yield from self.follow(name, words)
+                yield from self._of_plain(path, name, words)
 
     def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of the method ``func``; for a function of a module, the module."""

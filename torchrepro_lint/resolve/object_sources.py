@@ -20,7 +20,7 @@ from torchrepro_lint.catalogue.libraries import (
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.symbols import NAMES
-from torchrepro_lint.resolve.values import Values
+from torchrepro_lint.resolve.values import PLAIN_MODULE, Values
 from torchrepro_lint.syntax.binding import base_constructor_calls
 from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
@@ -71,6 +71,7 @@ _OWN_METHODS = FLUENT_METHODS | frozenset(
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # What a call gives that makes an empty container.
 _EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
+_EMPTY |= {"torch.nn.ModuleList()", "torch.nn.ModuleDict()"}
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
 
@@ -180,10 +181,8 @@ class ObjectSources(Values):
                 return self._of_attribute(path, value)
             case Call():
                 return _whole(self._of_call(path, value))
-            case Operation(op="if", operands=(_, *operands)) | Operation(op="or" | "and", operands=operands):
-                return [(path, each, ()) for each in operands]
-            case Operation(op="await", operands=(inner,)) | Operation(op=":=", operands=(_, inner)):
-                return [(path, inner, ())]
+            case Operation(op="if" | "or" | "and" | "await" | ":=" as op, operands=operands):
+                return [(path, each, ()) for each in operands[op in ("if", ":=") :]]
             case Subscript(value=inner):
                 return [(path, inner, subscript_keys(value))]
         return []
@@ -280,20 +279,19 @@ class ObjectSources(Values):
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""
         holder, word = _parted(value)
-        if holder is None:
-            return []
-        found: _Sources = []
-        inner = False
-        for owner in self._known_objects(path, holder):
+        found, inner = list[tuple[str, Expression, Keys]](), False
+        for owner in self._known_objects(path, holder) if holder is not None else ():
             if is_instance(owner) and in_project(owner):
                 found += self._of_class_attribute(class_of(owner), word)
                 inner = inner or not any(map(self.functions, self.methods(class_of(owner), word)))
+            elif owner == PLAIN_MODULE:
+                found += _whole(self.stored_on_plain(path, word))
             elif is_module(owner):
                 targets = self.modules.attribute(path_of(owner), word) or ()
                 found += _whole((path_of(it), one) for it in targets for how, one in self.assigned(it) if how == "=")
         if not found and isinstance(holder, Ref) and not holder.path:
             found = [*self._of_passed_object(path, holder, word)]
-        return [(path, holder, ())] if inner and word in _INNER and not found else found
+        return [(path, holder, ())] if holder and inner and word in _INNER and not found else found
 
     def _of_passed_object(self, path: str, holder: Ref, word: str) -> Iterator[tuple[str, Expression, Keys]]:
         """The attribute where it is set on an object from outside, ``args.step = noise``, and that of what calls pass."""

@@ -18,9 +18,10 @@ from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument, takes_receiver
 from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
-from torchrepro_lint.syntax.definitions import ITEM, Keys, unpacking_keys
+from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Attribute,
@@ -39,7 +40,6 @@ from torchrepro_lint.syntax.qualified_names import (
     Value,
     enclosing_function,
     in_project,
-    is_own,
     last_word,
     local_symbol,
     path_of,
@@ -52,6 +52,10 @@ from torchrepro_lint.syntax.visitor import cut_at_last, last_identifier, receive
 
 # Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
+# A module that is made without a class of its own, to hold others.
+PLAIN_MODULE = "torch.nn.Module()"
+# An attribute of one, or of an element of a container of modules, which may be one.
+_ON_PLAIN = lazy_pattern(r"torch\.nn\.Module(\(\)|(List|Dict)\(\)\[\])\.(?P<word>\w+)(?P<rest>(\.\w+)*)")
 
 
 class Values(ClassHierarchy):
@@ -146,6 +150,23 @@ class Values(ClassHierarchy):
             for target, value in self.events.attribute_stores(file, word):
                 if len(target.path) == 1 and any(name in self.modules.resolve(file, root) for root in target.roots):
                     yield file, value
+
+    def stored_on_plain(self, path: str, word: str) -> Iterator[tuple[str, Expression]]:
+        """What a file stores as an attribute of plain modules, which have no class of their own: ``self.mid.block = Block()``."""
+        for target, value in self.events.attribute_stores(path, word):
+            if PLAIN_MODULE in self.names(path, target._replace(path=target.path[:-1])):
+                yield path, value
+
+    def _of_plain(self, path: str, name: Value, words: tuple[str, ...]) -> Iterator[Value]:
+        """The names that a chain of attributes of a name may stand for; those of a plain module as its file stores them."""
+        for each in self.follow(name, words):
+            found = _ON_PLAIN.fullmatch(each)
+            rest = tuple(filter(None, found["rest"].split("."))) if found else ()
+            stored = self.stored_on_plain(path, found["word"]) if found else ()
+            held = [
+                one for file, value in stored for made in self.names(file, value) for one in self.follow(made, rest)
+            ]
+            yield from held or (each,)
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
         """The arguments that calls pass for a parameter, its default where they leave it out; see ``values``."""
@@ -262,28 +283,6 @@ class Values(ClassHierarchy):
             if keys := unpacking_keys(function.body, own, value, (word,)):
                 return keys
         return None
-
-    def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
-        """The entries of a registry of the project, under a key where that is known."""
-        for name in filter(self.registry.fills, self._registries(path, value)):
-            yield from self.registry.entries(name, () if key is None else self.literal_texts(path, key))
-        if key is not None and isinstance(value, Ref) and not (value.path and is_own(value.roots[0])):
-            yield from self._stored_definitions(path, value, key)
-
-    def _stored_definitions(self, path: str, table: Ref, key: Expression) -> Iterator[Value]:
-        """The classes and functions that statements store in a table, under a key where that is known: ``NETS["small"] = Small``."""
-        if stored := [*self.entries(path, table, (ITEM,))]:
-            words = self.literal_texts(path, key)
-            stored = [each for word in words for each in self.entries(path, table, (word,))] or stored
-        found = (name for file, item, left in stored if not left for name in self.names(file, item))
-        yield from (name for name in found if self.classes(name) or self.functions(name))
-
-    def _registries(self, path: str, value: Expression) -> Iterator[Symbol]:
-        """The variables that an expression names, as candidates for registries."""
-        if isinstance(value, Ref):
-            for name in (name for root in value.roots for name in self.modules.resolve(path, root)):
-                for target in (f"{name}.{'.'.join(value.path)}", f"{name}{'.'.join(value.path)}"):
-                    yield target.rstrip(".")
 
     @cached_property
     def _has_registries(self) -> bool:
