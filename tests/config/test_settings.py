@@ -17,6 +17,7 @@ from torchrepro_lint.config.settings import (
     selected_codes,
     settings_table,
 )
+from torchrepro_lint.config.target import target_of
 from torchrepro_lint.source.errors import UsageError
 
 RULES = tuple(
@@ -172,3 +173,41 @@ def test_paths_that_have_only_a_disk_in_common_are_no_project(tmp_path: Path) ->
     disk = tmp_path.anchor
     root = RootFinder(ConfigOptions(), FallbackRoot(disk, disk)).of(str(tmp_path))
     assert (root.path, root.top) == (str(tmp_path), str(tmp_path))
+
+
+def _packaged(tmp_path: Path, text: str) -> RootFinder:
+    """A checkout in which a package has the requirements, and a file of it this text."""
+    scripts = tmp_path / "repo" / "nets" / "scripts"
+    scripts.mkdir(parents=True)
+    (tmp_path / "repo" / ".git").mkdir()
+    (tmp_path / "repo" / "nets" / "requirements.txt").write_text("torch==1.12.1\n", encoding="utf-8")
+    for each in (scripts.parent, scripts):
+        (each / "__init__.py").write_text("", encoding="utf-8")
+    (scripts / "train.py").write_text(text, encoding="utf-8")
+    return RootFinder(ConfigOptions(), FallbackRoot(str(tmp_path), str(tmp_path)))
+
+
+@pytest.mark.parametrize("text", ["from nets.lib import misc\n", "import os\nimport nets\n"])
+def test_a_package_that_imports_itself_is_no_root(tmp_path: Path, text: str) -> None:
+    root = _packaged(tmp_path, text).of(str(tmp_path / "repo" / "nets" / "scripts"))
+    assert (root.path, root.decided_by) == (str(tmp_path / "repo"), "nets/requirements.txt")
+    assert (root.marked, root.top) == (True, root.path)
+    assert target_of(root).version == "1.12"
+
+
+@pytest.mark.parametrize(
+    "text", ["from networks import misc\n", "from .lib import misc\n", "# from nets import misc\n"]
+)
+def test_a_package_that_does_not_import_itself_is_a_root(tmp_path: Path, text: str) -> None:
+    root = _packaged(tmp_path, text).of(str(tmp_path / "repo" / "nets" / "scripts"))
+    assert (root.path, root.decided_by) == (str(tmp_path / "repo" / "nets"), "requirements.txt")
+
+
+def test_a_checkout_that_is_a_package_is_a_root(tmp_path: Path) -> None:
+    repo = tmp_path / "nets"
+    (repo / ".git").mkdir(parents=True)
+    (repo / "requirements.txt").write_text("torch\n", encoding="utf-8")
+    for name, text in (("__init__.py", ""), ("train.py", "import nets\n")):
+        (repo / name).write_text(text, encoding="utf-8")
+    root = RootFinder(ConfigOptions(), FallbackRoot(str(tmp_path), str(tmp_path))).of(str(repo))
+    assert (root.path, root.decided_by) == (str(repo), "requirements.txt")

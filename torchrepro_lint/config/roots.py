@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
@@ -26,7 +27,7 @@ from torchrepro_lint.config.settings import (
     settings_table,
 )
 from torchrepro_lint.source.errors import UsageError
-from torchrepro_lint.source.files import top_folders
+from torchrepro_lint.source.files import read_program, top_folders
 
 _SETUP = ("setup.py", "setup.cfg")
 _REQUIREMENTS = "requirements*.txt"
@@ -34,6 +35,8 @@ _REQUIREMENTS = "requirements*.txt"
 _TOPS = (".git", ".hg", "PKG-INFO")
 # The entries of a directory among which a requirements file or a Python file is looked for.
 _MOST_ENTRIES = 20_000
+# The files of a package in which an import of it is looked for.
+_MOST_SEARCHED = 200
 # Directories that many programs share, beside those of the environment.
 _TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108  nothing is written there
 
@@ -171,6 +174,8 @@ class RootFinder:
         4. elsewhere, the nearest one with a setup.py or setup.cfg, else with a requirements*.txt, that is no part of a package;
         5. the fallback.
 
+        For 3 and 4, a package whose files import it by its own name is no root, but the directory above it, where that name is found.
+
         In a repository the nearest setup.py or requirements file decides nothing by itself: many have one for a CUDA extension in
         ``models/ops``, for the documentation, or for each example. As a project of its own such a folder would be cut off from the code
         that it imports and from the programs that run it: fairseq has 5 such folders, NVIDIA's DeepLearningExamples 10. Where there
@@ -205,13 +210,14 @@ class RootFinder:
                     return self._in_repository(parents[: number + 1]) or (parent, name)
         own = [each for each in parents if not _is_package(os.path.dirname(each))]
         found = [(each, mark) for each in own if (mark := self._mark(each))]
-        return next((each for each in found if each[1] in _SETUP), found[0] if found else None)
+        nearest = next((each for each in found if each[1] in _SETUP), found[0] if found else None)
+        return _importable(parents, *nearest) if nearest is not None else None
 
     def _in_repository(self, parents: Sequence[str]) -> tuple[str, str] | None:
         """The outermost marked directory of a repository, the last of the given ones, if no Python files lie above it."""
         for parent in reversed(parents):
             if mark := self._mark(parent):
-                return parent, mark
+                return _importable(parents, parent, mark)
             if self._has_modules(parent):
                 return None
         return None
@@ -251,10 +257,35 @@ class RootFinder:
         options = self._options
         config = None if options.isolated else options.config or self._config(path)
         settings = options.overrides(load_settings(config) if config else Settings())
-        marked = decided_by in (OWN_FILE, PYPROJECT, *_SETUP, *_TOPS) or fnmatch(decided_by, _REQUIREMENTS)
+        mark = os.path.basename(decided_by)
+        marked = mark in (OWN_FILE, PYPROJECT, *_SETUP, *_TOPS) or fnmatch(mark, _REQUIREMENTS)
         at_fallback = not marked and path == self._fallback.root
         root = ProjectRoot(path, config, settings, self._fallback.top if at_fallback else path, decided_by, marked)
         return root._replace(version_from="the option --torch-version") if options.has_torch_version else root
+
+
+def _importable(parents: Sequence[str], directory: str, mark: str) -> tuple[str, str]:
+    """The directory above a marked package that its files import by its own name: ``from domainbed.lib import misc``; else itself."""
+    above = next((each for each in parents[parents.index(directory) :] if not _is_package(each)), directory)
+    if above == directory or not _imports_itself(directory):
+        return directory, mark
+    return above, Path(directory, mark).relative_to(above).as_posix()
+
+
+def _imports_itself(package: str) -> bool:
+    """Whether a file in a package, or in a package within, imports it by its own name."""
+    word = re.escape(os.path.basename(package)).encode()
+    imports = re.compile(rb"^[ \t]*(?:from|import)[ \t]+" + word + rb"\b", re.MULTILINE)
+    folders = [package, *(str(each.parent) for each in sorted(Path(package).glob("*/__init__.py")))]
+    files = (os.path.join(folder, name) for folder in folders for name in sorted(_names(folder, "*.py")))
+    return any(imports.search(_read(file)) for file in islice(files, _MOST_SEARCHED))
+
+
+def _read(file: str) -> bytes:
+    try:
+        return read_program(file)
+    except OSError:
+        return b""
 
 
 def _names(directory: str, pattern: str) -> list[str]:

@@ -29,6 +29,8 @@ LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _CONDA = lazy_pattern(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
 _NAME = lazy_pattern(r"\s*([A-Za-z0-9][\w.-]*)")
 _TORCH = "torch"
+# A root with one of these says itself what it needs.
+_MANIFESTS = ("pyproject.toml", *LOCKS, "setup.py", "setup.cfg", "requirements*.txt", "environment*.y*ml")
 # ``train = package.module:main`` in the list of console scripts of setup.cfg or setup.py.
 _SCRIPT = lazy_pattern(r"""(?:^|["'])\s*[\w.-]+\s*=\s*([A-Za-z_][\w.]*:[A-Za-z_][\w.]*)\s*(?:$|["'\[])""", re.MULTILINE)
 # Longer texts are ignored: Python limits the digits of a number.
@@ -57,16 +59,25 @@ def locked_versions(root: Path, library: str = _TORCH) -> Iterator[VersionRequir
 
 
 def declared_requirements(root: Path, library: str = _TORCH) -> Iterator[VersionRequirement]:
-    """The requirements of a library in pyproject.toml, requirements*.txt and environment.yml, in this order."""
+    """The requirements of a library in pyproject.toml, requirements*.txt and environment.yml, in this order; where the root has none of
+    these files, in those of the packages in it.
+    """
     for text in _pyproject(_toml(root / "pyproject.toml"), library):
         yield from _requirement("pyproject.toml", text, library)
-    for path in sorted([*root.glob("requirements*.txt"), *root.glob("requirements/*.txt")]):
+    for path in _files(root, "requirements*.txt", "requirements/*.txt"):
         for line in _lines(path):
             yield from _requirement(path.relative_to(root).as_posix(), line, library)
-    for path in sorted([*root.glob("environment*.yml"), *root.glob("environment*.yaml")]):
+    for path in _files(root, "environment*.yml", "environment*.yaml"):
         for line in _lines(path):
             if (match := _CONDA.match(line)) and _conda_name(match["name"]) == library:
                 yield from _from_specifier(path.name, _conda(match["spec"]))
+
+
+def _files(root: Path, *patterns: str) -> list[Path]:
+    """The files of a root that match a pattern, sorted; of the packages in it where it declares nothing itself."""
+    own = any(True for each in (*_MANIFESTS, *patterns) for _ in root.glob(each))
+    folders = [root] if own else [each.parent for each in sorted(root.glob("*/__init__.py"))]
+    return sorted(found for folder in folders for each in patterns for found in folder.glob(each))
 
 
 def console_scripts(root: Path) -> tuple[str, ...]:
