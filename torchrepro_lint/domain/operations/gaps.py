@@ -247,8 +247,8 @@ class _LossSlice:
         """A call on the way: its gap, what it returns, and the values that it gets."""
         seen = self._events.get((path, call), ())
         names = sorted({name for _, each in seen for name in each.names}) or self._names.names(path, call.func)
-        if not names and isinstance(call.func, (Subscript, Call)):
-            names = self._names.objects(path, call.func).names
+        if not names or self._unknown.are_unknown(names):
+            names = self._objects(path, call.func) or names
         if names and all(map(is_element, names)):
             names = [*self._elements(path, call.func)] or names
         if not loader_names().isdisjoint(names):
@@ -270,6 +270,14 @@ class _LossSlice:
                 self._passed_on(path, value)
         if not entered:
             self._push(path, _holder(call.func))
+
+    def _objects(self, path: str, func: Expression) -> tuple[str, ...]:
+        """The objects that a callee without a name may be; of an attribute, ``model.module``, if all are known and entered."""
+        if isinstance(func, Ref) and not func.path:
+            return ()
+        found = self._names.objects(path, func)
+        entered = all(map(self._entered, filter(in_project, found.names)))
+        return found.names if isinstance(func, Subscript | Call) or (found.complete and entered) else ()
 
     def _origins(self, path: str, function: str, func: Expression) -> Sequence[str] | None:
         """What calls pass for a parameter that is called, or for the variable that runs over it: nothing where it is no code. None if
