@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.loaders.workers import WorkerSeed, may_seed_workers, worker_seeds
-from torchrepro_lint.source.text import Fix, NoFix
-from torchrepro_lint.syntax.nodes import Function, Ref, span
-from torchrepro_lint.syntax.visitor import (
-    all_expressions,
-)
+from torchrepro_lint.source.text import Edit, Fix, NoFix
+from torchrepro_lint.syntax.nodes import Expression, Function, Ref, span
+from torchrepro_lint.syntax.qualified_names import local_symbol, simple_name
+from torchrepro_lint.syntax.scopes import function_at
+from torchrepro_lint.syntax.visitor import all_expressions, read_expressions, statements, subexpressions
 from torchrepro_lint.trace.traces import Context
 
 CODE = "TRL307"
@@ -67,10 +67,30 @@ def _remedy(context: Context, seed: WorkerSeed) -> Fix | NoFix:
     torch, imports = ensure_import(context.tree, context.lines.text, "torch")
     if imports and _is_unbound_name(context, torch):
         return NoFix("the file reads torch without importing it, so what the name means here is not known")
+    if (value_of := _shared_value(context, seed)) is not None:
+        value = f"{torch}.initial_seed() % 2**32"
+        return Fix(f"Seed from {value}", (*imports, Edit(span(value_of), value)), safe=False)
     value = f"{torch}.initial_seed()" + ("" if seed.direct and seed.name in _TORCH else " % 2**32")
     edit = replace_argument(call.args[0], value) if call.args else append_argument(call, context.lines.text, value)
     unread = remove_unread(context.project, context.path, call.args[0].value) if call.args else ()
     return Fix(f"Seed from {value}", (*imports, *unread, edit), safe=False)
+
+
+def _shared_value(context: Context, seed: WorkerSeed) -> Expression | None:
+    """The value of a local variable that only bad seeds read, several of them: ``seed = uuid.uuid4().int % 2**32``."""
+    given = seed.call.args[0].value if seed.call.args else None
+    function = function_at(context.tree, seed.call.start)
+    if not isinstance(given, Ref) or given.path or len(given.roots) != 1 or function is None:
+        return None
+    if given.roots[0] != local_symbol(function.name, simple_name(given.roots[0])):
+        return None
+    assigned = context.project.resolver.assigned(context.path + given.roots[0])
+    parts = (
+        part for one in statements(function.body) for each in read_expressions(one) for part in subexpressions(each)
+    )
+    read = {each.start for each in parts if isinstance(each, Ref) and given.roots[0] in each.roots}
+    seeds = {arg.value.start for each in worker_seeds(context.project, context.path) for arg in each.call.args}
+    return assigned[0][1] if len(assigned) == 1 and assigned[0][0] == "=" and len(read) > 1 and read <= seeds else None
 
 
 def _obstacle(context: Context, seed: WorkerSeed) -> NoFix | None:
