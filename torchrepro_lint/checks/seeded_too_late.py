@@ -11,7 +11,7 @@ from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, pr
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw, is_path_feasible
 from torchrepro_lint.domain.rng.optional_seeds import is_set_elsewhere, without_seed_draws
-from torchrepro_lint.domain.rng.seeders import RESTORING, puts_back
+from torchrepro_lint.domain.rng.seeders import is_temporary
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.control_flow import is_main_test, uncertain_guards
 from torchrepro_lint.syntax.nodes import Call, Expression, Operation
@@ -46,7 +46,11 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw, Seed] | None:
     """The first draw of a family and the first seeder that comes after it."""
-    every = [each for each in program.effects.seeds.get(family.key, ()) if not _is_temporary(context, each)]
+    every = [
+        each
+        for each in program.effects.seeds.get(family.key, ())
+        if not is_temporary(context.project, each.trace_event)
+    ]
     if not every:
         return None
     draws = without_seed_draws(program.effects.draws.get(family.key, ()), program.effects.optional)
@@ -97,19 +101,6 @@ def _is_alternative(draw: TraceEvent, call: Call) -> bool:
         and each.op in ("or", "if")
         and any(part == call for operand in each.operands[1:] for part in subexpressions(operand))
         for each in expressions_within(draw.event.statement)
-    )
-
-
-def _is_temporary(context: Context, seed: Seed) -> bool:
-    """Whether the function that seeds puts the generator's state back, so that the seed is not the program's."""
-    path, event = seed.trace_event.path, seed.trace_event.event
-    if RESTORING.isdisjoint(context.project.resolver.modules.summary(path).calls):
-        return False
-    return any(
-        site.function == seed.trace_event.function
-        and site.call.start > event.statement.start
-        and puts_back(context.project.resolver, path, site.call)
-        for site in context.project.calls_by(path, RESTORING)
     )
 
 

@@ -23,6 +23,7 @@ from torchrepro_lint.checks.fixes.written_seed import written_seed
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.domain.programs import Program, effects_in
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
+from torchrepro_lint.domain.rng.seeders import is_temporary
 from torchrepro_lint.domain.rng.seeding import PartlySeeded, seeding_functions, seeding_parameters
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
@@ -134,6 +135,7 @@ def existing_seed(project: Traces, effects: RngEffects, draw: TraceEvent, order:
         for seed in seeds
         if seed.order < order
         and is_plain_seeding(seed.trace_event)
+        and not is_temporary(project, seed.trace_event)
         and not _is_incidental(project, seed.trace_event, draw)
         and process_starts(project, draw) == process_starts(project, seed.trace_event)
     ]

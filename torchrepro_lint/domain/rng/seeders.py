@@ -15,6 +15,7 @@ from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.dataflow.constants import Declaration, Ruling
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
@@ -66,6 +67,19 @@ def puts_back(names: Names, path: str, call: Call) -> bool:
     states = [*names.values_through_calls(path, call.args[0].value)]
     return bool(states) and all(
         isinstance(state, Call) and not _TAKING.isdisjoint(names.names(file, state.func)) for file, state in states
+    )
+
+
+def is_temporary(project: ProgramIndex, seed: TraceEvent) -> bool:
+    """Whether the function that seeds puts the generator's state back, so that the seed is not the program's."""
+    path, event = seed.path, seed.event
+    if RESTORING.isdisjoint(project.resolver.modules.summary(path).calls):
+        return False
+    return any(
+        site.function == seed.function
+        and site.call.start > event.statement.start
+        and puts_back(project.resolver, path, site.call)
+        for site in project.calls_by(path, RESTORING)
     )
 
 
