@@ -7,6 +7,7 @@ or a registry names. Also the files that a program may load with such imports.
 from __future__ import annotations
 
 import posixpath
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -40,6 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     project_classes,
     simple_name,
+    split_call,
     split_name,
 )
 from torchrepro_lint.syntax.summary import reads_namespaces
@@ -254,7 +256,9 @@ class ComputedNames(ObjectSources):
             found = [each for words in dotted for each in self.follow(module_symbol(path), words)]
             yield from found or [*self._evaluated(path, first)] or (instance_value(name),)
         elif others:
-            yield from self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
+            given = self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
+            # An object that is only passed may have been given what its base from outside does not have.
+            yield from given if self.names(path, first) else (each for each in given if not split_call(each)[2])
 
     def _evaluated(self, path: str, key: Expression) -> Iterator[Value]:
         """What a text with a gap means in a file: ``"networks." + name + ".Net"``, ``name + "Dataset"``."""
@@ -278,13 +282,16 @@ class ComputedNames(ObjectSources):
                     yield from self.follow(each, tuple(rest)) if rest else (each,)
 
     def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
-        """The objects of a ``getattr``; for a parameter the modules that are passed for it, unless they have too many names."""
+        """The objects of a ``getattr``; for a parameter the objects of the project and the modules that are passed for it, unless
+        these have too many names.
+        """
         if owners := self.names(path, value):
             return owners
         passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
         modules = sorted(filter(is_module, passed))
         few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= limits.MAX_LOOKED_UP_NAMES
-        return tuple(modules) if few else ()
+        objects = map(instance_value, project_classes(sorted(passed)))
+        return (*objects, *(modules if few else ()))
 
     def _is_chosen(self, path: str, module: Expression) -> bool:
         """Whether a module is imported by a computed name: then what is looked up in it is defined there, not imported."""
@@ -299,7 +306,7 @@ class ComputedNames(ObjectSources):
     ) -> Iterator[Value]:
         """``getattr(module, key)`` and ``module.__dict__[key]``: the attributes that a literal key, or an option's default or
         choices, names; else, unless the key is a literal, everything in the module, or its ``own`` definitions if it has any, and of an
-        object what its class sets under composed names.
+        object what its class sets under composed names, and its methods that are named so.
         """
         words = self.literal_texts(path, key) if key is not None else ()
         composed = self._composed(path, key) if key is not None and not words else []
@@ -311,6 +318,10 @@ class ComputedNames(ObjectSources):
             for word in (composed or [""]) if is_instance(owner) and not words else ():
                 for file, value in self.attribute_values(class_of(owner), word):
                     yield from self.names(file, value)
+                if len(word.replace(GAP, "")) >= _LEAST_LETTERS:
+                    yield from self.methods_like(
+                        class_of(owner), re.compile(".*".join(map(re.escape, word.split(GAP))))
+                    )
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
             elif colon and not rest and not known_here and not isinstance(key, Constant):

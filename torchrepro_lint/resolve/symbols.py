@@ -302,13 +302,12 @@ class ClassHierarchy(Definitions, ABC):
         return known
 
     def _set_by_text(self, path: str, function: Function) -> Iterator[tuple[str, str, Expression]]:
-        """The attributes of its first parameter that a method sets by a text, ``setattr(self, f"layer{i}", value)``, with gaps for what
-        is computed; none where all of the text is.
-        """
+        """What a method sets on its first parameter by a text, ``setattr(self, f"layer{i}", value)``; nothing if all of it is computed."""
         for key, value in () if _SETTERS.isdisjoint(self.modules.summary(path).calls) else _text_stores(function):
-            texts = [key]
-            for root in key.roots if isinstance(key, Ref) and not key.path else ():
+            texts, words = [key], key.path if isinstance(key, Ref) else ()
+            for root in key.roots if isinstance(key, Ref) and not words else ():
                 texts += (each for how, each in self.assigned(path + root) if how == "=")
+            texts += (each for word, how, each in instance_assignments(function) if how == "=" and words == (word,))
             yield from ((word, "=", value) for word in filter(None, map(gapped_text, texts)))
 
     def stored_attributes(self, owner: Symbol, word: str) -> Sequence[tuple[str, str, Expression]]:
