@@ -289,7 +289,7 @@ class Names(ComputedNames):
         return tuple(sorted({value for name in names for value in self._points_to(name)}))
 
     def _of_instance(self, owner: Value, word: str) -> tuple[Value, ...]:
-        """A method, or the values that the class and its bases assign to ``self.word``."""
+        """A method, subclasses' where the class leaves it to these, or the values that it and its bases assign to ``self.word``."""
         if is_super(owner):
             return self.methods(owner, word)
         if word == "__class__" and in_project(owner):
@@ -299,18 +299,17 @@ class Names(ComputedNames):
             if not in_project(each):
                 continue
             path = path_of(each)
-            for how, _, value in self.stored_attributes(each, word):
-                assigned = True
-                found.update(self.names(path, value) if how == "=" else ())
-            if self.assigned(f"{each}.{word}"):
-                assigned = True
-                found.update(self._points_to(f"{each}.{word}"))
+            rows, kept = self.stored_attributes(each, word), self.assigned(f"{each}.{word}")
+            assigned = assigned or bool(rows or kept)
+            found.update(name for how, _, value in rows if how == "=" for name in self.names(path, value))
+            found.update(self._points_to(f"{each}.{word}") if kept else ())
         if assigned:
             return tuple(sorted(found))
         methods = self.methods(owner, word)
         if any(self.is_property(method) for method in methods):
             return tuple(sorted({value for method in methods for value in self.returns(method)}))
-        return methods
+        left = {name for each in self.subclasses(owner) for name in self.methods(each, word)} if not methods else ()
+        return methods or tuple(sorted(filter(in_project, left)))
 
     # --- calls and elements ------------------------------------------------------------------------------------------
 
