@@ -102,4 +102,7 @@ def _obstacle(context: Context, seed: WorkerSeed) -> NoFix | None:
         return NoFix("it is not known how this function takes a seed")
     if not seed.direct and not (call.args and seed.passed):
         return NoFix("the function that is called chooses the seed itself")
+    function = function_at(context.tree, call.start)
+    if function is not None and any(True for _ in context.project.sites_of(context.path + function.name)):
+        return NoFix("the program calls this function itself, too; write another one for workers")
     return None
