@@ -14,10 +14,10 @@ from torchrepro_lint.domain.rng.optional_seeds import is_set_elsewhere, without_
 from torchrepro_lint.domain.rng.seeders import is_temporary
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.control_flow import is_main_test, uncertain_guards
-from torchrepro_lint.syntax.nodes import Call, Expression, Operation
+from torchrepro_lint.syntax.nodes import Call, Operation
 from torchrepro_lint.syntax.visitor import expressions_within, subexpressions
-from torchrepro_lint.trace.bodies import COMMAND_LINES
 from torchrepro_lint.trace.call_paths import (
+    are_exclusive,
     call_path,
     ends_before,
     entry_statement,
@@ -25,7 +25,6 @@ from torchrepro_lint.trace.call_paths import (
     place_of,
     process_starts,
     reached_at,
-    steps_to,
 )
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Context
@@ -73,7 +72,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     seeds = [
         each
         for each in every
-        if not _are_exclusive(context, draw.trace_event, each.trace_event)
+        if not are_exclusive(context.project, draw.trace_event, each.trace_event)
         and (is_started or not is_set_elsewhere(context.project, program.run, each.trace_event))
     ]
     if (
@@ -115,22 +114,3 @@ def _finding(context: Context, program: Program, family: Family, draw: Draw, see
     statement = entry_statement(program.entry, draw.trace_event)
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws from {family.owner}")
     return Finding("TRL104", first_line(context.lines, statement), message, steps=steps)
-
-
-def _are_exclusive(context: Context, one: TraceEvent, other: TraceEvent) -> bool:
-    """Whether no run has both: they stand in different branches of one test, or in functions of which one call runs one."""
-    for step, twin in zip(one.call_path, other.call_path, strict=False):
-        if (step.path, step.event) != (twin.path, twin.event):
-            break
-        if step.into != twin.into:
-            call = step.event.value
-            names = context.project.names(step.path, call.func) if isinstance(call, Call) else ()
-            return not COMMAND_LINES.isdisjoint(names) or {step.into, twin.into}.issubset(names)
-    opposite = {"if": "else", "else": "if"}
-    branches = {*_branches(one)}
-    return any((path, test, opposite.get(kind)) in branches for path, test, kind in _branches(other))
-
-
-def _branches(trace_event: TraceEvent) -> Iterator[tuple[str, Expression, str]]:
-    """The guards around an event, from the entry point on: file, test and kind."""
-    return ((path, guard.value, guard.kind) for path, event in steps_to(trace_event) for guard in event.guards)

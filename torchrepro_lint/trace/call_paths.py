@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
@@ -21,12 +21,13 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
+from torchrepro_lint.trace.bodies import COMMAND_LINES
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.resolve.program_index import ProgramIndex
     from torchrepro_lint.syntax.control_flow import Event
-    from torchrepro_lint.syntax.nodes import Statement
+    from torchrepro_lint.syntax.nodes import Expression, Statement
     from torchrepro_lint.trace.entry_points import Entry
     from torchrepro_lint.trace.events import CallFrame, TraceEvent
 
@@ -179,7 +180,7 @@ def _tests_parameter(function: Function) -> bool:
 def ends_before(project: ProgramIndex, one: TraceEvent, later: TraceEvent) -> bool:
     """Whether the branch that an event stands in ends its function before a later one: ``if args.show: show(); exit()``."""
     into = "", *(step.into for step in one.call_path)
-    for function, (path, event), (there, other) in zip(into, steps_to(one), steps_to(later), strict=False):
+    for function, (path, event), (there, other) in zip(into, steps_of(one), steps_of(later), strict=False):
         if (path, event) != (there, other):
             bodies = [each.body for each in project.resolver.functions(function)]
             found = [
@@ -198,6 +199,25 @@ def _ends_function(branch: tuple[Statement, ...]) -> bool:
     return leaves(branch) and not {"continue", "break"}.intersection(jumps)
 
 
-def steps_to(trace_event: TraceEvent) -> tuple[tuple[str, Event], ...]:
+def are_exclusive(project: ProgramIndex, one: TraceEvent, other: TraceEvent) -> bool:
+    """Whether no run has both events: they stand in different branches of one test, or in functions of which one call runs one."""
+    for step, twin in zip(one.call_path, other.call_path, strict=False):
+        if (step.path, step.event) != (twin.path, twin.event):
+            break
+        if step.into != twin.into:
+            call = step.event.value
+            names = project.names(step.path, call.func) if isinstance(call, Call) else ()
+            return not COMMAND_LINES.isdisjoint(names) or {step.into, twin.into}.issubset(names)
+    opposite = {"if": "else", "else": "if"}
+    branches = {*_branches(one)}
+    return any((path, test, opposite.get(kind)) in branches for path, test, kind in _branches(other))
+
+
+def _branches(trace_event: TraceEvent) -> Iterator[tuple[str, Expression, str]]:
+    """The guards around an event, from the entry point on: file, test and kind."""
+    return ((path, guard.value, guard.kind) for path, event in steps_of(trace_event) for guard in event.guards)
+
+
+def steps_of(trace_event: TraceEvent) -> tuple[tuple[str, Event], ...]:
     """The events by which a trace comes to an event, from the entry point on, and itself, each with its file."""
     return (*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event))

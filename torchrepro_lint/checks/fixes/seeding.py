@@ -46,7 +46,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, path_of, qualname_of, split_name, without_calls
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
-from torchrepro_lint.trace.call_paths import process_starts
+from torchrepro_lint.trace.call_paths import are_exclusive, process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
 from torchrepro_lint.trace.traces import Traces
 
@@ -136,6 +136,7 @@ def existing_seed(project: Traces, effects: RngEffects, draw: TraceEvent, order:
         if seed.order < order
         and is_plain_seeding(seed.trace_event)
         and not is_temporary(project, seed.trace_event)
+        and not are_exclusive(project, draw, seed.trace_event)
         and not _is_incidental(project, seed.trace_event, draw)
         and process_starts(project, draw) == process_starts(project, seed.trace_event)
     ]
