@@ -120,10 +120,19 @@ def _enters_without_gradient(project: ProgramIndex, run: Trace, caller: str, eve
         return mode != "on"
     # A layer that a module constructs for itself runs where the module does.
     owner = project.resolver.owner(caller) if caller.endswith(".__init__") else ""
-    runners = project.resolver.methods(owner, "forward") if owner else (caller,)
-    if any(entered_without_gradient(project, run, each) for each in runners):
+    runners = _runners(project, run, owner) if owner else [caller]
+    if runners and all(entered_without_gradient(project, run, each) for each in runners):
         return True
     return _is_kept_for_no_gradient(project, run, caller, event)
+
+
+def _runners(project: ProgramIndex, run: Trace, owner: str) -> list[str]:
+    """What runs a module: its ``forward``, or where a trace does not enter that, the methods that it enters from elsewhere."""
+    resolver, edges = project.resolver, run.call_edges
+    forward = [each for each in resolver.methods(owner, "forward") if each in run.functions]
+    words = [name for each in resolver.classes(owner) for word, name in each.methods if word != "__init__"]
+    own = [path_of(owner) + name for name in words]
+    return forward or [it for it in own if any(resolver.owner(one.caller) != owner for one in edges.get(it, ()))]
 
 
 def _is_kept_for_no_gradient(project: ProgramIndex, run: Trace, caller: str, event: Event) -> bool:
@@ -208,11 +217,8 @@ class _ModuleTracker:
                 if not tracked and any(self._is_module(site.function, arg.value) for arg in site.call.args):
                     self.escapes = self.escapes or not _ITERATING.issuperset(site.names) or not site.names
                 func = without_subscripts(site.call.func)
-                if (
-                    isinstance(func, Ref)
-                    and self._is_module(site.function, func)
-                    and _NOT_RUNNING.isdisjoint(func.path[-1:])
-                ):
+                is_run = isinstance(func, Ref) and _NOT_RUNNING.isdisjoint(func.path[-1:])
+                if is_run and self._is_module(site.function, func):
                     yield site
 
     def run_sites_elsewhere(self) -> Iterator[CallSite]:
@@ -241,12 +247,8 @@ class _ModuleTracker:
     def _visit(self, function: str, statement: Statement) -> None:
         read = statement.value if isinstance(statement, Assign) else None
         values = tuple(expressions(statement)) if read is None else (read,)
-        path = path_of(function)
-        if not any(
-            (path, each) in self._creations or self._is_module(function, each)
-            for value in values
-            for each in subexpressions(value)
-        ):
+        parts = ((path_of(function), each) for value in values for each in subexpressions(value))
+        if not any(each in self._creations or self._is_module(function, each[1]) for each in parts):
             return
         match statement:
             case Assign(targets=targets, value=value) if value is not None:
