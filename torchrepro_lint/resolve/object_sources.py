@@ -307,7 +307,7 @@ class ObjectSources(Values):
         it to subclasses, what those assign.
         """
         whole = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
-        if not whole and not self.methods(owner, word):
+        if not whole and not any(map(self.functions, self.methods(owner, word))):
             whole += (pair for each in self.subclasses(owner) for pair in self.attribute_values(each, word))
         found = _whole(whole)
         for each in self.ancestry(owner):
