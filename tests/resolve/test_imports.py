@@ -105,3 +105,39 @@ def test_a_package_takes_names_from_a_module_beside_that_it_names_as_python_2_di
     assert linked.resolve("main.py", "nets.resnet") == ("nets/resnet.py:resnet",)
     assert linked.loaded("nets/__init__.py", "resnet") == "nets/resnet.py"
     assert linked.loaded("nets/__init__.py", "gone") is None
+
+
+SCRIPT = "if __name__ == '__main__':\n    main()\n"
+
+
+def test_a_script_in_a_package_finds_the_module_of_the_package_s_name_beside_it() -> None:
+    files = {
+        "agent/__init__.py": "",
+        "agent/agent.py": "class Agent: ...\n",
+        "agent/trainer.py": "class Trainer: ...\n",
+        "agent/train.py": f"from agent import Agent\nfrom trainer import Trainer\n{SCRIPT}",
+    }
+    assert modules(files).resolve("agent/train.py", "agent.Agent") == ("agent/agent.py:Agent",)
+    # From the root, ``python -m agent.train`` and with the package on the path, it is the package.
+    files["agent/train.py"] = f"from agent import Agent\nimport torch\n{SCRIPT}"
+    files["agent/__init__.py"] = "from .other import Agent\n"
+    files["agent/other.py"] = "class Agent: ...\n"
+    assert modules(files).resolve("agent/train.py", "agent.Agent") == ("agent/other.py:Agent",)
+
+
+def test_a_package_named_torch_in_a_folder_is_not_torch() -> None:
+    files = {
+        "layers/torch/__init__.py": "from .act import Act\n",
+        "layers/torch/act.py": "import torch\nclass Act(torch.nn.Module): ...\n",
+        "layers/cuda/act.py": "import torch\nfrom ..torch.act import Act\n",
+        "train.py": f"import torch\nfrom layers.torch import Act\n{SCRIPT}",
+    }
+    linked = modules(files)
+    for path in ("layers/torch/act.py", "layers/cuda/act.py", "train.py"):
+        assert linked.resolve(path, "torch.nn.Module") == ("torch.nn.Module",), path
+    assert linked.resolve("train.py", "layers.torch.Act") == ("layers/torch/act.py:Act",)
+    # A script's own folder is searched first, and the project may be torch itself.
+    assert modules(files | {"layers/run.py": SCRIPT}).resolve("layers/run.py", "torch.Act") == (
+        "layers/torch/act.py:Act",
+    )
+    assert modules({"torch/__init__.py": "def f(): ...\n"}).resolve("torch/a.py", "torch.f") == ("torch/__init__.py:f",)

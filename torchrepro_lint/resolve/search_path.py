@@ -25,7 +25,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import is_own, local_symbol
+from torchrepro_lint.syntax.qualified_names import is_own, local_symbol, top_package
 from torchrepro_lint.syntax.summary import imports_torch, is_command
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, statements
 
@@ -42,8 +42,7 @@ def path_entries(files: Mapping[str, SyntaxTree]) -> tuple[str, ...]:
 
 def entries_of(path: str, facts: SyntaxTree) -> tuple[str, ...]:
     """The directories that one file puts on ``sys.path``."""
-    summary = facts.summary
-    if _SYS.isdisjoint(summary.imports) or not any(word in summary.calls for word in ("append", "insert")):
+    if _SYS.isdisjoint(facts.summary.imports) or not any(word in facts.summary.calls for word in ("append", "insert")):
         return ()
     return tuple(entry for entry in _entries(path, facts) if not entry.startswith(".."))
 
@@ -63,7 +62,7 @@ def _entries(path: str, facts: SyntaxTree) -> Iterator[str]:
 
 
 def path_values(path: str, facts: SyntaxTree, expression: Expression) -> Iterator[str]:
-    """The possible values of a path in a file, relative to the root; a literal is tried from the file's directory and from the root."""
+    """``_Paths.folders`` of an expression of a file."""
     return _Paths(path, facts, {}).folders(expression)
 
 
@@ -86,8 +85,7 @@ class _Paths:
         """The directories that a call puts on ``sys.path``."""
         match call:
             case Call(func=Ref(roots=("sys",), path=words), args=(*_, last)) if words in _METHODS:
-                for folder in self.folders(last.value):
-                    yield _normal(folder)
+                yield from map(_normal, self.folders(last.value))
 
     def folders(self, expression: Expression) -> Iterator[str]:
         """The possible values of a path, relative to the root; a literal is tried from the file's directory and from the root."""
@@ -97,8 +95,7 @@ class _Paths:
             return
         match self._written(expression):
             case Constant(value=str(text)) if not text.startswith(("/", "~")):
-                yield posixpath.join(posixpath.dirname(self._path), text)
-                yield text
+                yield from (posixpath.join(posixpath.dirname(self._path), text), text)
             case Call(func=func, args=(arg,)) if _name(func) in _SAME:
                 yield from self.folders(arg.value)
 
@@ -113,9 +110,9 @@ class _Paths:
                     elif len(values) == 1 and values[0][0] == "=":
                         expression = values[0][1]
                     else:
-                        return expression
+                        break
                 case _:
-                    return expression
+                    break
         return expression
 
     def _from_file(self, expression: Expression, depth: int = 0) -> str | None:
@@ -187,8 +184,7 @@ def _picked(value: Expression, index: int) -> tuple[Expression | None, Sequence[
 
 
 def _normal(folder: str) -> str:
-    normal = posixpath.normpath(folder) if folder else ""
-    return "" if normal == "." else normal
+    return "" if (normal := posixpath.normpath(folder)) == "." else normal
 
 
 def _name(func: Expression) -> str:
@@ -235,10 +231,9 @@ class ModuleTree:
         commands = [path for path, each in files.items() if is_command(each.summary)]
         self._command_folders = {posixpath.dirname(path) for path in commands}
         imported = {name.rpartition(".")[2] for each in files.values() for name in each.summary.imports}
-        # Only run, and not imported: the search path begins with their own folder, even if it is a package.
-        self._scripts: set[str] = {
-            path for path in commands if posixpath.basename(path).removesuffix(".py") not in imported
-        }
+        # Only run, and not imported, each with what it imports: its own folder is searched first, even if it is a package.
+        only_run = (path for path in commands if posixpath.basename(path).removesuffix(".py") not in imported)
+        self._scripts = {path: frozenset(map(top_package, files[path].summary.imports)) for path in only_run}
         self._files = frozenset(files)
         self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
@@ -294,9 +289,8 @@ class ModuleTree:
             place = self.home_for(path, parts)
             if place is None and self.beside(self.folder(path), parts[0]):
                 place = self.folder(path)
-        found = None
+        found = self.stems.get(place) if dots and place is not None else None
         if place is not None:
-            found = self.stems.get(place) if dots else None
             for part in parts:
                 place = join_path(place, part)
                 below = self.stems.get(place)
@@ -327,6 +321,8 @@ class ModuleTree:
         below = any(join_path(stem, each) in self.stems for each in parts[1:2])
         if not self.stems.get(stem) and not below and word in described_packages():
             return None  # a folder without ``__init__.py`` yields to an installed library: ``gym.make`` beside a folder ``gym``
+        if word == "torch" and home and home not in self._command_folders.union(self.source_roots):
+            return None  # ``layers/torch/__init__.py`` is the package ``layers.torch``
         if home is None or self.stems[stem] not in (path, f"{stem}.py"):
             return home
         searched = self._searched[folder]
@@ -345,7 +341,7 @@ class ModuleTree:
             around = [each for each in parent_folders(folder) if each in self._command_folders and each]
             self._nearer[folder] = tuple(each for each in around if not self._is_package(each))
         word = parts[0]
-        own = path in self._scripts and word != posixpath.basename(folder) and word not in sys.stdlib_module_names
+        own = path in self._scripts and word not in sys.stdlib_module_names and self._runs_in(path, folder, word)
         for each in ((folder,) if own else ()) + self._nearer[folder]:
             stem = join_path(each, word)
             is_file = self.stems.get(stem) == f"{stem}.py" != path
@@ -353,10 +349,15 @@ class ModuleTree:
                 return each
         return None
 
+    def _runs_in(self, path: str, folder: str, word: str) -> bool:
+        """Whether a script's own folder has a module before a package of the folder's name: with others that are only there."""
+        above, name = posixpath.split(folder)
+        others = (each for each in self._scripts[path] if each and join_path(folder, each) in self.stems)
+        return word != name or any(join_path(above, each) not in self.stems for each in others)
+
     def _home(self, folder: str, word: str) -> str | None:
         """The directory in which an absolute import in a file of ``folder`` finds a top-level module; None where there is none."""
-        key = (folder, word)
-        if key not in self._homes:
+        if (key := (folder, word)) not in self._homes:
             if folder not in self._searched:
                 self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
             found = (each for each in self._searched[folder] if join_path(each, word) in self.stems)
