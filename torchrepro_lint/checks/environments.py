@@ -17,7 +17,18 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.programs import Program, program_at, programs_in
 from torchrepro_lint.domain.rng.seeders import families_of_call
 from torchrepro_lint.query.database import query
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, ModuleSummary, Ref, Subscript, span
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    ModuleSummary,
+    Ref,
+    Subscript,
+    span,
+)
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -227,6 +238,7 @@ def _is_unseeded_reset(context: Context, trace_event: TraceEvent, call: Call) ->
     return not (
         _is_seeded_reset(context, trace_event, call)
         or _is_seeded_by_class(context, trace_event, call)
+        or _may_have_seed(context, trace_event, call)
         or _is_inspected(context, trace_event.path, call)
         or not may_draw(context.project, trace_event.path, call, trace_event.names)
     )
@@ -295,10 +307,49 @@ def _is_made_with_seed(context: Context, made: Iterable[tuple[str, Expression]])
 
 
 def _takes_seed(context: Context, path: str, call: Call) -> bool:
-    if any(arg.keyword and arg.keyword.endswith("seed") for arg in call.args):
+    if any(_is_seed(context, path, arg) for arg in call.args):
         return True
     names = [name for name in context.project.names(path, call.func) if not in_project(name)]
     if any(row.makes and row.seeder is not None and row.draws for row in rows_of(names)):
         return True  # it draws a seed from a global generator, which TRL102 is about
     seeders = map(context.catalogue.seeder, names)
     return any(each is not None and "environment" in families_of_call(each, call) for each in seeders)
+
+
+def _is_seed(context: Context, path: str, arg: Arg) -> bool:
+    """Whether an argument is a seed, or a dictionary with one: ``task_kwargs={"random": 0}`` of dm_control."""
+    if (arg.keyword or "").endswith("seed"):
+        return True
+    found = [value for _, value in context.project.values(path, arg.value)]
+    return any(_is_seed_name(key) and not is_none(value) for each in found for key, value in _entries(each))
+
+
+def _is_seed_name(key: str) -> bool:
+    return key.endswith("seed") or key == "random"
+
+
+def _entries(table: Expression) -> Iterator[tuple[str, Expression]]:
+    """The entries of a dictionary that is written there, under texts."""
+    match table:
+        case Collection(kind="dict", items=items):
+            for key, value in zip(items[::2], items[1::2], strict=True):
+                if isinstance(key, Constant) and isinstance(key.value, str) and value is not None:
+                    yield key.value, value
+        case Call(func=Ref(roots=("builtins.dict",), path=()), args=args):
+            yield from ((arg.keyword, arg.value) for arg in args if arg.keyword)
+
+
+def _may_have_seed(context: Context, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether an environment that is not seen to be made, ``envs[i]``, may be of a class of the project that takes a seed."""
+    made = _made(context, trace_event.path, receiver_or_container(call.func))
+    if any(isinstance(value, Call) for _, value in made):
+        return False
+    resolver = context.project.resolver
+    owners = {owner for name in trace_event.names if in_project(name) and (owner := resolver.owner(name))}
+    makers = (
+        each
+        for owner in sorted(owners)
+        for method in resolver.methods(owner, "__init__")
+        for each in resolver.functions(method)
+    )
+    return any(param.name.endswith("seed") for each in makers for param in each.params)
