@@ -289,7 +289,7 @@ class Names(ComputedNames):
         return tuple(sorted({value for name in names for value in self._points_to(name)}))
 
     def _of_instance(self, owner: Value, word: str) -> tuple[Value, ...]:
-        """A method, subclasses' where the class leaves it to these, or the values that it and its bases assign to ``self.word``."""
+        """A method, subclasses' where the class leaves it to these, or what it and its bases assign to ``self.word``, or a class within."""
         if is_super(owner):
             return self.methods(owner, word)
         if word == "__class__" and in_project(owner):
@@ -298,11 +298,11 @@ class Names(ComputedNames):
         for each in self.ancestry(owner):
             if not in_project(each):
                 continue
-            path = path_of(each)
-            rows, kept = self.stored_attributes(each, word), self.assigned(f"{each}.{word}")
+            path, inner = path_of(each), f"{each}.{word}"
+            rows, kept = self.stored_attributes(each, word), self.assigned(inner) or self.classes(inner)
             assigned = assigned or bool(rows or kept)
             found.update(name for how, _, value in rows if how == "=" for name in self.names(path, value))
-            found.update(self._points_to(f"{each}.{word}") if kept else ())
+            found.update(self._points_to(inner) if kept else ())
         if assigned:
             return tuple(sorted(found))
         methods = self.methods(owner, word)
