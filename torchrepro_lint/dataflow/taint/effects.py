@@ -7,7 +7,7 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, worker_counts
@@ -20,6 +20,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     OrderTaint,
     container_of,
     is_running_extreme,
+    keys_put,
     roots_in,
 )
 from torchrepro_lint.dataflow.types.inference import type_inference
@@ -56,6 +57,8 @@ _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert"
 _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
 # Methods that give a module or an optimizer another part, whose number is the key of an optimizer's saved state.
 _REGISTERING = frozenset({"add_module", "register_module", "register_parameter", "add_param_group"})
+# Methods that put keys into a dictionary.
+_KEYING = frozenset({"update", "setdefault"})
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
@@ -190,12 +193,13 @@ class _LoopBody:
                         yield from self.analysis.reads(
                             self.path, whole, container_of(SCALAR), self._spot(statement), statement.end
                         )
-                    if self._orders_keys(whole, target):
+                    if self._orders_keys(whole, target.indices):
                         yield from self.analysis.reads(self.path, whole, MAPPING, self._spot(statement), statement.end)
 
-    def _orders_keys(self, whole: Ref, target: Subscript) -> bool:
+    def _orders_keys(self, whole: Ref, keys: Sequence[Expression | None]) -> bool:
         """Whether a loop along a set puts new keys into a dictionary that was empty, and that nothing else fills."""
-        if self.tainted.taint.kind not in ("set", "mapping") or not any(map(self._is_own, target.indices)):
+        parts = (one for key in keys for one in (key.items if isinstance(key, Collection) else (key,)))
+        if self.tainted.taint.kind not in ("set", "mapping") or not any(one and self._is_own(one) for one in parts):
             return False
         found = [value for _, value in self.analysis.names.values(self.path, whole)]
         stored = self.analysis.names.events.stored(self.path, whole)
@@ -304,6 +308,9 @@ class _LoopBody:
             and self._is_outside(ref)
         ):
             yield Sink(self.path, call, "written" if word in _WRITING else "registered")
+        elif varies and word in _KEYING and isinstance(ref := receiver_of(call.func), Ref) and self._is_outside(ref):
+            if self._orders_keys(ref, keys_put(call)):
+                yield from self.analysis.reads(self.path, ref, MAPPING, self._spot_of(call), call.end)
         elif varies:
             yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.nodes import Call, Expression, Operation, Record, Ref
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Comprehension, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project
-from torchrepro_lint.syntax.visitor import is_none, is_same_reference, subexpressions
+from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier, subexpressions
 
 
 class OrderTaint(Record, frozen=True):
@@ -378,6 +378,18 @@ def _tests_none(test: Expression, target: Ref) -> bool:
 
 def _is_variable(expression: Expression, target: Ref) -> bool:
     return isinstance(expression, Ref) and expression.roots == target.roots and not expression.path
+
+
+def keys_put(call: Call) -> list[Expression | None]:
+    """The keys that a call puts into a dictionary: ``table.setdefault(key, 0)``, ``table.update({key: 0})``."""
+    match call.args:
+        case (Arg(value=key), *_) if last_identifier(call.func) == "setdefault":
+            return [key]
+        case (Arg(value=Collection(kind="dict", items=items)),):
+            return [*items[::2]]
+        case (Arg(value=Comprehension(kind="dict", elements=(key, *_))),):
+            return [key]
+    return []
 
 
 def roots_in(expression: Expression) -> set[str]:
