@@ -361,8 +361,7 @@ def gapped_text(value: Expression) -> str:
     """A text with gaps for its computed parts, ``layer*``; empty where all of it is computed."""
     if isinstance(value, Constant):
         return value.value if isinstance(value.value, str) else ""
-    pieces = [part if isinstance(part, str) else gapped_text(part) or GAP for part in text_parts(value)]
-    text = "".join(pieces)
+    text = "".join(part if isinstance(part, str) else gapped_text(part) or GAP for part in text_parts(value))
     return text if text.strip(GAP) else ""
 
 
@@ -374,7 +373,7 @@ def may_be_one(one: str, other: str) -> bool:
 
 
 def text_parts(value: Expression) -> Sequence[Expression | str]:
-    """The parts of a composed text, ``f"a{b}"``, ``a + b``, ``"a%s" % b``, ``"a{}".format(b)``; none of another expression."""
+    """The parts of a composed text, ``f"a{b}"``, ``a + b``, ``"a%s" % b``, ``"a{0}".format(b)``; none of another expression."""
     match value:
         case Operation(op="f" | "+", operands=operands):
             return operands
@@ -382,17 +381,19 @@ def text_parts(value: Expression) -> Sequence[Expression | str]:
             items = given.items if isinstance(given, Collection) and given.kind == "tuple" else (given,)
             return _filled(_CONVERSION.split(text), [item for item in items if item is not None])
         case Call(func=Attribute(value=Constant(value=str(text)), name="format"), args=args):
-            return _filled(_FIELD.split(text), [arg.value for arg in args if not (arg.keyword or arg.star)])
+            plain, split = [arg.value for arg in args if not (arg.keyword or arg.star)], _FIELD.split(text)
+            places = [int(each or at) for at, each in enumerate(split[1::2])]
+            return _filled(split[::2], [plain[at] for at in places if at < len(plain)])
     return ()
 
 
 # Where the value of the next argument goes, in ``%`` and in ``format``.
 _CONVERSION = lazy_pattern(r"%[-+ 0#]?\d*[sdi]")
-_FIELD = lazy_pattern(r"\{(?::\w*)?\}")
+_FIELD = lazy_pattern(r"\{(\d*)(?::\w*)?\}")
 
 
 def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str]:
     """The pieces of a text with an item after each but the last; none where the text has other gaps."""
     if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
         return []
-    return [part for pair in zip(pieces, items, strict=False) for part in pair] + pieces[-1:]
+    return [part for pair in zip(pieces, [*items, ""], strict=True) for part in pair if part != ""]

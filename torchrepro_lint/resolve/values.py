@@ -38,6 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
     Value,
+    class_of,
     enclosing_function,
     in_project,
     last_word,
@@ -140,7 +141,8 @@ class Values(ClassHierarchy):
                     yield from ((owner, value) for how, value in self.assigned(target) if how == "=")
             elif len(words) == 1:
                 is_class = bool(self.classes(name))
-                for owner in (name,) if is_class else project_classes(self._points_to(name)):
+                found = (name,) if is_class else map(class_of, filter(in_project, self._points_to(name)))
+                for owner in filter(self.classes, dict.fromkeys(found)):
                     yield from self.attribute_values(owner, words[0])
                 yield from self._set_on(path, name, words[0]) if is_class else ()
 
@@ -205,9 +207,7 @@ class Values(ClassHierarchy):
             row = next((row for base in bases for row in frameworks().of(base) if word in row.hands), None)
             if row is not None:
                 at, calls = row.signature.parameters.index(word), self.call_graph.constructor_calls(each)
-                yield from (
-                    (file, found) for file, call in calls if (found := known_argument(call, at, word)) is not None
-                )
+                yield from ((file, it) for file, call in calls if (it := known_argument(call, at, word)) is not None)
 
     def default(self, path: str, expression: Expression) -> Expression | None:
         """The default of the parameter that an expression names: the likeliest value where no call is seen."""
