@@ -57,7 +57,7 @@ def name_each_once(project: Traces, path: str, indices: Sequence[Expression]) ->
     types = [type_inference(project).of(path, each) for each in indices]
     if all(each.family == "bool" for each in types):
         return True
-    if _is_of_one_mask(project, path, indices):
+    if _is_of_one_mask(project, path, indices) or _is_row_by_row(project, path, indices):
         return True
     if len(indices) > 1 and any(each.min_ndim > 1 for each in types):
         return False  # broadcasting repeats a distinct one
@@ -74,6 +74,26 @@ def _is_of_one_mask(project: Traces, path: str, indices: Sequence[Expression]) -
         and len(sources) == 1
         and len(places) == len(indices)
     )
+
+
+def _is_row_by_row(project: Traces, path: str, indices: Sequence[Expression]) -> bool:
+    """``x[torch.arange(n)[:, None], order]``: each row once, and in it the places of ranked elements."""
+    if len(indices) != 2 or ranking_dimension(project, path, indices[1]) not in (1, -1):
+        return False
+    columns = [(file, _of_column(each)) for file, each in local_values(project, path, indices[0])]
+    return bool(columns) and all(rows and has_distinct_indices(project, file, rows) for file, rows in columns)
+
+
+def _of_column(value: Expression) -> Expression | None:
+    """The index that a column is made of: ``rows`` of ``rows.unsqueeze(-1)``, ``rows[:, None]``, ``rows.view(-1, 1)``."""
+    match value:
+        case Call(func=func, args=(Arg(value=Constant(value=1 | -1)),)) if last_identifier(func) == "unsqueeze":
+            return receiver(value)
+        case Call(func=func, args=(Arg(value=Constant(value=-1)), Arg(value=Constant(value=1)))):
+            return receiver(value) if last_identifier(func) in ("view", "reshape") else None
+        case Subscript(value=rows, indices=(Operation(op=":"), Constant(value=None))):
+            return rows
+    return None
 
 
 def has_distinct_indices(project: Traces, path: str, index: Expression, depth: int = limits.MAX_INDEX_DEPTH) -> bool:
