@@ -141,3 +141,22 @@ def test_a_package_named_torch_in_a_folder_is_not_torch() -> None:
         "layers/torch/act.py:Act",
     )
     assert modules({"torch/__init__.py": "def f(): ...\n"}).resolve("torch/a.py", "torch.f") == ("torch/__init__.py:f",)
+
+
+def test_a_folder_of_scripts_of_a_library_s_name_hides_nothing_of_the_library() -> None:
+    files = {
+        "src/app/model.py": "from transformers.utils import copy_func\n",
+        "scripts/transformers/utils.py": "def get_label(): ...\n",
+        "scripts/transformers/train.py": f"from utils import get_label\n{SCRIPT}",
+        "scripts/run.py": f"from transformers.utils import get_label, copy_func\nimport grids.common\n{SCRIPT}",
+        "scripts/grids/common.py": "",
+    }
+    facts = {path: parse_module(text) for path, text in files.items()}
+    linked = ImportResolver(facts, ModuleTree(facts, (".", "scripts")))
+    for path in ("src/app/model.py", "scripts/run.py"):
+        assert linked.resolve(path, "transformers.utils.copy_func") == ("transformers.utils.copy_func",), path
+    assert linked.resolve("scripts/run.py", "transformers.utils.get_label") == (
+        "scripts/transformers/utils.py:get_label",
+    )
+    # No library is known by this name.
+    assert linked.resolve("scripts/run.py", "grids.common.copy_func") == ()

@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
+from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.query.memo_tables import DependencyTracker
 from torchrepro_lint.query.tabling import SetEquations
@@ -159,14 +160,12 @@ class ImportResolver:
 
     def _hidden(self, home: str, parts: list[str]) -> tuple[Value, ...]:
         """A name of a package from outside, where a folder of the project without ``__init__.py`` has the package's name, but no such
-        module: Python finds the package first.
+        module, or of a known package no such name in it: Python finds the package first.
         """
         inner = join_path(join_path(home, parts[0]), parts[1]) if len(parts) > 1 else ""
-        return (
-            (".".join(parts),)
-            if inner and self._stems.get(join_path(home, parts[0])) == "" and inner not in self._stems
-            else ()
-        )
+        is_other = inner not in self._stems or parts[0] in described_packages()
+        is_plain = self._stems.get(join_path(home, parts[0])) == ""
+        return (".".join(parts),) if inner and is_plain and is_other else ()
 
     def is_outside(self, path: str, name: Root) -> bool:
         """Whether a dotted name leads out of the project."""
