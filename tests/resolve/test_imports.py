@@ -160,3 +160,18 @@ def test_a_folder_of_scripts_of_a_library_s_name_hides_nothing_of_the_library() 
     )
     # No library is known by this name.
     assert linked.resolve("scripts/run.py", "grids.common.copy_func") == ()
+
+
+def test_what_a_file_puts_on_the_search_path_comes_before_what_others_put_there() -> None:
+    added = "import sys\nsys.path.append('{0}')\nfrom data import load\nfrom common import shared\n"
+    files = {f"{each}.py": added.format(each) for each in ("pendulum", "spring", "two_body")}
+    files |= {f"{each}/data.py": "def load(): ...\n" for each in ("pendulum", "spring", "two_body")}
+    files |= {"pendulum/common.py": "def shared(): ...\n", "plain.py": "from data import load\n"}
+    linked = modules(files)
+    for each in ("pendulum", "spring", "two_body"):
+        assert linked.resolve(f"{each}.py", "data.load") == (f"{each}/data.py:load",)
+        assert linked.resolve(f"{each}.py", "common.shared") == ("pendulum/common.py:shared",)
+    assert linked.resolve("plain.py", "data.load") == ("pendulum/data.py:load",)
+    # The folder of the file, and the root, come before all of them.
+    beside = modules(files | {"data.py": "def load(): ...\n"})
+    assert beside.resolve("spring.py", "data.load") == ("data.py:load",)

@@ -35,11 +35,6 @@ _METHODS = (("path", "append"), ("path", "insert"))
 _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
 
 
-def path_entries(files: Mapping[str, SyntaxTree]) -> tuple[str, ...]:
-    """Directories relative to the root, in the order of files and statements; those outside the project are left out."""
-    return tuple(dict.fromkeys(each for path in sorted(files) for each in entries_of(path, files[path])))
-
-
 def entries_of(path: str, facts: SyntaxTree) -> tuple[str, ...]:
     """The directories that one file puts on ``sys.path``."""
     if _SYS.isdisjoint(facts.summary.imports) or not any(word in facts.summary.calls for word in ("append", "insert")):
@@ -221,8 +216,10 @@ class ModuleTree:
         stems: Mapping[str, str] | None = None,
         configurations: tuple[Configuration, ...] = (),
     ) -> None:
-        roots = ("" if root == "." else root.strip("/") for root in source_roots)
-        self.source_roots = tuple(dict.fromkeys((*roots, *path_entries(files))))
+        roots = ["" if root == "." else root.strip("/") for root in source_roots]
+        self._put = {path: found for path in sorted(files) if (found := entries_of(path, files[path]))}
+        self._added = {each for found in self._put.values() for each in found}.difference(roots)
+        self.source_roots = tuple(dict.fromkeys((*roots, *(each for found in self._put.values() for each in found))))
         self.stems = stems_of(files) if stems is None else stems
         # Whether any file of the project imports torch.
         self.uses_torch = any(imports_torch(each.summary) for each in files.values())
@@ -317,6 +314,8 @@ class ModuleTree:
         if (nearer := self._of_its_own(path, folder, parts)) is not None:
             return nearer
         home = self._home(folder, word)
+        if home in self._added and home != folder:  # what the file itself adds comes before what others add
+            home = next((each for each in self._put.get(path, ()) if join_path(each, word) in self.stems), home)
         stem = join_path(home or "", word)
         below = any(join_path(stem, each) in self.stems for each in parts[1:2])
         if not self.stems.get(stem) and not below and word in described_packages():
