@@ -37,7 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
 )
 from torchrepro_lint.syntax.use_def import flattened_values, passed_values
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import LibraryCall, callbacks, rows_of, stores_callables
@@ -283,14 +283,25 @@ class _Body:
     def _receivers(self, called: Expression) -> tuple[str, ...]:
         """The classes of the project that a method's receiver may have."""
         if isinstance(called, Ref) and called.path and self._receiver and self._is_own(called):
-            return (self._receiver,) if len(called.path) == 1 else ()
+            return (self._receiver,) if len(called.path) == 1 else self._objects_of_attribute(called.path[:-1])
         if self._is_of_base(called):
             own = self._receiver or self._names.owner(self._function)
             return (own,) if own else ()
         found = sorted(set(self._names.receiver(self._path, called)))
+        holder = receiver_of(called)
+        if holder is not None and (not found or any(map(self._is_overridden, found))):
+            # A parameter, or a base class that an annotation gives: callers say which objects come.
+            given = self._names.objects(self._path, holder)
+            found = [*given.names] if given.complete and len(given.names) <= limits.MAX_SUBCLASSES else found
         return tuple(
             class_of(name) for name in found if in_project(name) and (is_instance(name) or self._is_one_of_few(name))
         )
+
+    def _objects_of_attribute(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The classes of the project that an attribute of the receiver may have objects of."""
+        found = self._names.attribute_objects(self._receiver, words).names
+        few = len(found) <= limits.MAX_SUBCLASSES
+        return tuple(class_of(name) for name in found if few and in_project(name) and is_instance(name))
 
     def _is_one_of_few(self, owner: str) -> bool:
         """Whether a class shares the class methods of its bases with few others: those of a model zoo would be run hundreds of times."""

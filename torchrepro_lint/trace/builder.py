@@ -282,7 +282,7 @@ class Trace(RapidTypeAnalysis):
 
     def _record_entering(self, frame: Frame, step: EnteringEvent) -> Iterator[Target]:
         """Record an event; yields the functions that it enters."""
-        resolved, targets, receivers = step.resolved, step.targets, step.receivers
+        resolved, targets, receivers = step.resolved, step.targets, self._constructed(step.receivers)
         event, mode = resolved.event, resolved.mode
         self.trace_events.append(TraceEvent(resolved, frame.call_path))
         if event.kind == "read":

@@ -122,6 +122,11 @@ class RapidTypeAnalysis(CallTargets):
             or made.isdisjoint((*self._names.subclasses(owner), *self._names.ancestry(owner)) if owner and made else ())
         ]
 
+    def _constructed(self, classes: tuple[str, ...]) -> tuple[str, ...]:
+        """Of several classes that callers in all programs pass objects of, those that this trace has called."""
+        all_stay = len(classes) < 2 or self._recording
+        return classes if all_stay else tuple(each for each in classes if Target(each, "", _CONSTRUCTED) in self._seen)
+
     def _is_there(self, absent: PostponedEntry) -> bool:
         """Whether a postponed value can be entered now."""
         return self._is_constructed(self._class_of(absent.name)) and absent.name in self._without_relatives(
