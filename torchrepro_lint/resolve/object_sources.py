@@ -286,6 +286,8 @@ class ObjectSources(Values):
                 inner = inner or not any(map(self.functions, self.methods(class_of(owner), word)))
             elif owner == PLAIN_MODULE:
                 found += _whole(self.stored_on_plain(path, word))
+            elif owner == "torch.nn.ModuleDict()" and holder is not None:
+                found.append((path, holder, (word,)))
             elif is_module(owner):
                 targets = self.modules.attribute(path_of(owner), word) or ()
                 found += _whole((path_of(it), one) for it in targets for how, one in self.assigned(it) if how == "=")

@@ -307,6 +307,17 @@ def _calls_used(names: Names, path: str, resolved: ResolvedEvent) -> Iterator[De
     for each in (used, None if still else receiver_or_container(used)):
         if isinstance(each, Call) or (isinstance(each, Ref) and len(each.path) < 2):
             yield from (made for made in names.values_through_calls(path, each) if isinstance(made[1], Call))
+        elif isinstance(each, Ref):
+            yield from _modules_within(names, path, each)
+
+
+def _modules_within(names: Names, path: str, attribute: Ref) -> Iterator[tuple[str, Call]]:
+    """The calls, with their files, that make what a container of modules has under an attribute: ``for block in self.blocks.deep``."""
+    holder = attribute._replace(path=attribute.path[:-1])
+    if "torch.nn.ModuleDict()" in names.names_of(path, holder):
+        for file, made in names.elements(path, holder, (attribute.path[-1],)):
+            if isinstance(made, Call):
+                yield file, made
 
 
 def _used_by(event: Event) -> Expression:
@@ -317,24 +328,9 @@ def _used_by(event: Event) -> Expression:
 
 # Functions that neither call nor iterate their arguments.
 _INSPECTING = frozenset(
-    f"builtins.{word}"
-    for word in (
-        "hasattr",
-        "isinstance",
-        "issubclass",
-        "id",
-        "type",
-        "len",
-        "callable",
-        "super",
-        "setattr",
-        "getattr",
-        "delattr",
-        "repr",
-        "print",
-        "vars",
-        "dir",
-    )
+    {"builtins.hasattr", "builtins.isinstance", "builtins.issubclass", "builtins.id", "builtins.type", "builtins.len"}
+    | {"builtins.callable", "builtins.super", "builtins.setattr", "builtins.getattr", "builtins.delattr"}
+    | {"builtins.repr", "builtins.print", "builtins.vars", "builtins.dir"}
 )
 
 # Functions that put what they get into a container, or iterate over it, and call none of it.
