@@ -69,6 +69,16 @@ CASES = [
         ),
         r"a call \(\S*run.py:7\) turns deterministic algorithms off by what it is passed; pass True there",
     ),
+    (
+        "TRL303",
+        (
+            "import random\n\nfrom torch.utils.data import SubsetRandomSampler\n\n\nclass Data:\n"
+            "    def __init__(self, root, seed=123):\n        random.seed(seed)\n\n\ndef sampler(data):\n"
+            "    return SubsetRandomSampler(range(3))\n\n\ndef main(*options):\n    torch.save(list(sampler(Data(*options))), 'x.pt')"
+            "\n\n\nif __name__ == '__main__':\n    main('data')"
+        ),
+        "fix  none: the seed of the program is not in scope here",
+    ),
     ("TRL504", "def f(x, n):\n    return hash(x) % n", "not known whether the value is text or bytes"),
     ("TRL504", "def f(x, n):\n    return hash((str(x), 1)) % n", "several ways to turn this tuple into bytes"),
     ("TRL504", "def f(x: str, n):\n    return f'{hash(x) % n}'", "inside an f-string"),

@@ -61,6 +61,7 @@ _WORD = lazy_pattern(r"\w+")
 _INITIAL_SEED = ".initial_seed()"
 _SEED_OF_EACH_PROCESS = NoFix("each process of the run needs its own seed, and none is in scope here")
 _NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so only the callers know which seed to pass")
+_NO_SEED_IN_SCOPE = NoFix("the seed of the program is not in scope here")
 
 
 def written_seed(
@@ -133,7 +134,7 @@ def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
     if constant is not None:
         return WrittenSeed(str(constant))
     if any(program.effects.seeds for program in programs):
-        return _NO_SEED_IN_REACH
+        return _NO_SEED_IN_SCOPE if place.programs else _NO_SEED_IN_REACH
     are_several = any(process_groups(project, program.entry) for program in place.programs)
     return _SEED_OF_EACH_PROCESS if are_several else _new_constant(place)
 
