@@ -28,11 +28,12 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_local, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import in_project, is_local, is_own, path_of, simple_name
 from torchrepro_lint.syntax.visitor import bodies, last_identifier, receiver_of, statements
 
-# Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one.
-_STABLE_KINDS = frozenset({"int", "float", "bool", "none"})
+# Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one; that of a
+# device is made of the numbers of its type and index.
+_STABLE_KINDS = frozenset({"int", "float", "bool", "none", "device"})
 _NUMBER_TYPES = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "/", "//", "%", "**"})
 # Methods that only tensors have.
@@ -117,7 +118,7 @@ class _ElementSearch:
                 return self.at(*found)
             case Ref(roots=roots, path=()) if self._of_variable(roots, ()) or all(map(self._is_index, roots)):
                 return True
-        return type_inference(self._project).of(self._path, expression).kind in _NUMBER_TYPES
+        return type_inference(self._project).of(self._path, expression).kind in _STABLE_KINDS - {"none"}
 
     def _is_index(self, root: str) -> bool:
         """Whether a variable is the index of a sample: samplers draw numbers, which a loader passes to ``__getitem__``."""
@@ -133,8 +134,9 @@ class _ElementSearch:
         return made_up or type_inference(self._project).of(self._path, operand).kind in ("", *_NUMBER_TYPES)
 
     def _of_variable(self, roots: tuple[str, ...], places: _ElementPath) -> bool:
-        """Whether all definitions of a function's variables, and all that is added to them, have numbers at ``places``."""
-        if not all(map(is_local, roots)) or len(self._seen) > limits.MAX_NUMERIC_VARIABLES:
+        """Whether all definitions of variables of a function, or of a script, and all that is added to them, have numbers at ``places``."""
+        of_script = self._project.files[self._path].summary.has_main_guard and all(map(is_own, roots))
+        if not (of_script or all(map(is_local, roots))) or len(self._seen) > limits.MAX_NUMERIC_VARIABLES:
             return False
         known = [root for root in roots if (root, places) not in self._seen]
         unassigned = (root for root in known if root not in self._assignments)
@@ -287,6 +289,8 @@ class _ElementSearch:
                 return self.at(table, (_KEYS, *places[1:]))
             case Ref(path=(*words, "keys")) as func:
                 return self.at(func._replace(path=tuple(words)), (_KEYS, *places[1:]))
+            case Ref(path=(*words, "values")) as func if places[0] is None:
+                return self.at(func._replace(path=tuple(words)), places)
             case Ref(path=(*words, "items")) as func if places[1:2] == (0,):
                 return self.at(func._replace(path=tuple(words)), (_KEYS, *places[2:]))
             case Ref(path=(*words, "get" | "setdefault")) as func if args:
