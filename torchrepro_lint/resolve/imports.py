@@ -163,7 +163,7 @@ class ImportResolver:
         module, or of a known package no such name in it: Python finds the package first.
         """
         inner = join_path(join_path(home, parts[0]), parts[1]) if len(parts) > 1 else ""
-        is_other = inner not in self._stems or parts[0] in described_packages()
+        is_other = inner not in self._stems or (self._stems[inner] and parts[0] in described_packages())
         is_plain = self._stems.get(join_path(home, parts[0])) == ""
         return (".".join(parts),) if inner and is_plain and is_other else ()
 
