@@ -18,6 +18,7 @@ from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORD
 from torchrepro_lint.resolve.object_sources import ObjectSources
 from torchrepro_lint.resolve.symbols import GAP, NAMES, gapped_text, may_be_one
 from torchrepro_lint.source.files import join_path, parent_folders
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.definitions import ITEM
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -251,7 +252,7 @@ class ComputedNames(ObjectSources):
         if name == "importlib.import_module" or (name == "builtins.__import__" and not others):
             yield from self._imported(path, first)
         elif name == "builtins.eval":
-            texts = (text.split(".") for text in self.literal_texts(path, first))
+            texts = (_PARTIAL.sub(r"\1", text).split(".") for text in self.literal_texts(path, first))
             dotted = (tuple(words) for words in texts if all(map(str.isidentifier, words)))
             found = [each for words in dotted for each in self.follow(module_symbol(path), words)]
             yield from found or [*self._evaluated(path, first)] or (instance_value(name),)
@@ -391,6 +392,10 @@ class ComputedNames(ObjectSources):
                     yield from self._looked_up(path, self._holders(path, module), key)
                 case Call(func=Ref(roots=("builtins.globals",), path=()), args=()) if self.literal_texts(path, key):
                     yield from self._looked_up(path, (module_symbol(path),), key)
+
+
+# A text for ``eval`` that says a function with some of its arguments: ``"partial(nn.init.normal_, std=1e-4)"``.
+_PARTIAL = lazy_pattern(r"^(?:functools\.)?partial\(\s*([\w.]+)\s*[,)].*")
 
 
 def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
