@@ -147,14 +147,18 @@ class CallGraph(NumberedCalls):
         return _Receiving(path + outer.function.name, outer.function, None if behind is None else inorder + behind)
 
     def _from_displays(self, path: str, held: Ref, key: str | int | None) -> Iterator[tuple[str, Expression | None]]:
-        """What a variable that only gets literal tuples or dictionaries has under a key, or at a position that is not behind them."""
-        found = [
-            entries_of_display(value) if how == "=" else None
-            for how, value in self._names.assigned(path + held.roots[0])
-        ]
-        for entries in found if key is not None and None not in found else ():
-            if entries is not None and (key in entries or isinstance(key, str)):
-                yield path, entries.get(key)
+        """What a variable that only gets literal tuples or dictionaries, also from functions, has under a key, or in a place before a star."""
+        assigned = self._names.assigned(path + held.roots[0]) if key is not None else ()
+        made = [each for how, value in assigned for each in self._made(path, value if how == "=" else held)]
+        found = [(file, entries_of_display(value)) for file, value in made]
+        for file, entries in found if all(each is not None for _, each in found) else ():
+            if entries is not None and key is not None and (key in entries or isinstance(key, str)):
+                yield file, entries.get(key)
+
+    def _made(self, path: str, value: Expression) -> list[tuple[str, Expression]]:
+        """A value, or for a call of functions of the project what they return."""
+        names = self._names.names(path, value.func) if isinstance(value, Call) else ()
+        return [(path_of(it), each) for it in names for each in self._names.return_expressions(it)] or [(path, value)]
 
     def argument(self, path: str, call: Call, function: Function, position: int) -> Arg | None:
         """The argument that a call of a function passes for the parameter at a position; see ``parameter_argument``."""
@@ -180,12 +184,8 @@ class CallGraph(NumberedCalls):
 
     def _launches(self, name: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that start a function in a process or thread, with its arguments in a tuple."""
-        found = {
-            number
-            for word in LAUNCHES
-            for file in self._files_with(word)
-            for number in _calls_running(self._given_targets(file, word), name)
-        }
+        runs = (self._given_targets(file, word) for word in LAUNCHES for file in self._files_with(word))
+        found = {number for each in runs for number in _calls_running(each, name)}
         return map(self._call, self._in_order(found))
 
     def _partials(self, name: Symbol) -> Iterator[tuple[str, Call]]:

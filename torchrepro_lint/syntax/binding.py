@@ -12,6 +12,7 @@ from torchrepro_lint.syntax.nodes import (
     Arg,
     Call,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     ExpressionStatement,
@@ -109,6 +110,8 @@ LAUNCHES = {
     "ThreadPool": (1, 2, None),
     "ProcessPoolExecutor": (2, 3, None),
     "ThreadPoolExecutor": (2, 3, None),
+    "starmap": (0, 1, None),
+    "starmap_async": (0, 1, None),
 }
 _PASSING_RANK = frozenset({"spawn", "start_processes"})
 
@@ -126,11 +129,20 @@ def launched_call(call: Call) -> Call | None:
     if places is not None:
         rank = (unknown._replace(star=""),) if word in _PASSING_RANK else ()
         packed = passing_argument(call, places[1], "args", "initargs")
+        packed = _each_tuple(packed, unknown) if word.startswith("starmap") else packed
         named = passing_argument(call, places[2], "kwargs", "kwds")
         args = (*rank, *_unpacked(packed, "*"), *_unpacked(named, "**"))
     else:
         args = tuple([arg for arg in call.args if arg != function]) if word == "submit" else (unknown,)
     return call._replace(func=function.value, args=args)
+
+
+def _each_tuple(arg: Arg | None, unknown: Arg) -> Arg:
+    """The tuples of arguments that ``starmap`` goes over, where a comprehension makes them all alike; else what is unknown."""
+    match arg:
+        case Arg(star="", value=Comprehension(kind="list" | "generator", elements=(element,))):
+            return arg._replace(value=element)
+    return unknown
 
 
 def _unpacked(arg: Arg | None, star: str) -> Iterator[Arg]:
