@@ -143,7 +143,8 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
                 default = declared_default(project.resolver, path_of(owner), value)
                 yield with_fallback(f"{word}.{attribute}", default)
                 return
-    for name in (*map(without_calls, names), *parsed):
+    above = (base for each in (*map(without_calls, names), *parsed) for base in project.resolver.ancestry(each))
+    for name in (each for each in above if not in_project(each)):
         seeder = project.catalogue.seeder(name)
         if seeder is not None and seeder.holds and seeder.seed:
             yield f"{word}.{seeder.seed}"
@@ -236,9 +237,7 @@ def option_expressions(project: Traces, path: str, option: Option, text: str, *,
 
 
 def with_fallback(text: str, default: Expression | None) -> str:
-    if is_none(default):
-        return f"{FALLBACK} if {text} is None else {text}"
-    return text
+    return f"{FALLBACK} if {text} is None else {text}" if is_none(default) else text
 
 
 def may_be_number(value: Expression | None) -> bool:
