@@ -205,9 +205,7 @@ class ComputedNames(ObjectSources):
         return any(map(reads_namespaces, (each for _, each in self.modules.summaries())))
 
     def factories(self, path: str, called: Expression) -> tuple[Value, ...]:
-        """What ``globals()[key]`` and ``eval(key)`` with any key may be where they are called: the functions and classes that the module does
-        not call by name.
-        """
+        """What ``globals()[key]`` and ``eval(key)`` with any key may be: the functions and classes that the module does not call by name."""
         found: set[str] = set()
         looks_up = not isinstance(called, Attribute)
         for file, each in self.values_through_calls(path, called) if looks_up else ():
@@ -216,9 +214,7 @@ class ComputedNames(ObjectSources):
                     Subscript(value=table, indices=(key,))
                     | Call(func=Attribute(value=table, name="get"), args=(Arg(value=key), *_))
                 ):
-                    if any(
-                        self.names(file, each.func) == ("builtins.globals",) for each in self.held_calls(file, table)
-                    ):
+                    if ("builtins.globals",) in (self.names(file, one.func) for one in self.held_calls(file, table)):
                         found.update(self._uncalled(file, self._composed(file, key)))
                 case Call(func=Ref(roots=("builtins.eval",), path=()), args=(Arg(value=key), *_)):
                     found.update(() if self._composed(file, key) else self._uncalled(file, []))
