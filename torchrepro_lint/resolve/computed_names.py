@@ -11,6 +11,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import count
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
@@ -18,7 +19,7 @@ from torchrepro_lint.resolve.configurations import BUILDERS, FINDERS, MAKER_WORD
 from torchrepro_lint.resolve.object_sources import ObjectSources
 from torchrepro_lint.resolve.symbols import GAP, NAMES, gapped_text, may_be_one
 from torchrepro_lint.source.files import join_path, parent_folders
-from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax.definitions import ITEM
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -316,9 +317,8 @@ class ComputedNames(ObjectSources):
                 for file, value in self.attribute_values(class_of(owner), word):
                     yield from self.names(file, value)
                 if len(word.replace(GAP, "")) >= _LEAST_LETTERS:
-                    yield from self.methods_like(
-                        class_of(owner), re.compile(".*".join(map(re.escape, word.split(GAP))))
-                    )
+                    fitting = wildcard_expression(word, r"\w*", count())
+                    yield from self.methods_like(class_of(owner), re.compile(fitting))
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
             elif colon and not rest and not known_here and not isinstance(key, Constant):

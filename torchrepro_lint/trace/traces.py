@@ -1,7 +1,7 @@
-"""Traces of a program's entry points and functions: the layer above names, values and order that follows what a run does.
+"""Traces of a program's entry points and functions, and the mode flags, attributes by which a program says in which mode it runs: a
+trace has nothing of the other mode. This is the layer above names, values and order that follows what a run does.
 
-``Context`` adds the module under check, with its text and tree: the argument of each rule. A mode flag is an attribute by which a
-program says in which mode it runs: its trace has nothing of the other mode.
+``Context`` adds the module under check, with its text and tree: the argument of each rule.
 """
 
 from __future__ import annotations
