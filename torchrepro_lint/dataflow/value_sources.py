@@ -60,9 +60,9 @@ class ValueSourceAnalysis:
         self.project = project
         self.database = project.database
         self._known: dict[Closure, tuple[Closure, ...]] = {}
-        # The truth values of tests, and those that hold for the current question alone.
+        # The truth values of tests; the provisional ones, each with the least depth of an open test that it led back to.
         self._settled: MemoTable[Closure, bool | None] = MemoTable(project.database.reads)
-        self._truths: dict[Closure, bool | None] = {}
+        self._provisional: dict[Closure, tuple[bool | None, int]] = {}
         # The tests that are being evaluated, each with its depth, and the least depth of one that the current one led back to.
         self._open_tests: dict[Closure, int] = {}
         self._reached = 0
@@ -128,31 +128,37 @@ class ValueSourceAnalysis:
         """The truth value of a test of a function; None if it is unknown, or if nothing is known of the arguments.
 
         It is a question of its own, and so does not depend on the one that asks for it. Where it leads back to a test that is being
-        evaluated, that one is unknown, and the answer holds for the asking question alone.
+        evaluated, that one is unknown, and the answer is provisional: it holds until the evaluation of that test ends.
         """
         if not test.environment.arguments:
             return None
-        if test in self._truths:
-            return self._truths[test]
-        if test in self._open_tests or len(self._open_tests) >= limits.MAX_NESTED_TESTS:
-            self._reached = min(self._reached, self._open_tests.get(test, -1))
-            return None
-        return self._settled.run(test, lambda: self._evaluate(test), tells=True)  # type: ignore[no-any-return]
+        if not self._nesting:
+            self._provisional.clear()
+        if test in self._provisional:
+            answer, reached = self._provisional[test]
+        elif test in self._open_tests or len(self._open_tests) >= limits.MAX_NESTED_TESTS:
+            answer, reached = None, self._open_tests.get(test, -1)
+        else:
+            return self._settled.run(test, lambda: self._evaluate(test), tells=True)  # type: ignore[no-any-return]
+        self._reached = min(self._reached, reached)
+        return answer
 
     def _evaluate(self, test: Closure) -> tuple[bool | None, bool]:
         """The truth value of a test, and whether it is final: no test was left open that was being evaluated before."""
         depth = self._open_tests[test] = len(self._open_tests)
-        outer = self._known, self._truths, self._steps, self._nesting, self._reached, self.dictionaries
-        self._known, self._truths, self._steps, self._nesting, self._reached = {}, {}, limits.MAX_SOURCE_STEPS, 1, depth
+        outer = self._known, self._steps, self._nesting, self._reached, self.dictionaries
+        self._known, self._steps, self._nesting, self._reached = {}, limits.MAX_SOURCE_STEPS, 1, depth
         self.dictionaries = Budget(limits.MAX_SOURCE_DICTIONARIES)
         try:
             answer = evaluate_test(self, test.path, test.value, test.environment)
         finally:
             reached = self._reached
-            self._known, self._truths, self._steps, self._nesting, self._reached, self.dictionaries = outer
+            self._known, self._steps, self._nesting, self._reached, self.dictionaries = outer
             del self._open_tests[test]
+        for each in [each for each, (_, other) in self._provisional.items() if other >= depth]:
+            del self._provisional[each]
         if reached < depth:
-            self._truths[test] = answer
+            self._provisional[test] = answer, reached
             self._reached = min(self._reached, reached)
         return answer, reached == depth
 
@@ -172,7 +178,7 @@ class ValueSourceAnalysis:
     def _begin(self, closure: Closure, steps: int) -> tuple[Closure, ...]:
         """The answer to a question that is not nested: it has all steps for itself, and so does not depend on earlier ones."""
         self._known.clear()
-        self._truths.clear()
+        self._provisional.clear()
         self._steps = steps
         return self._nested(closure)
 
