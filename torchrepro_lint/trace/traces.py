@@ -121,17 +121,19 @@ class Context(Record, frozen=True):
 
 def mode_flags(project: Traces, run: Trace) -> Mapping[str, bool]:
     """The attributes by which a program says in which mode it runs: an object of a class of its own sets one to a truth value, some
-    store hands it on to another object, ``opt.is_train = self.is_train``, and all others that it reaches set the same value. Path
-    conditions on them are decided.
+    store hands it on to another object, ``opt.is_train = self.is_train``, and all others of its files set the same value, but for
+    methods of classes that it does not reach. Path conditions on them are decided.
     """
     functions, files = run.functions, [_attribute_stores(project, path) for path in sorted(run.paths)]
+    owners = {"", *map(project.resolver.owner, functions)}
     handed = {word for stores in files for function, word in stores.handed if function in functions}
     found: dict[str, bool] = {}
     for function, word in sorted({each for stores in files for each in stores.flags if each[1] in handed}):
         # A base from elsewhere may set it, too, as ``torch.nn.Module`` does ``training``.
         bases = project.resolver.ancestry(project.resolver.owner(function))
         if function in functions and all(in_project(each) or each == "builtins.object" for each in bases):
-            values = {value for stores in files for of, value in stores.of.get(word, ()) if of in functions}
+            stored = (each for stores in files for each in stores.of.get(word, ()))
+            values = {value for of, value in stored if project.resolver.owner(of) in owners}
             if len(values) == 1 and ... not in values and not any(word in stores.other for stores in files):
                 found[word] = True in values
     return found
