@@ -6,8 +6,12 @@ It is dead where all weights of a model, or of a layer, are replaced before it i
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.feasibility import ruling_tests, test_of_flags
 from torchrepro_lint.dataflow.training_steps import trains
+from torchrepro_lint.dataflow.types.attributes import registrations
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
@@ -25,13 +29,14 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    If,
     Lambda,
     Loop,
     Ref,
     Statement,
     Try,
 )
-from torchrepro_lint.syntax.qualified_names import is_local, locals_prefix, path_of
+from torchrepro_lint.syntax.qualified_names import is_local, is_self, locals_prefix, path_of
 from torchrepro_lint.syntax.use_def import contains
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
@@ -49,6 +54,10 @@ from torchrepro_lint.trace.loaded_weights import (
     replaced_parameter,
     uses_numbers,
 )
+
+if TYPE_CHECKING:
+    from torchrepro_lint.resolve.program_index import ProgramIndex
+    from torchrepro_lint.trace.events import TraceEvent
 
 # The functions whose loads under conditions are kept.
 CACHED_LOADS = 1 << 12
@@ -217,6 +226,39 @@ def _bound(target: Expression) -> list[Expression | None]:
     """A target, or the items of a tuple, beside names that nobody reads: ``model, _ = build(options)``."""
     items = target.items if isinstance(target, Collection) else (target,)
     return [each for each in items if each is None or last_identifier(each) != "_"]
+
+
+def initialises_once(project: ProgramIndex, trace_event: TraceEvent) -> bool:
+    """Whether a test of a buffer keeps an event from running once a network has been initialised: ``if self.inited: return``. Buffers are
+    saved and loaded with the weights, which stand for what is drawn there; who trains from scratch draws weights, too.
+    """
+    into = (step.into for step in trace_event.call_path)
+    inside = (*(step.event for step in trace_event.call_path[1:]), trace_event.event)
+    for function, event in zip(into, inside, strict=False):
+        if flags := _tested_buffers(project, function):
+            at = (event.value or event.statement).start
+            bodies = [each.body for each in project.resolver.functions(function)]
+            if all(any(True for _ in ruling_tests(body, at, partial(test_of_flags, flags))) for body in bodies):
+                return True
+    return False
+
+
+@query(lru=CACHED_LOADS, bounded_when_watched=False)
+def _tested_buffers(project: ProgramIndex, function: str) -> Mapping[str, bool]:
+    """The buffers of its object that a method tests, each as set."""
+    owner = project.resolver.owner(function)
+    tests = [
+        part.path[0]
+        for each in (project.resolver.functions(function) if owner else ())
+        for statement in statements(each.body)
+        if isinstance(statement, If)
+        for part in subexpressions(statement.test)
+        if isinstance(part, Ref) and len(part.path) == 1 and any(map(is_self, part.roots))
+    ]
+    classes = project.resolver.ancestry(owner) if tests else ()
+    named = (call.args[0].value for each in classes for _, _, call in registrations(project, each))
+    buffers = {name.value for name in named if isinstance(name, Constant)}
+    return {word: True for word in tests if word in buffers}
 
 
 def _made_empty(names: Names, path: str, found: Iterable[Event]) -> Iterator[Statement]:

@@ -30,6 +30,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
+from torchrepro_lint.trace.dead_initialisation import initialises_once
 
 _SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"
@@ -74,19 +75,18 @@ _USES = lazy_pattern(
 
 
 def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
-    """The effects of a trace, less the draws that only make an identifier."""
+    """The effects of a trace, less the draws that only make an identifier, or that weights of the network stand for."""
 
     def counts(draw: Draw) -> bool:
-        call = draw.trace_event.event.value
+        made, call = draw.trace_event, draw.trace_event.event.value
         if not isinstance(call, Call):
             return True
-        is_scalar = any(map(_SCALAR_DRAWS.fullmatch, draw.trace_event.names))
-        return not (is_scalar and only_identifies(project, draw.trace_event.path, call)) and not _is_discarded(
-            draw, call
-        )
+        identifies = any(map(_SCALAR_DRAWS.fullmatch, made.names)) and only_identifies(project, made.path, call)
+        loaded = draw.family == "torch" and initialises_once(project, made)
+        return not (identifies or loaded or _is_discarded(draw, call))
 
-    for family in list(effects.draws):
-        effects.draws[family] = list(filter(counts, effects.draws[family]))
+    for family, draws in list(effects.draws.items()):
+        effects.draws[family] = list(filter(counts, draws))
         if not effects.draws[family]:
             del effects.draws[family]
     return effects
