@@ -124,19 +124,31 @@ def mode_flags(project: Traces, run: Trace) -> Mapping[str, bool]:
     store hands it on to another object, ``opt.is_train = self.is_train``, and all others of its files set the same value, but for
     methods of classes that it does not reach. Path conditions on them are decided.
     """
-    functions, files = run.functions, [_attribute_stores(project, path) for path in sorted(run.paths)]
+    functions = run.functions
+    setters = sorted(each for each in _flag_setters(project) if each[0] in functions)
+    if not setters:
+        return {}
+    files = [_attribute_stores(project, path) for path in sorted(run.paths)]
     owners = {"", *map(project.resolver.owner, functions)}
     handed = {word for stores in files for function, word in stores.handed if function in functions}
     found: dict[str, bool] = {}
-    for function, word in sorted({each for stores in files for each in stores.flags if each[1] in handed}):
+    for function, word in (each for each in setters if each[1] in handed):
         # A base from elsewhere may set it, too, as ``torch.nn.Module`` does ``training``.
         bases = project.resolver.ancestry(project.resolver.owner(function))
-        if function in functions and all(in_project(each) or each == "builtins.object" for each in bases):
+        if all(in_project(each) or each == "builtins.object" for each in bases):
             stored = (each for stores in files for each in stores.of.get(word, ()))
             values = {value for of, value in stored if project.resolver.owner(of) in owners}
             if len(values) == 1 and ... not in values and not any(word in stores.other for stores in files):
                 found[word] = True in values
     return found
+
+
+@query(cutoff=True)
+def _flag_setters(project: Traces) -> frozenset[tuple[str, str]]:
+    """The methods of the project that set an attribute to a truth value which some function hands on to another object, with its name."""
+    files = [_attribute_stores(project, path) for path in sorted(project.files)]
+    handed = {word for each in files for _, word in each.handed}
+    return frozenset(pair for each in files for pair in each.flags if pair[1] in handed)
 
 
 class _AttributeStores(Record, frozen=True):
@@ -151,7 +163,7 @@ class _AttributeStores(Record, frozen=True):
     other: frozenset[str]
 
 
-@query()
+@query(cutoff=True)
 def _attribute_stores(project: Traces, path: str) -> _AttributeStores:
     facts, found = project.files[path], dict[str, list[tuple[str, object]]]()
     flags, handed = set[tuple[str, str]](), set[tuple[str, str]]()
