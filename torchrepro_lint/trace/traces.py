@@ -125,7 +125,8 @@ def mode_flags(project: Traces, run: Trace) -> Mapping[str, bool]:
     methods of classes that it does not reach. Path conditions on them are decided.
     """
     functions = run.functions
-    setters = sorted(each for each in _flag_setters(project) if each[0] in functions)
+    with project.database.reads.untracked():  # what is not asked below is of other files, and decides nothing
+        setters = sorted(each for each in _flag_setters(project) if each[0] in functions)
     if not setters:
         return {}
     files = [_attribute_stores(project, path) for path in sorted(run.paths)]
