@@ -86,6 +86,12 @@ def _ruling_operands(
             yield from (each for each in choice.operands[:at] if decide(each) is (choice.op == "or"))
 
 
+def _short_circuit(op: str, answers: list[bool | None]) -> bool | None:
+    """The truth value of ``and`` or ``or`` from those of its operands; None if unknown."""
+    decisive = op == "or"
+    return decisive if decisive in answers else None if None in answers else not decisive
+
+
 def test_of_flags(flags: Mapping[str, bool], test: Expression) -> bool | None:
     """The truth value of a test that asks attributes of which the values are known: ``not opt.is_train``; None if unknown."""
     match test:
@@ -95,9 +101,7 @@ def test_of_flags(flags: Mapping[str, bool], test: Expression) -> bool | None:
             answer = test_of_flags(flags, inner)
             return None if answer is None else not answer
         case Operation(op=("and" | "or") as op, operands=operands):
-            answers = [test_of_flags(flags, each) for each in operands]
-            decisive = op == "or"
-            return decisive if decisive in answers else None if None in answers else not decisive
+            return _short_circuit(op, [test_of_flags(flags, each) for each in operands])
     return None
 
 
@@ -121,9 +125,7 @@ def evaluate_test(
             answer = evaluate_test(sources, path, inner, environment, depth)
             return None if answer is None else not answer
         case Operation(op=("and" | "or") as op, operands=operands):
-            answers = [evaluate_test(sources, path, each, environment, depth) for each in operands]
-            decisive = op == "or"
-            return decisive if decisive in answers else None if None in answers else not decisive
+            return _short_circuit(op, [evaluate_test(sources, path, each, environment, depth) for each in operands])
         case Operation(op="is" | "is not" as op, operands=(Ref() as tested, right)) if is_none(right) and (
             _is_given(sources, path, tested, environment)
         ):

@@ -156,12 +156,11 @@ def first_line(lines: Lines, statement: Statement) -> Span:
 
 def is_tested(project: ValueFlow, trace_event: TraceEvent) -> bool:
     """Whether a test of a parameter decides whether an event runs, in a function on its call path: a cheap question, by the text."""
-    steps = [*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event)]
     callers = [step.into for step in trace_event.call_path]
     return len(callers) <= limits.MAX_TESTED_DEPTH and any(
         not runs_always(project.value_sources, path_of(function), each, (event.value or event.statement).start)
         and _tests_parameter(each)
-        for function, (_, event) in zip(callers, steps[1:], strict=True)
+        for function, (_, event) in zip(callers, steps_of(trace_event)[1:], strict=True)
         for each in project.resolver.functions(function)
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.feasibility import ruling_tests, test_of_flags
 from torchrepro_lint.dataflow.training_steps import trains
-from torchrepro_lint.dataflow.types.attributes import registrations
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
@@ -56,7 +56,7 @@ from torchrepro_lint.trace.loaded_weights import (
 )
 
 if TYPE_CHECKING:
-    from torchrepro_lint.resolve.program_index import ProgramIndex
+    from torchrepro_lint.dataflow.value_sources import ValueFlow
     from torchrepro_lint.trace.events import TraceEvent
 
 # The functions whose loads under conditions are kept.
@@ -228,7 +228,7 @@ def _bound(target: Expression) -> list[Expression | None]:
     return [each for each in items if each is None or last_identifier(each) != "_"]
 
 
-def initialises_once(project: ProgramIndex, trace_event: TraceEvent) -> bool:
+def initialises_once(project: ValueFlow, trace_event: TraceEvent) -> bool:
     """Whether a test of a buffer keeps an event from running once a network has been initialised: ``if self.inited: return``. Buffers are
     saved and loaded with the weights, which stand for what is drawn there; who trains from scratch draws weights, too.
     """
@@ -244,7 +244,7 @@ def initialises_once(project: ProgramIndex, trace_event: TraceEvent) -> bool:
 
 
 @query(lru=CACHED_LOADS, bounded_when_watched=False)
-def _tested_buffers(project: ProgramIndex, function: str) -> Mapping[str, bool]:
+def _tested_buffers(project: ValueFlow, function: str) -> Mapping[str, bool]:
     """The buffers of its object that a method tests, each as set."""
     owner = project.resolver.owner(function)
     tests = [
@@ -256,8 +256,7 @@ def _tested_buffers(project: ProgramIndex, function: str) -> Mapping[str, bool]:
         if isinstance(part, Ref) and len(part.path) == 1 and any(map(is_self, part.roots))
     ]
     classes = project.resolver.ancestry(owner) if tests else ()
-    named = (call.args[0].value for each in classes for _, _, call in registrations(project, each))
-    buffers = {name.value for name in named if isinstance(name, Constant)}
+    buffers = {word for each in classes for word in type_inference(project).registered(each)}
     return {word: True for word in tests if word in buffers}
 
 
