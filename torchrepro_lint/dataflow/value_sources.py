@@ -47,8 +47,8 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import path_of
-from torchrepro_lint.syntax.visitor import element_behind_view
+from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
+from torchrepro_lint.syntax.visitor import element_behind_view, returned_values
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
@@ -235,9 +235,27 @@ class ValueSourceAnalysis:
     def _of_made(self, made: Closure, word: str) -> Iterator[Closure]:
         """The values of an attribute of the object of the project's that a call makes."""
         for each in self.of(made):
-            names = self.project.names(each.path, each.value.func) if isinstance(each.value, Call) else ()
-            for name in filter(self.project.resolver.classes, names):
+            for name in self._classes_made(each):
                 yield from attribute_values(self, name, word, self.construct(each, name).environment)
+
+    def _classes_made(self, made: Closure) -> Iterator[str]:
+        """The classes of the project of which a call makes an object."""
+        names = self.project.names(made.path, made.value.func) if isinstance(made.value, Call) else ()
+        return filter(self.project.resolver.classes, names)
+
+    def _fetched(self, made: Closure, index: Closure | None) -> Iterator[Closure]:
+        """What ``__getitem__`` returns, of an object of the project that is indexed, or iterated where it has no ``__iter__``."""
+        resolver = self.project.resolver
+        for owner in self._classes_made(made):
+            if index is None and resolver.methods(owner, "__iter__"):
+                continue
+            for name in resolver.methods(owner, "__getitem__"):
+                environment = self.construct(made, owner).environment
+                for function in resolver.functions(name):
+                    if index is not None and len(function.params) > 1:
+                        given = {local_symbol(path_of(name) + function.name, function.params[1].name): (index,)}
+                        environment = environment.with_arguments({**environment.arguments, **given})
+                    yield from (Closure(path_of(name), each, environment) for each in returned_values(function.body))
 
     def _of_reference(self, closure: Closure) -> Iterator[Closure]:
         found: list[Closure] = []
@@ -284,8 +302,10 @@ class ValueSourceAnalysis:
             return
         if key is None:
             yield from (each for values in given.values() for each in values)
+        index = holder._replace(value=indices[0]) if len(indices) == 1 else None
         for each in self.of(holder):
             value = each.value
+            yield from self._fetched(each, index) if index is not None or not indices else ()
             if isinstance(value, Collection) and value.kind == "dict":
                 pairs = list(zip(value.items[::2], value.items[1::2], strict=True))
                 picked = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
