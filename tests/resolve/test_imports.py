@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from one_file import project_of
 from torchrepro_lint.resolve.imports import ImportResolver
 from torchrepro_lint.resolve.search_path import ModuleTree
 from torchrepro_lint.syntax.parse import parse_module
@@ -175,3 +176,21 @@ def test_what_a_file_puts_on_the_search_path_comes_before_what_others_put_there(
     # The folder of the file, and the root, come before all of them.
     beside = modules(files | {"data.py": "def load(): ...\n"})
     assert beside.resolve("spring.py", "data.load") == ("data.py:load",)
+
+
+@pytest.mark.parametrize("package", [{}, {"nets/__init__.py": "", "nets/deep/__init__.py": ""}])
+def test_a_module_in_a_folder_with_or_without_init(package: dict[str, str]) -> None:
+    main = "import nets.small\nimport nets.deep.large\nimport nets.gone\n"
+    used = "nets.small.Net(3)\ngetattr(nets.small, 'Net')(3)\nnets.deep.large.Net(3)\nnets.small.RATE.real(3)\n"
+    net = "class Net:\n    def __init__(self, size): ...\nRATE = 0.1\n"
+    project = project_of({"main.py": main + used, "nets/small.py": net, "nets/deep/large.py": net, **package})
+    assert [site.names for site in project.calls("main.py")] == [
+        ("nets/small.py:Net",),
+        ("nets/small.py:Net",),
+        ("builtins.getattr",),
+        ("nets/deep/large.py:Net",),
+        (),
+    ]
+    receivers = project.resolver.receiver
+    func = next(site.call.func for site in project.calls("main.py") if "large" in getattr(site.call.func, "path", ()))
+    assert [*receivers("main.py", func)] == ["nets/deep/large.py:"]

@@ -301,9 +301,8 @@ class CallGraph(NumberedCalls):
 
     def _is_module(self, path: str, holder: Ref) -> bool:
         """Whether an imported name leads to a module of the project."""
-        return any(
-            in_project(name) for root in holder.roots if not is_own(root) for name in self._modules.resolve(path, root)
-        )
+        roots = tuple(root for root in holder.roots if not is_own(root))
+        return any(in_project(name) for name, _ in self._modules.referents(path, roots, holder.path))
 
     def _overridden(self, word: str, owner: Symbol) -> Iterator[int]:
         """The calls by which methods of base classes run a method of their object, ``self.step(batch)``, that a class overrides."""

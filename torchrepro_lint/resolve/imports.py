@@ -158,6 +158,16 @@ class ImportResolver:
             else:
                 yield from self._beside(folder, parts) or (name,)
 
+    def referents(
+        self, path: str, roots: Iterable[Root], words: tuple[str, ...]
+    ) -> Iterator[tuple[Value, tuple[str, ...]]]:
+        """What roots stand for, each with the words left: a folder without ``__init__.py`` is no module, ``nets.small`` in it is one."""
+        for root in roots:
+            start, rest = root, words
+            while not (found := self.resolve(path, start)) and rest and not (is_own(start) or is_unresolved(start)):
+                start, rest = f"{start}.{rest[0]}", rest[1:]
+            yield from ((name, rest) for name in found)
+
     def _hidden(self, home: str, parts: list[str]) -> tuple[Value, ...]:
         """A name of a package from outside, where a folder of the project without ``__init__.py`` has the package's name, but no such
         module, or of a known package no such name in it: Python finds the package first.
@@ -239,13 +249,7 @@ class ImportResolver:
     @query(durable="imported")
     def imported(self, path: str) -> tuple[str, ...]:
         """The files that a file imports, sorted."""
-        return tuple(sorted({*self._find_imported(path)}))
-
-    def _find_imported(self, path: str) -> Iterator[str]:
-        for name in self.files[path].summary.imports:
-            file = self.module(path, name)
-            if file is not None:
-                yield file
+        return tuple(sorted({file for name in self.files[path].summary.imports if (file := self.module(path, name))}))
 
     def attribute(self, path: str, word: str) -> tuple[Value, ...] | None:
         """What ``word`` is in the module of ``path``; None where it has no such name."""
@@ -386,14 +390,11 @@ def torch_modules(modules: ImportResolver) -> frozenset[str]:
             new = {*modules.imported(waiting.pop())} - imported
             imported |= new
             waiting += sorted(file for file in new if posixpath.basename(file) == "__init__.py")
-        imported.update(_named_by_configurations(modules) if direct else ())
+        # A program that reads a configuration imports what it names.
+        texts = (
+            {text for each in modules.configurations for _, text in each.texts if "." in text} if direct else set[str]()
+        )
+        imported.update(filter(None, (modules.module("", text) for text in sorted(texts))))
     modules.reads.record_word("imports", "")
     modules.reads.record_word("exports", "")
     return frozenset(direct | imported)
-
-
-def _named_by_configurations(modules: ImportResolver) -> Iterator[str]:
-    """The modules that configuration files name: a program that reads one imports them."""
-    for each in modules.configurations:
-        texts = sorted({text for _, text in each.texts if "." in text})
-        yield from filter(None, (modules.module("", text) for text in texts))

@@ -193,17 +193,15 @@ class Names(ComputedNames):
 
     def _followed_from(self, path: str, roots: tuple[Root, ...], words: tuple[str, ...]) -> Iterator[Value]:
         self.modules.reads.record_read(path)
-        for root in roots:
-            for name in self.modules.resolve(path, root):
-                yield from self._of_plain(path, name, words)
+        for name, rest in self.modules.referents(path, roots, words):
+            yield from self._of_plain(path, name, rest)
 
     def receiver(self, path: str, func: Expression) -> Iterator[Value]:
         """The names of the receiver of the method ``func``; for a function of a module, the module."""
         match func:
             case Ref(roots=roots, path=words) if words:
-                for root in roots:
-                    for name in self.modules.resolve(path, root):
-                        yield from self.follow(name, words[:-1])
+                for name, rest in self.modules.referents(path, roots, words[:-1]):
+                    yield from self.follow(name, rest)
             case Attribute(value=value):
                 yield from self.names(path, value)
 

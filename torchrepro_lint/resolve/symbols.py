@@ -119,12 +119,11 @@ class ClassHierarchy(Definitions, ABC):
     ) -> tuple[Value, ...] | None:
         """``names`` of a reference by the summaries of files alone; None where that takes more."""
         found: set[str] = set()
-        for root in roots:
-            for name in self.modules.resolve(path, root):
-                _, colon, rest = split_name(name)
-                if colon and (words or (rest and not self.is_in_summary(name))):
-                    return None
-                found.add(".".join((name, *words)))
+        for name, left in self.modules.referents(path, roots, words):
+            _, colon, rest = split_name(name)
+            if colon and (left or (rest and not self.is_in_summary(name))):
+                return None
+            found.add(".".join((name, *left)))
         return tuple(sorted(found)) if roots else None
 
     def defined_in(self, path: str) -> Iterator[Symbol]:

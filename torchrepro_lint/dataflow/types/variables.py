@@ -337,8 +337,8 @@ def _narrow(before: AbstractValue, tested: AbstractValue) -> AbstractValue:
 
 def global_value(inference: TypeInference, point: ProgramPoint, root: str, words: tuple[str, ...]) -> AbstractValue:
     """The type of a name that is no local variable: of the module, a closure, or imported."""
-    names = inference.project.resolver.modules.resolve(point.path, root)
-    return join_all(*(_member_of(inference, point, name, words) for name in names)) if names else UNKNOWN
+    names = [*inference.project.resolver.modules.referents(point.path, (root,), words)]
+    return join_all(*(_member_of(inference, point, name, rest) for name, rest in names)) if names else UNKNOWN
 
 
 def _member_of(inference: TypeInference, point: ProgramPoint, name: str, words: tuple[str, ...]) -> AbstractValue:
