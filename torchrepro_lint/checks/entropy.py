@@ -10,6 +10,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.dataflow.reaching_definitions import stores
+from torchrepro_lint.domain.loaders.constructions import calling_contexts
 from torchrepro_lint.domain.loaders.workers import worker_function_names, worker_seeds
 from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use, only_makes_identifiers
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall, unrepeatable_calls
@@ -198,6 +199,8 @@ def _plain_generators(context: Context) -> Iterator[Finding]:
             elif _is_seeded_later(site, seeded) or _is_tested(context.project, site, _given_seed(site)):
                 continue
             elif lacks_seed(context.project.resolver, context.path, site.call):
+                if _is_ruled_out(context.project, context.path, site):
+                    continue
                 label = SEEDABLE_GENERATORS[name]
                 cause = f"{label} gets None as its seed, so it" if _given_seed(site) else f"{label}() without a seed"
                 message = f"{cause} draws fresh entropy on each run; pass a seed"
@@ -206,6 +209,16 @@ def _plain_generators(context: Context) -> Iterator[Finding]:
                 continue
             yield Finding("TRL106", span(site.call), message, fix)
             break
+
+
+def _is_ruled_out(project: Traces, path: str, site: CallSite) -> bool:
+    """Whether all known callers of the function around a call pass what keeps the call from being run: a generator for ``rng=None``."""
+    functions = project.resolver.functions(site.function)
+    return bool(functions) and not any(
+        project.value_sources.is_feasible(path, function, site.call.start, environment)
+        for environment in calling_contexts(project, site)
+        for function in functions
+    )
 
 
 def _is_seeded_later(site: CallSite, seeded: frozenset[tuple[str, tuple[str, ...]]]) -> bool:

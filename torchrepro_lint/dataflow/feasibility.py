@@ -169,8 +169,10 @@ def _has_items(value: Expression) -> bool:
     return False
 
 
-# Functions that return something whatever they read.
-_READERS = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "json.load", "yaml.safe_load", "numpy.load"})
+# Functions of libraries that never return None, and classes, which a call makes an object of.
+_NEVER_NONE = lazy_pattern(
+    r"(torch|numpy|json)\.load|torch\.hub\.load_\w+|yaml\.safe_load|.*\.default_rng|.*\)\.manual_seed|(\w+\.)+[A-Z]\w*"
+)
 
 
 def _is_null(sources: ValueSources, source: Closure, depth: int) -> bool | None:
@@ -178,8 +180,8 @@ def _is_null(sources: ValueSources, source: Closure, depth: int) -> bool | None:
     if literal_type(source.value) or isinstance(source.value, Lambda):
         return is_none(source.value)
     if isinstance(source.value, Call):
-        read = not _READERS.isdisjoint(sources.project.names(source.path, source.value.func))
-        return False if read or _object_type(sources, source) else None
+        names = sources.project.names(source.path, source.value.func)
+        return False if (names and all(map(_NEVER_NONE.fullmatch, names))) or _object_type(sources, source) else None
     known = _known_value(sources, source, depth)
     return None if known is ... else known is None
 
