@@ -18,6 +18,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     MAPPING,
     SCALAR,
     OrderTaint,
+    argument_effect,
     container_of,
     is_running_extreme,
     keys_put,
@@ -304,6 +305,7 @@ class _LoopBody:
         elif (
             varies
             and word in _WRITING | _REGISTERING
+            and argument_effect(names, word, written=True) != "free"
             and isinstance(ref := receiver_of(call.func), Ref)
             and self._is_outside(ref)
         ):
