@@ -129,14 +129,14 @@ class ComputedNames(ObjectSources):
     def _registered(self, path: str, value: Expression, key: Expression | None) -> Iterator[Value]:
         """The entries of a registry of the project, under a key where that is known."""
         for name in filter(self.registry.fills, self._registries(path, value)):
-            yield from self.registry.entries(name, () if key is None else self.literal_texts(path, key))
+            yield from self.registry.entries(name, () if key is None else self.literal_texts(path, key, whole=True))
         if key is not None and isinstance(value, Ref) and not (value.path and is_own(value.roots[0])):
             yield from self._stored_definitions(path, value, key)
 
     def _stored_definitions(self, path: str, table: Ref, key: Expression) -> Iterator[Value]:
         """The classes and functions that statements store in a table, under a key where that is known: ``NETS["small"] = Small``."""
         if stored := [*self.entries(path, table, (ITEM,))]:
-            words = self.literal_texts(path, key)
+            words = self.literal_texts(path, key, whole=True)
             stored = [each for word in words for each in self.entries(path, table, (word,))] or stored
         found = (name for file, item, left in stored if not left for name in self.names(file, item))
         yield from (name for name in found if self.classes(name) or self.functions(name))
@@ -307,6 +307,7 @@ class ComputedNames(ObjectSources):
         object what its class sets under composed names, and its methods that are named so.
         """
         words = self.literal_texts(path, key) if key is not None else ()
+        all_known = key is not None and bool(self.literal_texts(path, key, whole=True))
         composed = self._composed(path, key) if key is not None and not words else []
         for owner in owners:
             home, colon, rest = split_name(owner)
@@ -321,7 +322,7 @@ class ComputedNames(ObjectSources):
                     yield from self.methods_like(class_of(owner), re.compile(fitting))
             if not colon and not words:
                 yield f"{owner}.{UNKNOWN_ATTRIBUTE}"
-            elif colon and not rest and not known_here and not isinstance(key, Constant):
+            elif colon and not rest and not (known_here and all_known) and not isinstance(key, Constant):
                 found = [*_fitting(self.defined_in(home), composed)]
                 yield from (own and [name for name in found if path_of(name) == home]) or found
 

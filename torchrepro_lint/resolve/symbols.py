@@ -98,8 +98,8 @@ class ClassHierarchy(Definitions, ABC):
         """The names of the objects that an expression of a file may be; for a method ``net.encode`` of the functions."""
 
     @abstractmethod
-    def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
-        """The strings that an expression may be, from literals and from the literals of options."""
+    def literal_texts(self, path: str, key: Expression, *, whole: bool = False) -> tuple[str, ...]:
+        """The strings that an expression may be, from literals and from the literals of options; with ``whole`` none, if it may be others."""
 
     # --- isolation ---------------------------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ _SPLITS = frozenset({"rsplit", "rpartition", "split"})
 PLAIN_MODULE = "torch.nn.Module()"
 # An attribute of one, or of an element of a container of modules, which may be one.
 _ON_PLAIN = lazy_pattern(r"torch\.nn\.Module(\(\)|(List|Dict)\(\)\[\])\.(?P<word>\w+)(?P<rest>(\.\w+)*)")
+_ANY = "\0"  # stands for any text among those that an expression may be
 
 
 class Values(ClassHierarchy):
@@ -254,7 +255,7 @@ class Values(ClassHierarchy):
             pairs = list(zip(display.items[::2], display.items[1::2], strict=True))
             if all(isinstance(value, Constant) for _, value in pairs):
                 return  # literals have no names, so the key need not be followed
-            known = () if key is not None else self.literal_texts(home, index)
+            known = () if key is not None else self.literal_texts(home, index, whole=True)
             keys = known if key is None else (key,)
             picked = [v for k, v in pairs if isinstance(k, Constant) and k.value in keys]
             items = [v for v in (picked or [v for _, v in pairs]) if v is not None]
@@ -304,10 +305,10 @@ class Values(ClassHierarchy):
         """The registries of the project: tables that decorators fill."""
         return Registries(self)
 
-    def literal_texts(self, path: str, key: Expression) -> tuple[str, ...]:
-        """The strings that an expression may be, from literals and from the literals of options."""
-        written = (key.value,) if isinstance(key, Constant) and isinstance(key.value, str) else ()
-        return written if isinstance(key, Constant) else self._texts(path, key)
+    def literal_texts(self, path: str, key: Expression, *, whole: bool = False) -> tuple[str, ...]:
+        """The strings that an expression may be, from literals and from the literals of options; with ``whole`` none, if it may be others."""
+        texts = (key.value,) if isinstance(key, Constant) else tuple(self._texts(path, key))
+        return () if whole and _ANY in texts else tuple(one for one in texts if isinstance(one, str) and one != _ANY)
 
     @query(cutoff=True, cycle=NAMES)
     def _texts(self, path: str, key: Expression) -> Iterable[str]:
@@ -322,13 +323,13 @@ class Values(ClassHierarchy):
                 continue
             options = self.options.of(file, self._as_attribute(file, value))
             literals = (value, *(each for option in options for each in option.literals))
-            found.update(one.value for one in literals if isinstance(one, Constant) and isinstance(one.value, str))
-            found.update(self._configured_texts(file, value))
-            found.update(self._split_texts(file, value, depth))
+            texts = {each.value for each in literals if isinstance(each, Constant) and isinstance(each.value, str)}
+            texts.update(self._configured_texts(file, value), self._split_texts(file, value, depth))
             whole = text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
             if 0 < len(whole) < limits.MAX_TEXT_PARTS:
                 parts = ({one} if isinstance(one, str) else self._find_texts(file, one, depth + 1) for one in whole)
-                found.update("".join(each) for each in product(*parts))
+                texts.update("".join(each) for each in product(*parts) if _ANY not in each)
+            found |= texts or ({_ANY} if not isinstance(value, Constant) else set())
         return found
 
     def _as_attribute(self, path: str, value: Expression) -> Expression:
@@ -388,7 +389,7 @@ class Values(ClassHierarchy):
     def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
         match call.args:
             case (Arg(value=Constant(value="." | ":" as mark)), *_) if (split := receiver_of(call.func)) is not None:
-                for text in sorted(self._find_texts(path, split, depth + 1)):
+                for text in sorted(self._find_texts(path, split, depth + 1) - {_ANY}):
                     before, _, after = text.rpartition(mark)
                     yield before if first else after
 
