@@ -249,13 +249,13 @@ class ValueSourceAnalysis:
         for owner in self._classes_made(made):
             if index is None and resolver.methods(owner, "__iter__"):
                 continue
+            environment = self.construct(made, owner).environment
             for name in resolver.methods(owner, "__getitem__"):
-                environment = self.construct(made, owner).environment
                 for function in resolver.functions(name):
-                    if index is not None and len(function.params) > 1:
-                        given = {local_symbol(path_of(name) + function.name, function.params[1].name): (index,)}
-                        environment = environment.with_arguments({**environment.arguments, **given})
-                    yield from (Closure(path_of(name), each, environment) for each in returned_values(function.body))
+                    own, taken = path_of(name) + function.name, function.params[1:2]
+                    given = {local_symbol(own, each.name): (index,) for each in taken if index is not None}
+                    inner = environment.with_arguments({**environment.arguments, **given})
+                    yield from (Closure(path_of(name), each, inner) for each in returned_values(function.body))
 
     def _of_reference(self, closure: Closure) -> Iterator[Closure]:
         found: list[Closure] = []
