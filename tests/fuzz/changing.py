@@ -21,8 +21,8 @@ def wrong_changes(change: FileChange, rounds: Iterable[Mapping[str, tuple[Edit, 
         return  # is refused when it comes to writing
     notebook = change.before.notebook is not None
     reading = parse_bytes(after, notebook)
-    if reading.problem is not None:
-        yield f"cannot be read any more: {reading.problem.message}"
+    if reading.problems:
+        yield f"cannot be read any more: {reading.problems[0].message}"
         return
     if reading.source is None or reading.source.text != change.after.text:
         yield "is read otherwise than it was written"

@@ -83,8 +83,8 @@ def attempt(name: str, data: bytes, effort: Effort = EVERYTHING) -> list[Failure
 
 def _attempt(name: str, data: bytes, effort: Effort) -> Iterator[Failure]:
     reading = parse_bytes(data, name.endswith(".ipynb"))
-    if reading.problem is not None and reading.problem.message.startswith("cannot be analysed"):
-        yield Failure("crash", reading.problem.message)
+    if reading.problems and reading.problems[0].message.startswith("cannot be analysed"):
+        yield Failure("crash", reading.problems[0].message)
     if reading.source is not None and reading.facts is not None:
         if effort.reference:
             yield from compared(reading.source.program)

@@ -34,6 +34,13 @@ COMMANDS = [
     "/display net",
     ",f a b",
     "%who_ls str",
+    "pip install torch",
+    "pip -q install 'torch>=2'",
+    "conda install -y pytorch -c pytorch",
+    "cd data",
+    "ls -l ~/data",
+    "matplotlib inline",
+    "load_ext tensorboard",
 ]
 
 
@@ -116,6 +123,14 @@ def test_a_timing_without_a_python_statement_is_nothing(line: str) -> None:
         "assert x != '?', '!'",
         "y = f'{x!r}'",
         "a: int = 3 % 2",
+        "ls -l",
+        "cd /content/data",
+        "cat in ls",
+        "env is None",
+        "pip = 1",
+        "cp (a, b)",
+        "uv if cd else ls",
+        "x = [\ncd -y\n]",
     ],
 )
 def test_python_stays(text: str) -> None:

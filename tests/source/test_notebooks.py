@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +181,6 @@ def test_the_format_of_old_notebooks(project: Maker, lint: Lint) -> None:
         ("[" * 100_000, "1:1", "not a notebook: nested too deeply"),
         (notebook(prose(), "x = 1", "y = (\n1", "z = 2"), "cell 3:1:5", ""),
         (notebook("x = 1", "  if y:\n  z"), "cell 2:2:3", ""),
-        (notebook("'''", "x = 1\n'''"), "cell 1:1:1", ""),
-        (notebook("x = (", "1)"), "cell 1:1:5", ""),
         (notebook("if x:\n  y", "else:\n  z"), "cell 2:1:1", ""),
         (notebook("x = 1 + \\", "2"), "cell 1:1:10", ""),
     ],
@@ -191,6 +189,56 @@ def test_a_broken_notebook_is_a_finding(project: Maker, lint: Lint, text: str, p
     project({"a.ipynb": text})
     (line,) = lint("-q", "a.ipynb").out.splitlines()
     assert line.startswith(f"a.ipynb:{place}: TRL001 {message}")
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (("'''", "x = 1\n'''"), ["cell 1:1:1", "cell 2:2:1"]),
+        (("x = (", "1)"), ["cell 1:1:5", "cell 2:1:2"]),
+        (("x = (", "y = 1", "def f(:"), ["cell 1:1:5", "cell 3:1:7"]),
+    ],
+)
+def test_each_broken_cell_is_a_finding(project: Maker, lint: Lint, cells: Sequence[str], told: list[str]) -> None:
+    project({"a.ipynb": notebook(*cells)})
+    lines = lint("-q", "a.ipynb").out.splitlines()
+    assert [line.split(": TRL001 ")[0] for line in lines] == [f"a.ipynb:{place}" for place in told]
+    assert all(line.endswith("; nothing else in this cell was analysed") for line in lines)
+
+
+TRAINS = "import torch\nfrom torch.utils.data import DataLoader", "loader = DataLoader(data, shuffle=True)"
+LOSS = "net = torch.nn.Linear(3, 1)\nnet(torch.ones(1, 3)).sum().backward()"
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_the_other_cells_of_a_broken_notebook_are_analysed(project: Maker, lint: Lint, cached: bool) -> None:
+    project({"a.ipynb": notebook(*TRAINS, "net.train(\nand so on", LOSS)})
+    ran = [lint(*() if cached else ("--no-cache",)) for _ in range(1 + cached)][-1]
+    assert [tuple(line.split()[1:3]) for line in ran.out.splitlines()] == [
+        ("2:1:10:", "TRL302"),
+        ("3:1:10:", "TRL001"),
+        ("4:1:1:", "TRL101"),
+    ]
+    assert "1 of 1 program leads into code that could not be followed" in ran.err
+
+
+@pytest.mark.parametrize(
+    "broken", ["seed_everything(7", "trainer = Trainer(model=net", "torch.use_deterministic_algorithms(True"]
+)
+def test_a_broken_cell_that_may_seed_leaves_nothing_to_say(project: Maker, lint: Lint, broken: str) -> None:
+    project({"a.ipynb": notebook(*TRAINS, broken, LOSS)})
+    (line,) = lint("-q").out.splitlines()
+    assert line.startswith("./a.ipynb:cell 3:")
+    assert "TRL001" in line
+    assert line.endswith("; nothing else in this file was analysed")
+
+
+@toys
+def test_a_fix_leaves_a_broken_cell_as_it_is(project: Maker, lint: Lint) -> None:
+    folder = project({"a.ipynb": notebook("x = BAD", "BAD = (", "y = BAD")})
+    assert "Fixed 2 findings" in lint("--fix").err
+    cells = json.loads((folder / "a.ipynb").read_text())["cells"]
+    assert ["".join(cell["source"]) for cell in cells] == ["x = GOOD", "BAD = (", "y = GOOD"]
 
 
 def test_bytes_that_are_not_utf8(project: Maker, lint: Lint) -> None:

@@ -154,18 +154,17 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Traces) -> C
 
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
     rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
-    if parsed.facts is None:
-        ran = _syntax_error(rules, parsed)
-    else:
+    ran = GroupResult()
+    if parsed.facts is not None:
         settings = checker.tree.root.settings
         context = Context(path, parsed.facts, parsed.lines, project, checker.catalogue, settings)
         ran = run_groups(rules, context, checker.finds_gaps)
-    findings, programs = ran.findings, ran.programs
+    findings, programs = ran.findings + _syntax_errors(rules, parsed), ran.programs
     if ran.too_deep:
         programs = tuple(each._replace(gap=each.gap or TOO_DEEP) for each in programs or (ProgramState(""),))
         if any(rule.code == NOT_FOLLOWED for rule in rules):
             findings += (Finding(NOT_FOLLOWED, Span(0, 0), f"{TOO_DEEP}; findings may be missing"),)
-    complete = parsed.facts is not None and not (ran.errors or ran.too_deep)
+    complete = not parsed.problems and not (ran.errors or ran.too_deep)
     judged = complete and any(rule.code == UNUSED_SUPPRESSION for rule in rules)
     comments = suppressions(parsed.lines) if checker.honour_comments and (findings or judged) else ()
     unused = _unused(checker, rules, parsed, findings, comments) if judged else ()
@@ -187,14 +186,13 @@ def broken_off(checker: Checker, parsed: ParsedFile, done: Sequence[Finding], re
     return CheckResult(_sorted_unique(shown), (), hidden, is_final=False)
 
 
-def _syntax_error(rules: Iterable[Rule], parsed: ParsedFile) -> GroupResult:
-    """The result for a file that does not parse."""
+def _syntax_errors(rules: Iterable[Rule], parsed: ParsedFile) -> tuple[Finding, ...]:
+    """The findings of a file, or of cells of a notebook, that do not parse."""
     from torchrepro_lint.checks.rule import Finding
 
-    assert parsed.problem is not None
-    place = Span(parsed.problem.offset, parsed.problem.offset)
-    found = Finding(SYNTAX_ERROR, place, parsed.problem.message)
-    return GroupResult((found,) if any(rule.code == SYNTAX_ERROR for rule in rules) else ())
+    if all(rule.code != SYNTAX_ERROR for rule in rules):
+        return ()
+    return tuple(Finding(SYNTAX_ERROR, Span(each.offset, each.offset), each.message) for each in parsed.problems)
 
 
 def _unused(

@@ -162,9 +162,14 @@ def _parses(files: Mapping[str, ParsedFile], path: str, fix: Fix, parser: str) -
     for file, edits in merge([(path, fix)]).edits.items():
         parsed = files[file]
         assert parsed.source is not None
-        if parse_decoded(with_edits(parsed.source, edits), parser).problem is not None:
+        if _is_broken(parsed, parse_decoded(with_edits(parsed.source, edits), parser)):
             return False
     return True
+
+
+def _is_broken(before: ParsedFile, after: ParsedFile) -> bool:
+    """Whether a file, or one more cell of a notebook, cannot be parsed any more."""
+    return len(after.problems) > len(before.problems) or (after.facts is None and before.facts is not None)
 
 
 def _failures(cause: str, failing: Iterable[tuple[str, Fix]]) -> dict[str, FixFailure]:
@@ -290,7 +295,7 @@ def _round(
         after = with_edits(parsed.source, edits)
         fresh[path], texts[path] = parse_decoded(after, options.parser), (hash(parsed.source.text), hash(after.text))
     fresh = names.for_all_names(fresh)
-    broken = {path for path, parsed in fresh.items() if parsed.problem is not None}
+    broken = {path for path, parsed in fresh.items() if _is_broken(state.files[path], parsed)}
     if broken:
         return state, parse_failures(state.files, taken, broken, options.parser)
     codes = (*state.settled, *((path, one.code) for path, one in taken))

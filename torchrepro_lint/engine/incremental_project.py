@@ -339,7 +339,7 @@ class LinkedProject:
 
 def _is_same_as_saved(saved: ParsedFile, opened: Source | SourceProblem) -> bool:
     """Whether an open text equals what was read from disk."""
-    return saved.problem is None and saved.source is not None and saved.source == opened
+    return not saved.problems and saved.source is not None and saved.source == opened
 
 
 def _report_inputs(checker: Checker) -> tuple[object, ...]:

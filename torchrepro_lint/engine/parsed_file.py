@@ -6,6 +6,7 @@ Files that have not changed since an earlier run are read lazily: text and facts
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import cached_property, lru_cache
@@ -16,6 +17,7 @@ from torchrepro_lint.engine.limits import guarded_analysis
 from torchrepro_lint.source.decoding import Source, SourceProblem, decode
 from torchrepro_lint.source.errors import Fault
 from torchrepro_lint.source.files import TooLarge, digest, is_notebook, read_program
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines
 from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.serialization import pickled, unpickled
@@ -23,7 +25,9 @@ from torchrepro_lint.syntax.serialization import pickled, unpickled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchrepro_lint.source.text import Cell
     from torchrepro_lint.syntax.nodes import ModuleSummary, SyntaxTree
+    from torchrepro_lint.syntax.parse import ParseError
 
 
 class _CompressedSource(Record, frozen=True):
@@ -42,14 +46,20 @@ def _decompressed(of: _CompressedSource) -> Source:
 
 
 class ParsedFile:
-    """A parsed file: its source and syntax tree, or the problem that prevented parsing."""
+    """A parsed file: its source and syntax tree, or the problem that prevented parsing. A notebook may have both: a problem for
+    each cell that cannot be parsed, and the syntax tree of the others.
+    """
 
     def __init__(
-        self, source: Source | None, facts: SyntaxTree | None, problem: SourceProblem | None, parser: str = "auto"
+        self,
+        source: Source | None,
+        facts: SyntaxTree | None,
+        problems: tuple[SourceProblem, ...] = (),
+        parser: str = "auto",
     ) -> None:
         self._source: Source | _CompressedSource | None = source
         self._facts = facts
-        self.problem = problem
+        self.problems = problems
         self._parser = parser
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,8 +104,8 @@ class ParsedFile:
     @property
     def text(self) -> str:
         """The text in which offsets of findings count; of a notebook the program."""
-        if self.problem:
-            return self.problem.text
+        if self.problems:
+            return self.problems[0].text
         return self.source.program if self.source else ""
 
     @property
@@ -112,33 +122,46 @@ class ParsedFile:
 def parse_bytes(data: bytes, notebook: bool = False, parser: str = "auto") -> ParsedFile:
     """Parse the bytes of a file: a pure function, so its result may be cached by content and parser."""
     source = decode(data, notebook)
-    return ParsedFile(None, None, source) if isinstance(source, SourceProblem) else parse_decoded(source, parser)
+    return ParsedFile(None, None, (source,)) if isinstance(source, SourceProblem) else parse_decoded(source, parser)
 
 
 def too_large(error: TooLarge) -> ParsedFile:
     """The result for a file that is too large to read."""
-    return ParsedFile(None, None, SourceProblem(f"too large to analyse: {error.strerror}", 0, ""))
+    return ParsedFile(None, None, (SourceProblem(f"too large to analyse: {error.strerror}", 0, ""),))
 
 
 def parse_decoded(source: Source, parser: str = "auto") -> ParsedFile:
     """Parse a decoded file by a ``parser`` of the settings. A fault of the tool is a problem of this file, too."""
-    from torchrepro_lint.syntax.parse import ParseError, parse_module
-
-    def attempt() -> SyntaxTree | SourceProblem:
-        try:
-            facts = parse_module(source.program, parser)
-            if _crosses_cells(facts, source) and (broken := _broken_cell(source, parser)):
-                return SourceProblem(*broken, source.program)
-            return facts
-        except ParseError as error:
-            return SourceProblem(*(_broken_cell(source, parser) or (error.message, error.offset)), source.program)
-
-    answer = guarded_analysis(attempt)
+    answer = guarded_analysis(lambda: _parse(source, parser))
     if isinstance(answer, Fault):
-        answer = SourceProblem(f"cannot be analysed: {answer.message}", 0, source.program)
-    if isinstance(answer, SourceProblem):
-        return ParsedFile(source, None, answer)
-    return ParsedFile(source, answer, None, parser)
+        return ParsedFile(
+            source, None, (SourceProblem(f"cannot be analysed: {answer.message}", 0, source.program),), parser
+        )
+    return answer
+
+
+def _parse(source: Source, parser: str) -> ParsedFile:
+    from torchrepro_lint.syntax.parse import ParseError, parse_module
+    from torchrepro_lint.syntax.syntax_errors import in_cell
+
+    problem: ParseError | None = None
+    try:
+        facts = parse_module(source.program, parser)
+        if not _crosses_cells(facts, source):
+            return ParsedFile(source, facts, (), parser)
+    except ParseError as error:
+        problem = error
+    broken = _broken_cells(source, parser)
+    if broken and (rest := _without(source, [cell for cell, _ in broken])) is not None:
+        others = parse_decoded(rest, parser)
+        if not others.problems:
+            told = (SourceProblem(in_cell(each.message), each.offset, rest.program) for _, each in broken)
+            return ParsedFile(rest, others.facts, tuple(told), parser)
+    if broken:
+        problem = broken[0][1]
+    if problem is None:
+        return ParsedFile(source, facts, (), parser)
+    return ParsedFile(source, None, (SourceProblem(problem.message, problem.offset, source.program),), parser)
 
 
 def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
@@ -151,20 +174,39 @@ def _crosses_cells(facts: SyntaxTree, source: Source) -> bool:
     )
 
 
-def _broken_cell(source: Source, parser: str) -> tuple[str, int] | None:
-    """The error of the first cell that does not parse by itself: the parser of the whole reports an open bracket too late."""
+def _broken_cells(source: Source, parser: str) -> list[tuple[Cell, ParseError]]:
+    """The cells that do not parse by themselves, with their errors: the parser of the whole reports an open bracket too late."""
     from torchrepro_lint.source.decoding import INDENT_HEADER
     from torchrepro_lint.source.notebooks import is_indented
     from torchrepro_lint.syntax.parse import ParseError, parse_module
 
+    found = []
     for cell in source.cells:
         text = source.program[cell.start : cell.end]
         opening = INDENT_HEADER if is_indented(text) else ""
         try:
             parse_module(opening + text, parser)
         except ParseError as error:
-            return error.message, min(cell.start + max(error.offset - len(opening), 0), cell.end)
-    return None
+            offset = min(cell.start + max(error.offset - len(opening), 0), cell.end)
+            found.append((cell, ParseError(error.message, offset)))
+    return found
+
+
+# What says in a cell that it may seed, or set what other findings rest on.
+_DECIDES = lazy_pattern(r"seed|trainer|determinis|cudnn|generator|rng", re.IGNORECASE)
+
+
+def _without(source: Source, broken: Sequence[Cell]) -> Source | None:
+    """A notebook in which unknown code stands for some cells; None where one of them may decide what is found elsewhere."""
+    from torchrepro_lint.source.notebooks import replaced_by_unknown
+
+    program = source.program
+    if source.notebook is None or any(_DECIDES.search(program, cell.start, cell.end) for cell in broken):
+        return None
+    for cell in broken:
+        unknown = replaced_by_unknown(program[cell.start : cell.end])
+        program = program[: cell.start] + unknown + program[cell.end :]
+    return source.with_program(program)
 
 
 class StoredFile(ParsedFile):
@@ -173,7 +215,7 @@ class StoredFile(ParsedFile):
     def __init__(
         self, path: str, digest: str, summary: ModuleSummary, unpack: Callable[[], SyntaxTree], parser: str
     ) -> None:
-        super().__init__(None, None, None, parser)
+        super().__init__(None, None, (), parser)
         self._path = path
         self._digest = digest
         self._summary = summary

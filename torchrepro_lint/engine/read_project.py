@@ -286,7 +286,7 @@ def _read(known: frozenset[str] | None, parser: str, task: _ReadTask) -> _ReadRe
     if known is not None and name in known:
         return _ReadResult(seen, name, None, None)
     parsed = parse_bytes(data, notebook, parser)
-    stored = pack_facts(parsed.facts) if known is not None and parsed.facts else None
+    stored = pack_facts(parsed.facts) if known is not None and parsed.facts and not parsed.problems else None
     parsed.page_out(facts=task.page_out)
     return _ReadResult(seen, name, parsed, stored)
 
@@ -305,9 +305,9 @@ def _failed(task: _ReadTask, failure: WorkerFailure) -> _ReadResult:
     try:
         source = decode(read_program(task.path) if task.data is None else task.data, is_notebook(task.path))
         problem = SourceProblem(message, 0, source.program) if isinstance(source, Source) else source
-        parsed = ParsedFile(source if isinstance(source, Source) else None, None, problem)
+        parsed = ParsedFile(source if isinstance(source, Source) else None, None, (problem,))
     except OSError as error:
         return _ReadResult(None, "", None, None, error.strerror or str(error))
     except MemoryError:
-        parsed = ParsedFile(None, None, SourceProblem(message, 0, ""))
+        parsed = ParsedFile(None, None, (SourceProblem(message, 0, ""),))
     return _ReadResult(None, "", parsed, None)

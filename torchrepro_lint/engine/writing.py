@@ -264,7 +264,10 @@ def _stage(change: FileChange) -> _Staged:
         state = os.fstat(file.fileno())
         _require_replaceable(state)
         data = file.read()
-    if decode(data, change.before.notebook is not None) != change.before or not _round_trips(change.before, data):
+    found = decode(data, change.before.notebook is not None)
+    if isinstance(found, Source):
+        found = found.with_program(change.before.program)  # that of a notebook leaves out cells that do not parse
+    if found != change.before or not _round_trips(change.before, data):
         raise _Refusal("it changed in the meantime, or its encoding cannot be preserved")
     try:
         encoded = change.encoded(data)

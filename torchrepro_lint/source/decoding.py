@@ -148,6 +148,10 @@ class Source(NamedTuple):
         """The text as Python: IPython syntax is replaced, all offsets stay."""
         return self.notebook.program if self.notebook else self.text
 
+    def with_program(self, program: str) -> Source:
+        """The same notebook with another program, of the same length; a file that is no notebook is its own program."""
+        return self._replace(notebook=self.notebook._replace(program=program)) if self.notebook else self
+
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The cells of a notebook; empty for any other file."""

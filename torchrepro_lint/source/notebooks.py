@@ -235,6 +235,13 @@ _PIECE = lazy_pattern(
 _COMMAND = lazy_pattern(rf"(?:[^\\\r\n]|\\{_NEWLINE}|\\)*")
 _INDENTED = lazy_pattern(rf"(?:[ \t\f]*(?:#[^\r\n]*)?{_NEWLINE})*[ \t]+[^\s#]")
 _ESCAPES = frozenset("%!?/,;")
+# Magics that IPython knows without a percent sign, where what follows makes the line no Python: `pip install torch`.
+_AUTOMAGIC = lazy_pattern(
+    r"(?:pip|conda|mamba|micromamba|uv|cd|ls|mkdir|rmdir|rm|cp|mv|cat|env|load_ext|reload_ext|matplotlib)"
+    r"[ \t]+(?!(?:and|as|else|for|if|in|is|not|or)\b)[-\w./~]"
+)
+# Stands for a cell that cannot be parsed: code that nobody knows.
+_UNKNOWN_CODE = "exec(cell)"
 
 
 class _Line(NamedTuple):
@@ -323,7 +330,7 @@ def _logical_line(text: str, start: int) -> _Line:
         elif not (word.isspace() or word[0] == "#" or (word[0] == "\\" and len(word) > 1)):
             if begin < 0:
                 begin, before = piece.start(), "="
-                starts_command = word[0] in _ESCAPES
+                starts_command = word[0] in _ESCAPES or _is_automagic(text, begin)
             else:
                 starts_command = before == "=" and depth == 0 and word[0] in "%!"
             if starts_command:
@@ -333,6 +340,20 @@ def _logical_line(text: str, start: int) -> _Line:
     else:
         end = max(end, len(text)) if begin < 0 else end
     return _Line(begin, end, begin if before == "?" and begin >= 0 else -1)
+
+
+def _is_automagic(text: str, start: int) -> bool:
+    """Whether a line that is no Python begins with a magic, as ``pip install torch`` does and ``ls -l`` need not."""
+    if not _AUTOMAGIC.match(text, start):
+        return False
+    return not _is_python_text(text[start : _command_end(text, start)])
+
+
+def replaced_by_unknown(program: str) -> str:
+    """The text of a cell with unknown code in place of its own, of the same length and with the same lines."""
+    blank = _HIDDEN.sub(" ", program)
+    row = re.search(rf"(?m)^ {{{len(_UNKNOWN_CODE)}}}", blank)
+    return blank if row is None else blank[: row.start()] + _UNKNOWN_CODE + blank[row.end() :]
 
 
 def _command_end(text: str, start: int) -> int:

@@ -33,6 +33,7 @@ class SyntaxProblem(NamedTuple):
 
 
 _LOST = "nothing else in this file was analysed"
+_CELL_LOST = "nothing else in this cell was analysed"
 _OLD = "this is Python 2"
 # The beginnings of files of another kind.
 _OTHER_FILES = (
@@ -123,6 +124,11 @@ def explain(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
 def _problem(text: str, offset: int, message: str) -> SyntaxProblem:
     cause = _cause(Lines(text), offset) or _in_plain_words(message) or _unexpected(text, offset)
     return SyntaxProblem(f"{cause}; {_LOST}", offset)
+
+
+def in_cell(message: str) -> str:
+    """The message of a problem that only one cell of a notebook has: the others are analysed."""
+    return message.replace(_LOST, _CELL_LOST)
 
 
 def refused(text: str, message: str) -> SyntaxProblem:

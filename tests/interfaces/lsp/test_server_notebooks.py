@@ -102,9 +102,9 @@ def test_a_cell_in_another_language_is_none_of_ours(book: Book) -> None:
     book.wait()
 
 
-def test_a_cell_that_is_broken_says_so_and_the_others_wait(book: Book) -> None:
+def test_a_cell_that_is_broken_says_so_and_the_others_are_analysed(book: Book) -> None:
     book.open(("a", "python", "import torch"), ("b", "python", FLAG), ("c", "python", "def f(:"))
-    book.wait(c=["TRL001"])
+    book.wait(b=["TRL201"], c=["TRL001"])
     book.change(textContent=[{"document": {"uri": "cell:c", "version": 2}, "changes": [{"text": "%timeit f()"}]}])
     book.wait(b=["TRL201"])
 

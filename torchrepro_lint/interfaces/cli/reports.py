@@ -164,7 +164,9 @@ def timelines(tree: ProjectTree, torch: str) -> tuple[Timeline, ...]:
     reading = readings.files[path]
     facts = reading.facts
     if facts is None:
-        raise UsageError(f"{given.display}: {reading.problem.message if reading.problem else 'cannot be analysed'}")
+        raise UsageError(
+            f"{given.display}: {reading.problems[0].message if reading.problems else 'cannot be analysed'}"
+        )
     checker = Checker(
         tree, (), frozenset(), (), catalogue.load(torch), honour_comments=False, manifest=read_manifest(tree)
     )

@@ -79,10 +79,10 @@ def gaps(
     """
     tree = checker.tree
     for path, _ in tree.given:
-        reading = parts.files.get(path)
-        if reading is not None and reading.problem is not None:
-            place = Location(prefix + path, *reading.lines.place(reading.problem.offset))
-            yield Gap("syntax", str(place), reading.problem.message)
+        if (reading := parts.files.get(path)) is not None:
+            for problem in reading.problems:
+                place = Location(prefix + path, *reading.lines.place(problem.offset))
+                yield Gap("syntax", str(place), problem.message)
     yield from _entries(tree, parts, prefix)
     yield from _calls(tree, parts, prefix)
     yield from (Gap("excluded", prefix + path, why) for path, why in _excluded(tree))
