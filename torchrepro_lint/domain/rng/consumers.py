@@ -222,9 +222,11 @@ def method_name(call: Call) -> tuple[str, ...]:
     return (f"torch.Tensor.{word}",) if word.endswith("_") and not word.startswith("_") else ()
 
 
-def draw_label(name: str) -> str:
+def draw_label(name: str, row: Consumer) -> str:
     """How a draw is named: ``nn.Linear``, ``sample() of pandas``."""
     made, method = split_method(name)
+    if row.phase == "called":
+        return f"a call of what {display_name(without_calls(name))} gives"
     is_method = method and not name.startswith("torch.")
     return f"{method}() of {top_package(made)}" if is_method else display_name(without_calls(name))
 

@@ -238,7 +238,7 @@ class RngEffects:
         family = self._family(row, trace_event)
         if family == "torch" and self._is_seeded_by_loader(trace_event):
             return
-        draw = Draw(draw_label(name), trace_event, self._order, row.family, seed_argument(row))
+        draw = Draw(draw_label(name, row), trace_event, self._order, row.family, seed_argument(row))
         kept = iterated if row.phase in ("iterate", "later") else self.draws
         kept.setdefault(family, []).append(draw)
         if row.phase == "later":
