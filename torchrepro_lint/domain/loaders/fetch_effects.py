@@ -187,7 +187,7 @@ class FetchEffects:
     def _of_call(self, call: Closure, name: str, depth: int) -> GeneratorSet:
         """The value of a call: a dataset of a library or the project, tensors, a sequence."""
         if self._project.resolver.classes(name):
-            return self._of_instance(name, call)
+            return self._of_instance(name, call, depth)
         plain = without_brackets(name)
         row = dataset_model(plain)
         if row is not None:
@@ -241,27 +241,27 @@ class FetchEffects:
 
     def _of_later_attributes(self, call: Closure, words: Sequence[str]) -> GeneratorSet:
         """The generators of callables that a file sets as attributes of the dataset: ``dataset.transform = ...``."""
-        found: set[str] = set()
-        for each in self._value_sources.set_attributes(call.path, words, call):
-            found |= self._callables.draws(each)
-        return frozenset(found)
+        later = self._value_sources.set_attributes(call.path, words, call)
+        return NO_GENERATORS.union(*map(self._callables.draws, later))
 
-    def _of_instance(self, owner: str, call: Closure | None) -> GeneratorSet:
+    def _of_instance(self, owner: str, call: Closure | None, depth: int = 0) -> GeneratorSet:
         """A dataset of the project: its own methods, and what it inherits from classes of libraries."""
         resolver = self._project.resolver
         methods = [m for word in _FETCH_METHODS for m in resolver.methods(owner, word) if resolver.functions(m)]
-        bases = [
-            base for base in resolver.ancestry(owner) if not in_project(base) and not base.startswith(_ABSTRACT_BASES)
-        ]
+        outer = [base for base in resolver.ancestry(owner) if not in_project(base)]
+        bases = [base for base in outer if dataset_model(base) or not base.startswith(_ABSTRACT_BASES)]
         if not methods and not bases:
             return ANY_GENERATOR
         found = set(self._callables.of_methods(owner, call, methods)) if methods else set()
         outside = {} if call is None else dict(self._value_sources.construct(call, owner).library_calls)
         for base in bases:
             row = dataset_model(base)
-            if row is None or row.wraps or row.unless:
-                return ANY_GENERATOR
             made = outside.get(base)
+            if row is None or row.unless:
+                return ANY_GENERATOR
+            if row.wraps:
+                found |= ANY_GENERATOR if made is None else self._of_row(made, row, depth + 1)
+                continue
             found |= self._of_later_attributes(call, row.calls) if call is not None else NO_GENERATORS
             passed = self._callables.of_arguments(made, row.calls) if made is not None or not row.calls else None
             found |= row.draws | (self._of_own_attributes(owner, call, row.calls) if passed is None else passed)
