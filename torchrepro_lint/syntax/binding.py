@@ -20,6 +20,7 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Param,
     Ref,
+    Subscript,
 )
 from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements
 
@@ -209,3 +210,10 @@ def base_constructor_calls(function: Function) -> Iterator[Call]:
 def without_self(call: Call) -> Call:
     """The call without an explicit ``self``."""
     return call._replace(args=call.args[1:]) if passes_self(call) else call
+
+
+def call_with_key(indexed: Subscript) -> Call:
+    """``rows[key]`` as a call with the key."""
+    index = indexed.indices[0]
+    arg = Arg(index.start, index.end, None, "", index)
+    return Call(indexed.start, indexed.end, indexed.value, (arg,), index.start)

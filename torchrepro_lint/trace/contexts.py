@@ -15,10 +15,9 @@ from torchrepro_lint.catalogue.libraries import module_wrapper, transform_models
 from torchrepro_lint.dataflow.arguments import bind_arguments, is_partial
 from torchrepro_lint.dataflow.environment import Budget, Closure, Environment
 from torchrepro_lint.dataflow.feasibility import is_set_from_outside
-from torchrepro_lint.syntax.binding import passes_self
+from torchrepro_lint.syntax.binding import call_with_key, passes_self
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Attribute,
     Call,
     Collection,
@@ -180,11 +179,12 @@ class CallEdgeContexts:
             objects = list(islice(self._objects(scoped, function), limits.MAX_CONTEXTS + 1))
             if len(objects) > limits.MAX_CONTEXTS:
                 objects = [Environment.of()]
-            others = bool(objects) or self._is_of_others(scoped, function)
-            if not others and not self._are_arguments_known(scoped, function):
+            if not objects and self._is_of_others(scoped, function):
+                objects = list(islice(self._passed_objects(scoped, function), limits.MAX_CONTEXTS))
+            elif not objects and not self._are_arguments_known(scoped, function):
                 objects = [Environment.of()]
         if isinstance(event.given, Subscript) and event.kind == "index" and len(event.given.indices) == 1:
-            indexed, origins = scoped._replace(value=_as_call(event.given)), self._project.value_sources
+            indexed, origins = scoped._replace(value=call_with_key(event.given)), self._project.value_sources
             yield from (
                 bind_arguments(origins, indexed, function, definition, skip=True, outer=each) for each in objects
             )
@@ -264,6 +264,13 @@ class CallEdgeContexts:
                     yield from self._objects(each, method, seen)
         finally:
             self._calls.leave()
+
+    def _passed_objects(self, used: Closure, method: str) -> Iterator[Environment]:
+        """The environments of objects with a method that the constructor of what is used gets: the sampler in ``Prefetch(loader)``."""
+        holder = _holder(used.value, simple_name(method))
+        for each in self._project.value_sources.of(used._replace(value=holder)) if holder is not None else ():
+            for arg in each.value.args if isinstance(each.value, Call) else ():
+                yield from self._objects(each._replace(value=arg.value), method)
 
     def _is_of_others(self, used: Closure, method: str) -> bool:
         """Whether the value that an event iterates, calls, or calls a method of is known, and does not have the method: only functions
@@ -384,13 +391,6 @@ def _holder(value: Expression, word: str) -> Expression | None:
 _NOTHING = Constant(0, 0, None)
 # Methods that run where the object itself is called.
 _CALLED = frozenset({"__call__", "forward"})
-
-
-def _as_call(indexed: Subscript) -> Call:
-    """``rows[key]`` as a call with the key."""
-    index = indexed.indices[0]
-    arg = Arg(index.start, index.end, None, "", index)
-    return Call(indexed.start, indexed.end, indexed.value, (arg,), index.start)
 
 
 def _is_on_self(call: Call, caller: str, word: str) -> bool:
