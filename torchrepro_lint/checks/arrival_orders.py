@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint import limits
-from torchrepro_lint.dataflow.taint.analysis import TaintFlow
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
-from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
-from torchrepro_lint.dataflow.taint.launches import (
+from torchrepro_lint.checks.launches import (
     CALLING_BACK,
     Launch,
     comprehensions,
@@ -20,6 +17,9 @@ from torchrepro_lint.dataflow.taint.launches import (
     launches,
     launches_of,
 )
+from torchrepro_lint.dataflow.taint.analysis import TaintFlow
+from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
+from torchrepro_lint.dataflow.taint.effects import Arrival, arrival_effects
 from torchrepro_lint.dataflow.taint.propagation import consequences
 from torchrepro_lint.dataflow.taint.transfer import COMPLETION, MAPPING, OrderTaint
 from torchrepro_lint.query.database import query
