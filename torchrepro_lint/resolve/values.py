@@ -7,24 +7,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import product
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import frameworks, handed_parameters
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
-from torchrepro_lint.resolve.configurations import Configurations, read_part
 from torchrepro_lint.resolve.imports import ImportResolver
+from torchrepro_lint.resolve.literal_texts import LiteralTexts
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
-from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
+from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument, takes_receiver
-from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
 from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
-    Arg,
-    Attribute,
     Call,
     Collection,
     Constant,
@@ -32,14 +28,12 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Param,
     Ref,
-    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
     Value,
     class_of,
-    enclosing_function,
     in_project,
     last_word,
     local_symbol,
@@ -48,20 +42,15 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
-from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import cut_at_last, last_identifier, receiver_of
 
-# Methods that split a dotted name.
-_SPLITS = frozenset({"rsplit", "rpartition", "split"})
 # A module that is made without a class of its own, to hold others.
 PLAIN_MODULE = "torch.nn.Module()"
 # An attribute of one, or of an element of a container of modules, which may be one.
 _ON_PLAIN = lazy_pattern(r"torch\.nn\.Module(\(\)|(List|Dict)\(\)\[\])\.(?P<word>\w+)(?P<rest>(\.\w+)*)")
-_ANY = "\0"  # stands for any text among those that an expression may be
 
 
-class Values(ClassHierarchy):
-    """The value sources of a project, on top of its class hierarchy."""
+class Values(LiteralTexts):
+    """The value sources of a project, on top of its literal texts."""
 
     def __init__(self, modules: ImportResolver, torch: str) -> None:
         super().__init__(modules, torch)
@@ -271,12 +260,6 @@ class Values(ClassHierarchy):
             for owner in project_classes(self.names(path, container._replace(path=()))):
                 yield from self.attribute_entries(owner, container.path[0], keys)
 
-    def unpacking(self, path: str, root: Root, value: Expression) -> Keys | None:
-        """The keys by which a variable gets its part of a value, or None; see ``unpacking_keys``."""
-        functions = self.functions(path + enclosing_function(root))
-        bodies = [each.body for each in functions] or [self.modules.files[path].body]
-        return next((keys for body in bodies if (keys := unpacking_keys(body, root, value)) is not None), None)
-
     def attribute_unpacking(self, method: Symbol, word: str, value: Expression) -> Keys | None:
         """The keys by which a method's receiver gets a part of a value for an attribute, or None; see ``unpacking_keys``."""
         for function in self.functions(method):
@@ -296,105 +279,6 @@ class Values(ClassHierarchy):
         return frozenset(f":{last_word(text)}" for each in self.modules.configurations for _, text in each.texts)
 
     @cached_property
-    def configurations(self) -> Configurations:
-        """The configurations of the project."""
-        return Configurations(self)
-
-    @cached_property
     def registry(self) -> Registries:
         """The registries of the project: tables that decorators fill."""
         return Registries(self)
-
-    def literal_texts(self, path: str, key: Expression, *, whole: bool = False) -> tuple[str, ...]:
-        """The strings that an expression may be, from literals and from the literals of options; with ``whole`` none, if it may be others."""
-        texts = (key.value,) if isinstance(key, Constant) else tuple(self._texts(path, key))
-        return () if whole and _ANY in texts else tuple(one for one in texts if isinstance(one, str) and one != _ANY)
-
-    @query(cutoff=True, cycle=NAMES)
-    def _texts(self, path: str, key: Expression) -> Iterable[str]:
-        return self._find_texts(path, key, 0)
-
-    def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
-        self.modules.reads.record_read(path)  # the key is a node of this file
-        found, files = set[str](), self.modules.files
-        for file, value in self.values(path, key):
-            # What only a test passes says nothing of what programs do.
-            if file != path and is_test(file, files[file].summary) and not is_test(path, files[path].summary):
-                continue
-            options = self.options.of(file, self._as_attribute(file, value))
-            literals = (value, *(each for option in options for each in option.literals))
-            texts = {each.value for each in literals if isinstance(each, Constant) and isinstance(each.value, str)}
-            texts.update(self._configured_texts(file, value), self._split_texts(file, value, depth))
-            whole = text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
-            if 0 < len(whole) < limits.MAX_TEXT_PARTS:
-                parts = ({one} if isinstance(one, str) else self._find_texts(file, one, depth + 1) for one in whole)
-                texts.update("".join(each) for each in product(*parts) if _ANY not in each)
-            found |= texts or ({_ANY} if not isinstance(value, Constant) else set())
-        return found
-
-    def _as_attribute(self, path: str, value: Expression) -> Expression:
-        """``args.net`` of ``config["net"]``, where ``config = vars(args)``; any other expression as it is."""
-        match value:
-            case Subscript(value=table, indices=(Constant(value=str(word)),)):
-                entries = (entry_of_vars(made, word) for _, made in self.values(path, table))
-                return next((each for each in entries if each is not None), value)
-        return value
-
-    def _configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        """The texts that an expression has from a configuration."""
-        # An attribute of the receiver, ``self.name``, is no part of a configuration, which ``self`` is not.
-        if read_part(value) is not None or (
-            isinstance(value, Ref) and value.path and (len(value.path) > 1 or not self.starts_at_receiver(path, value))
-        ):
-            return self._find_configured_texts(path, value)
-        return ()
-
-    @query(cutoff=True, cycle=NAMES)
-    def _find_configured_texts(self, path: str, value: Expression) -> Iterable[str]:
-        self.modules.reads.record_read(path)  # the value is a node of this file
-        return self.configurations.texts(path, value)
-
-    def _split_texts(self, path: str, value: Expression, depth: int) -> Iterator[str]:
-        """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``; the items of a list."""
-        match value:
-            case Ref(roots=(root,), path=()):
-                for how, made in self.assigned(path + root) if depth < limits.MAX_TEXT_SPLITS else ():
-                    if how == "[]" and isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
-                        yield from self._pieces(path, made, self.unpacking(path, root, made) == (0,), depth)
-                    elif how == "[]":
-                        yield from self._listed_texts(path, made)
-            case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
-                yield from self._of_parts(path, parts, index == 0, depth)
-            case Subscript(value=table, indices=(Ref(),)):
-                yield from self._listed_texts(path, table, ("dict",))
-            case Subscript() if (cut := cut_at_last(value)) is not None:
-                yield from self._pieces(path, *cut, depth)
-            case Call(
-                func=Attribute(value=Constant(value="."), name="join"), args=(Arg(value=Subscript(value=parts)),)
-            ):
-                yield from self._of_parts(path, parts, True, depth)
-
-    def _listed_texts(self, path: str, listed: Expression, kinds: tuple[str, ...] = ("list", "tuple")) -> Iterator[str]:
-        """The texts in a literal list or tuple, ``for name in ["train", "test"]``, or the values of a dictionary."""
-        for _, found in self.values(path, listed):
-            items = found.items if isinstance(found, Collection) and found.kind in kinds else ()
-            picked = items[1::2] if "dict" in kinds else items
-            yield from (each.value for each in picked if isinstance(each, Constant) and isinstance(each.value, str))
-
-    def _of_parts(self, path: str, parts: Expression, first: bool, depth: int) -> Iterator[str]:
-        for file, made in self.values(path, parts) if depth < limits.MAX_TEXT_SPLITS else ():
-            if isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
-                yield from self._pieces(file, made, first, depth)
-
-    def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
-        match call.args:
-            case (Arg(value=Constant(value="." | ":" as mark)), *_) if (split := receiver_of(call.func)) is not None:
-                for text in sorted(self._find_texts(path, split, depth + 1) - {_ANY}):
-                    before, _, after = text.rpartition(mark)
-                    yield before if first else after
-
-    @cached_property
-    def options(self) -> Options:
-        """The command-line options that the project declares."""
-        with self.modules.reads.untracked():
-            return Options(self.modules.files)
