@@ -58,10 +58,8 @@ _TRANSPARENT = frozenset(
     | {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm"}
 )
 # Classes that an annotation gives for any object of a kind: they say nothing of what a call runs.
-_ABSTRACT = frozenset(
-    {"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "collections.abc.Callable"}
-    | {"typing.Any", "builtins.object", "types.FunctionType"}
-)
+_ABSTRACT = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "typing.Any"})
+_ABSTRACT |= {"collections.abc.Callable", "builtins.object", "types.FunctionType"}
 # The methods of ``torch.nn.Module`` that run no forward, beside those that begin as ``named_`` and ``register_``.
 _OWN_METHODS = FLUENT_METHODS | frozenset(
     {"apply", "type", "children", "modules", "buffers", "parameters", "state_dict", "load_state_dict", "zero_grad"}
@@ -358,8 +356,8 @@ class ObjectSources(Values):
             if all(map(is_element, names)):
                 wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
                 names = self.destructured_names(file, wrapped) or names
-            for name in names or self.made_by_parameter(file, value):
-                found.update(self.follow(name, reference.path))
+            made = names or self.made_by_parameter(file, value, reference.path)
+            found.update(each for name in made for each in self.follow(name, reference.path))
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
                 found.update(self.names(file, value) if (file, value) != (path, reference) else ())
@@ -367,12 +365,13 @@ class ObjectSources(Values):
             found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))
 
-    def made_by_parameter(self, path: str, value: Expression) -> Iterator[Value]:
-        """The names of what a function, or the class of a network, makes that calls pass for a parameter: ``make()``, ``block(width)``."""
-        if isinstance(value, Call) and isinstance(value.func, Ref) and not value.func.path:
-            for name in (name for each in self.values(path, value.func) for name in self.names(*each)):
-                network = (instance_value(name),) if self.methods(name, "forward") else ()
-                yield from network if self.classes(name) else self.returns(name)
+    def made_by_parameter(self, path: str, value: Expression, words: tuple[str, ...] = ()) -> Iterator[Value]:
+        """The names of what a passed function or class makes, if that has the method: ``make()``, ``block(3)``, ``self.kind().train``."""
+        for file, made in self.values_through_calls(path, value) if isinstance(value, Call) else ():
+            if isinstance(made, Call) and isinstance(made.func, Ref):
+                for name in (name for each in self.values(file, made.func) for name in self.names(*each)):
+                    known = self.methods(name, (*words, "forward")[0])
+                    yield from ((instance_value(name),) if known else ()) if self.classes(name) else self.returns(name)
 
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""

@@ -35,6 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Value,
     class_of,
     in_project,
+    is_instance,
     last_word,
     local_symbol,
     path_of,
@@ -112,10 +113,11 @@ class Values(LiteralTexts):
                 yield file, value
 
     def _returned_values(self, path: str, call: Call) -> Iterator[tuple[str, Expression]]:
-        """The return expressions of the functions of the project that a call runs."""
-        for name in self.names(path, call.func):
-            if in_project(name) and not self.is_generator(name):
-                yield from ((path_of(name), value) for value in self.return_expressions(name))
+        """The return expressions of the functions of the project that a call runs, and of ``__call__`` of an object of its classes."""
+        for name in filter(in_project, self.names(path, call.func)):
+            for run in self.methods(class_of(name), "__call__") if is_instance(name) else (name,):
+                if in_project(run) and not self.is_generator(run):
+                    yield from ((path_of(run), value) for value in self.return_expressions(run))
 
     def _values_of(self, path: str, root: Root, words: tuple[str, ...]) -> Iterator[tuple[str, Expression]]:
         for name in self.modules.resolve(path, root):
