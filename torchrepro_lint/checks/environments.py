@@ -43,7 +43,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.scopes import control_flow_position, in_loop
 from torchrepro_lint.syntax.use_def import receiver_or_container
-from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import calls_method, rows_of
@@ -54,6 +54,8 @@ _CODE = "TRL108"
 _WORDS = frozenset({"reset", "sample", "learn"})
 _METHODS = frozenset({"reset", "seed"})
 _RESEEDING = "set_random_seed"
+# The attribute of a wrapper that is the environment itself.
+_INNERMOST = ".unwrapped"
 _CALLED = _WORDS | _METHODS | {_RESEEDING}
 # Attributes and functions that look at a value's form alone, and functions that only convert it.
 _INSPECTING = frozenset({"shape", "dtype", "ndim", "size", "nbytes"})
@@ -123,10 +125,11 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
                         f"{owners} resets its environment without a seed, so that it starts from entropy; pass seed=... to {owners}",
                     )
             case _ if word := _called_method(context, trace_event, call):
-                keys = _environment_keys(context, ran, trace_event, call)
-                if not keys <= seen and word == "reset" and _is_unseeded_reset(context, trace_event, call):
+                given, inside = _environment_keys(context, ran, trace_event, call)
+                is_new = not (given <= seen or inside <= seen)
+                if is_new and word == "reset" and _is_unseeded_reset(context, trace_event, call):
                     yield trace_event, _message(context, trace_event)
-                seen |= keys
+                seen |= given
 
 
 def _may_call(summary: ModuleSummary) -> bool:
@@ -165,6 +168,7 @@ def _called_method(context: Context, trace_event: TraceEvent, call: Call) -> str
     """``reset`` or ``seed``, called on what may be an environment or wrapper, of a library or of the project."""
     for name in trace_event.names:
         owner, word = split_last(name)
+        owner = owner.removesuffix(_INNERMOST)
         made = class_of(owner) if word in _METHODS and not in_project(name) and is_instance(owner) else ""
         # What is only annotated as an environment may have been made and seeded elsewhere.
         if made and (makes_environment(made) or (word == "seed" and is_base_environment(made))):
@@ -195,12 +199,23 @@ def _unseeded_agents(
                 continue
             environment = argument_reader(seeder.signature, made)("env")
             behind = _made(context, path, environment)
-            if seen.isdisjoint(ran.intersection(behind) or behind) and _starts_from_entropy(context, behind):
+            given = () if environment is None else context.project.values(path, environment)
+            if seen.isdisjoint(ran.intersection([*behind, *given]) or behind) and _starts_from_entropy(context, behind):
                 yield (path, made), simple_name(name)
 
 
 def _made(context: Context, path: str, value: Expression | None) -> list[tuple[str, Expression]]:
-    return [] if value is None else [*context.project.resolver.values_through_calls(path, value)]
+    """The calls that make an environment."""
+    return [] if value is None else _innermost(context, context.project.resolver.values_through_calls(path, value))
+
+
+def _innermost(context: Context, found: Iterable[tuple[str, Expression]]) -> list[tuple[str, Expression]]:
+    """The sources of environments, also of those that are taken out of their wrappers: ``gym.make(name).unwrapped``."""
+    kept = list[tuple[str, Expression]]()
+    for path, each in found:
+        wrapper = receiver_of(each) if last_identifier(each) == _INNERMOST[1:] else None
+        kept += [(path, each)] if wrapper is None else context.project.resolver.values_through_calls(path, wrapper)
+    return kept
 
 
 def _starts_from_entropy(context: Context, made: list[tuple[str, Expression]]) -> bool:
@@ -227,10 +242,14 @@ def _is_space(names: tuple[str, ...]) -> bool:
 
 def _environment_keys(
     context: Context, ran: frozenset[tuple[object, ...]], trace_event: TraceEvent, call: Call
-) -> frozenset[tuple[object, ...]]:
-    """The environments of a method call, by the calls that may have created them, of those that ran."""
-    made = _made(context, trace_event.path, receiver_or_container(call.func))
-    return ran.intersection(made) or frozenset(made) or frozenset({trace_event.names})
+) -> tuple[frozenset[tuple[object, ...]], ...]:
+    """The environments of a method call, by the calls that gave them, of those that ran, and by the calls inside these that made them:
+    each call of a function of the project makes another one.
+    """
+    receiver = receiver_or_container(call.func)
+    given = [] if receiver is None else _innermost(context, context.project.values(trace_event.path, receiver))
+    ways = (given, _made(context, trace_event.path, receiver))
+    return tuple(ran.intersection(each) or frozenset(each) or frozenset({trace_event.names}) for each in ways)
 
 
 def _is_unseeded_reset(context: Context, trace_event: TraceEvent, call: Call) -> bool:
