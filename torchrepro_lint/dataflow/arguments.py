@@ -65,8 +65,12 @@ def _entries(sources: ValueSources, passed: Closure, depth: int) -> BoundArgumen
             return _of_display(sources, passed, items, depth)
         case Call(func=Ref(path=(*_, "copy")) as func, args=()):
             return dictionary_entries(sources, passed._replace(value=func._replace(path=func.path[:-1])), depth + 1)
-        case Call(func=func, args=args) if _COPIES.intersection(sources.project.names(passed.path, func)):
-            return mapping_arguments(sources, passed, args, depth)
+        case Call(func=func, args=args):
+            names = sources.project.names(passed.path, func)
+            if _COPIES.intersection(names):
+                return mapping_arguments(sources, passed, args, depth)
+            if any(map(sources.project.resolver.is_dictionary, names)):  # whose attributes may be entries, too
+                return mapping_arguments(sources, passed, args, depth)._replace(complete=False)
         case Operation(op="if", operands=(_, one, other)) | Operation(op="or", operands=(one, other)):
             ways = [dictionary_entries(sources, passed._replace(value=each), depth + 1) for each in (one, other)]
             return join_arguments(*ways)

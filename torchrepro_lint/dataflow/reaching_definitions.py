@@ -148,11 +148,8 @@ def held_operations(sources: ValueSources, closure: Closure, variable: Ref) -> l
 
 def display_of(sources: ValueSources, path: str, variable: Ref) -> Collection | None:
     """The display that a variable of a file is bound to, if it is bound to nothing else and not changed there: ``NAMES = ["a", "b"]``."""
-    bound = (
-        [each for root in variable.roots for each in sources.assignments(path).get(root, ())]
-        if not variable.path
-        else []
-    )
+    roots = () if variable.path else variable.roots
+    bound = [each for root in roots for each in sources.assignments(path).get(root, ())]
     if len(variable.roots) > 1 or len(bound) != 1 or (variable.roots[0], ()) in sources.mutations(path):
         return None
     statement, value = bound[0].statement, bound[0].value
@@ -331,7 +328,9 @@ def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterato
 
 def _of_attribute(sources: ValueSources, closure: Closure, ref: Ref, *, changes: bool) -> Iterator[ReachingDefinition]:
     """The definitions of an attribute of an object of the project, or of a variable of a module."""
+    is_open = False
     for owner, environment in receivers(sources, closure, ref):
+        is_open = sources.project.resolver.is_dictionary(owner)
         for value in attribute_values(sources, owner, ref.path[0], environment):
             yield ReachingDefinition(value.path, value)
         for each in sources.project.resolver.ancestry(owner) if changes else ():
@@ -341,14 +340,22 @@ def _of_attribute(sources: ValueSources, closure: Closure, ref: Ref, *, changes:
                     yield ReachingDefinition(path, change=one.change)
     for name in _of_module(sources, closure, ref):
         yield from _of_variable(sources, closure, name, changes=changes)
+    yield from _stored_in_body(sources, closure, ref) if is_open else ()
+
+
+def _stored_in_body(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[ReachingDefinition]:
+    """What the body that binds a dictionary with attributes has stored in one: ``options = EasyDict(); options.name = "net"``."""
+    home = _shared_body(sources.project.files[closure.path], ref.roots[0], ref.start)
+    known = dict(stores(home.body, ref.access_path)) if home is not None else {}
+    reached = DefinitionFlow(dict.fromkeys(known, True)).at(home.body, ref.start) if home is not None and known else {}
+    for value in (known[statement] for statement in reached if statement is not None):
+        yield from () if value is None else (ReachingDefinition(closure.path, closure._replace(value=value)),)
 
 
 def _of_module(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[str]:
     modules = sources.project.resolver.modules
-    for root in ref.roots:
-        for name in modules.resolve(closure.path, root):
-            if is_module(name):
-                yield from modules.attribute(path_of(name), ref.path[0]) or ()
+    for name in (name for root in ref.roots for name in modules.resolve(closure.path, root) if is_module(name)):
+        yield from modules.attribute(path_of(name), ref.path[0]) or ()
 
 
 def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tuple[str, Environment]]:
@@ -376,11 +383,9 @@ def receivers(sources: ValueSources, closure: Closure, ref: Ref) -> Iterator[tup
 
 def _receiver_names(sources: ValueSources, path: str, owner: str) -> Iterator[str]:
     """The first parameters of a class's methods."""
-    for definition in sources.project.resolver.classes(owner):
-        for _, method in definition.methods:
-            for function in sources.project.resolver.functions(path + method):
-                if function.params:
-                    yield local_symbol(method, function.params[0].name)
+    for method in (method for each in sources.project.resolver.classes(owner) for _, method in each.methods):
+        functions = sources.project.resolver.functions(path + method)
+        yield from (local_symbol(method, each.params[0].name) for each in functions if each.params)
 
 
 def _shared_body(facts: SyntaxTree, name: str, offset: int) -> Function | SyntaxTree | None:

@@ -126,9 +126,9 @@ class CallGraph(NumberedCalls):
                     arg = passing_argument(call, at, *(() if param.kind == "/" else (param.name,)))
                     if arg is None or not arg.star:
                         yield path, None if arg is None else arg.value
-                    elif isinstance(held := arg.value, Ref) and not (
-                        held.path or any(self._events.updates(path, held))
-                    ):
+                        continue
+                    yield from self._names.mapped(path, arg.value, param.name) if arg.star == "**" else ()
+                    if isinstance(held := arg.value, Ref) and not (held.path or any(self._events.updates(path, held))):
                         behind = at - call.args.index(arg) if arg.star == "*" and at is not None else None
                         handing = self._handing_on(path, held, arg.star, behind)
                         if handing is None:

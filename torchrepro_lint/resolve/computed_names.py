@@ -280,12 +280,11 @@ class ComputedNames(ObjectSources):
                     yield from self.follow(each, tuple(rest)) if rest else (each,)
 
     def _holders(self, path: str, value: Expression) -> tuple[Value, ...]:
-        """The objects of a ``getattr``; for a parameter the objects of the project and the modules that are passed for it, unless
-        these have too many names.
-        """
+        """The objects of a ``getattr``; of a parameter the project's objects and the modules that are passed, unless those name too many."""
         if owners := self.names(path, value):
             return owners
-        passed = {name for file, each in self.values(path, value) for name in self.names(file, each)}
+        held = self.values(path, value)
+        passed = {name for each in held for name in self.names(*each) or self.destructured_names(*each)}
         modules = sorted(filter(is_module, passed))
         few = sum(len(self.modules.files[path_of(name)].exports) for name in modules) <= limits.MAX_LOOKED_UP_NAMES
         objects = map(instance_value, project_classes(sorted(passed)))

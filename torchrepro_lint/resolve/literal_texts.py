@@ -4,6 +4,7 @@ composed texts and the parts of a dotted name.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import product
@@ -21,12 +22,13 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Constant,
     Expression,
+    Operation,
     Ref,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import Root, enclosing_function
 from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import cut_at_last, last_identifier, receiver_of
+from torchrepro_lint.syntax.visitor import cut_at_last, is_none, last_identifier, receiver_of
 
 # Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})
@@ -35,6 +37,10 @@ _ANY = "\0"  # stands for any text among those that an expression may be
 
 class LiteralTexts(ClassHierarchy):
     """The literal texts of a project's expressions, on top of its class hierarchy."""
+
+    @abstractmethod
+    def elements(self, path: str, container: Expression, keys: Keys) -> Iterable[tuple[str, Expression]]:
+        """The elements of a container under some keys, each with its file."""
 
     def unpacking(self, path: str, root: Root, value: Expression) -> Keys | None:
         """The keys by which a variable gets its part of a value, or None; see ``unpacking_keys``."""
@@ -100,6 +106,10 @@ class LiteralTexts(ClassHierarchy):
                         yield from self._pieces(path, made, self.unpacking(path, root, made) == (0,), depth)
                     elif how == "[]":
                         yield from self._listed_texts(path, made)
+                        is_local = isinstance(made, Call) or (isinstance(made, Ref) and not made.path)
+                        keys = self.unpacking(path, root, made) if is_local else None
+                        for file, part in self.elements(path, made, keys) if keys else ():
+                            yield from self._find_texts(file, part, depth + 1) - {_ANY}
             case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
                 yield from self._of_parts(path, parts, index == 0, depth)
             case Subscript(value=table, indices=(Ref(),)):
@@ -107,9 +117,11 @@ class LiteralTexts(ClassHierarchy):
             case Subscript() if (cut := cut_at_last(value)) is not None:
                 yield from self._pieces(path, *cut, depth)
             case Call(
-                func=Attribute(value=Constant(value="."), name="join"), args=(Arg(value=Subscript(value=parts)),)
+                func=Attribute(value=Constant(value="."), name="join"),
+                args=(Arg(value=Subscript(value=parts, indices=(cut,))),),
             ):
-                yield from self._of_parts(path, parts, True, depth)
+                begins = isinstance(cut, Operation) and cut.op == ":" and is_none(cut.operands[0])
+                yield from self._of_parts(path, parts, begins, depth)
 
     def _listed_texts(self, path: str, listed: Expression, kinds: tuple[str, ...] = ("list", "tuple")) -> Iterator[str]:
         """The texts in a literal list or tuple, ``for name in ["train", "test"]``, or the values of a dictionary."""

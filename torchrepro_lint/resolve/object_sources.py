@@ -272,7 +272,8 @@ class ObjectSources(Values):
             if how == "[]" and isinstance(made, Call) and any(map(self.functions, self.names(path, made.func))):
                 keys = self.unpacking(path, root, made)
                 for file, item in self.elements(path, made, keys) if keys else ():
-                    yield from (it for it in self.names(file, item) if self.functions(it) or self.classes(class_of(it)))
+                    found = (it for it in self.names(file, item) if in_project(it))
+                    yield from (it for it in found if is_module(it) or self.functions(it) or self.classes(class_of(it)))
 
     def _of_attribute(self, path: str, value: Ref | Attribute) -> _Sources:
         """The values that are assigned to an attribute, and for ``net.module`` the module that was wrapped."""

@@ -65,9 +65,8 @@ class ClassHierarchy(Definitions, ABC):
         super().__init__(modules.files, modules.reads)
         self.modules = modules
         self._torch = torch
-        self._attributes: LruTable[str, dict[str, list[tuple[str, str, Expression]]]] = LruTable(
-            None if modules.reads.early_cutoff else _CACHED_CLASSES
-        )
+        most = None if modules.reads.early_cutoff else _CACHED_CLASSES
+        self._attributes: LruTable[str, dict[str, list[tuple[str, str, Expression]]]] = LruTable(most)
         self.database = modules.database
         self._solver = self.database.solver(NAMES)
 
@@ -92,6 +91,10 @@ class ClassHierarchy(Definitions, ABC):
     @abstractmethod
     def values_through_calls(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
         """``values``, and for a call of a function of the project the expressions that it returns."""
+
+    @abstractmethod
+    def mapped(self, path: str, mapping: Expression, key: str) -> Iterable[tuple[str, Expression]]:
+        """What an object of a dictionary class of the project has under a key, each with its file."""
 
     @abstractmethod
     def object_names(self, path: str, expression: Expression) -> tuple[Value, ...]:
@@ -366,8 +369,7 @@ def gapped_text(value: Expression) -> str:
 
 def may_be_one(one: str, other: str) -> bool:
     """Whether two texts with gaps may be the same, by their beginnings and ends."""
-    ends = [(text.partition(GAP)[0], text.rpartition(GAP)[2]) for text in (one, other)]
-    (start, end), (begin, stop) = ends
+    (start, end), (begin, stop) = ((text.partition(GAP)[0], text.rpartition(GAP)[2]) for text in (one, other))
     return (start.startswith(begin) or begin.startswith(start)) and (end.endswith(stop) or stop.endswith(end))
 
 

@@ -35,6 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     Value,
     class_of,
     in_project,
+    instance_value,
     is_instance,
     last_word,
     local_symbol,
@@ -261,6 +262,28 @@ class Values(LiteralTexts):
         if isinstance(container, Ref) and len(container.path) == 1:
             for owner in project_classes(self.names(path, container._replace(path=()))):
                 yield from self.attribute_entries(owner, container.path[0], keys)
+
+    def is_dictionary(self, owner: Symbol) -> bool:
+        """Whether a class of the project is a dictionary that takes what ``dict`` takes."""
+        return "builtins.dict" in self.ancestry(owner) and not any(map(self.functions, self.methods(owner, "__init__")))
+
+    def mapped(self, path: str, mapping: Expression, key: str) -> Iterator[tuple[str, Expression]]:
+        """What an object of a dictionary class of the project has under a key: what constructors of the class get by that name, and what
+        is stored in such an attribute where the object is made, if attributes are entries: ``options = EasyDict(); options.name = "net"``.
+        """
+        made = [(file, name) for file, value in self.values(path, mapping) for name in self.names(file, value)]
+        for owner in project_classes(sorted({name for _, name in made})):
+            if self.is_dictionary(owner):
+                calls = self.call_graph.constructor_calls(owner)
+                yield from ((file, it) for file, call in calls if (it := known_argument(call, None, key)) is not None)
+                for file in sorted({file for file, _ in made}) if self.methods(owner, "__setattr__") else ():
+                    yield from ((file, value) for value in self._stored_below(file, owner, key))
+
+    def _stored_below(self, path: str, owner: Symbol, word: str) -> Iterator[Expression]:
+        """What a file stores in an attribute of objects of a class, or of parts of them: ``options.network.name = "net"``."""
+        for target, value in self.events.attribute_stores(path, word):
+            if instance_value(owner) in self.names(path, target._replace(path=())):
+                yield value
 
     def attribute_unpacking(self, method: Symbol, word: str, value: Expression) -> Keys | None:
         """The keys by which a method's receiver gets a part of a value for an attribute, or None; see ``unpacking_keys``."""

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
+from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.feasibility import runs_always
+from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Lines, Message, Position, Reference, Span
 from torchrepro_lint.syntax.binding import passing_argument
 from torchrepro_lint.syntax.control_flow import leaves
-from torchrepro_lint.syntax.nodes import Call, Constant, Function, If, Record, Ref, SimpleStatement
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Call,
+    Constant,
+    Expression,
+    Function,
+    If,
+    Record,
+    Ref,
+    SimpleStatement,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import (
     is_method,
     is_module,
+    last_word,
     local_symbol,
     path_of,
     readable_name,
@@ -220,3 +234,48 @@ def _branches(trace_event: TraceEvent) -> Iterator[tuple[str, Expression, str]]:
 def steps_of(trace_event: TraceEvent) -> tuple[tuple[str, Event], ...]:
     """The events by which a trace comes to an event, from the entry point on, and itself, each with its file."""
     return (*((step.path, step.event) for step in trace_event.call_path), (trace_event.path, trace_event.event))
+
+
+def is_another_picked(
+    flow: ValueFlow, path: str, call: Expression | None, environment: Environment, function: str
+) -> bool:
+    """Whether a call picks its callee by a text that is known in an environment, and picks another than the function, which it runs
+    elsewhere: ``MODELS[name]()``, ``getattr(nets, name)()``, ``find_class(name)()``.
+    """
+    if not isinstance(call, Call):
+        return False
+    func, names = Closure(path, call.func, environment), flow.names(path, call.func)
+    if len(names) < 2 or not _runs(flow, names, function):
+        return False
+    looked_up = flow.value_sources.step_back(func) if isinstance(call.func, Ref) else (func,)
+    picked = [_picked(flow, each, names) for each in looked_up]
+    return bool(picked) and all(each and not _runs(flow, each, function) for each in picked)
+
+
+def _runs(flow: ValueFlow, names: Iterable[str], function: str) -> bool:
+    return any(function in entered_functions(flow.resolver, name, "call") for name in names)
+
+
+def _picked(flow: ValueFlow, lookup: Closure, names: Iterable[str]) -> list[str]:
+    """Those of some names that a lookup gives for the texts that its key has; none where these are not known."""
+    keyed: list[Expression] = []
+    match lookup.value:
+        case Subscript(indices=(key,)) as found:
+            keyed += [found._replace(indices=(text,)) for text in _texts(flow, lookup, key)]
+        case Call(func=Ref(roots=("builtins.getattr",)), args=(holder, Arg(value=key) as arg, *rest)) as made:
+            texts = _texts(flow, lookup, key)
+            keyed += [made._replace(args=(holder, arg._replace(value=text), *rest)) for text in texts]
+        case Call(args=(Arg(value=key, star=""), *_)):
+            words = {last_word(text.value) for text in _texts(flow, lookup, key) if isinstance(text.value, str)}
+            return [name for name in names if simple_name(name) in words]
+    return [name for each in keyed for name in flow.names(lookup.path, each)]
+
+
+def _texts(flow: ValueFlow, lookup: Closure, key: Expression) -> list[Constant]:
+    """The literal texts that a key has in an environment, if it can only be these and is one that names the callee."""
+    found = [each.value for each in flow.value_sources.of(lookup._replace(value=key))]
+    known = flow.resolver.literal_texts(lookup.path, key)
+    texts = [
+        each for each in found if isinstance(each, Constant) and isinstance(each.value, str) and each.value in known
+    ]
+    return texts if len(texts) == len(found) else []

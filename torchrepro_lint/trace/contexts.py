@@ -39,6 +39,7 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.bodies import dataset_attribute
+from torchrepro_lint.trace.call_paths import is_another_picked
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -163,6 +164,8 @@ class CallEdgeContexts:
     ) -> Iterator[Environment]:
         scoped = Closure(path_of(caller), event.value or _NOTHING, outer)
         call = scoped.value
+        if is_another_picked(self._project, scoped.path, call, outer, function):
+            return
         if isinstance(call, Call) and definition.name.endswith(".__init__"):
             yield from self._constructed(scoped, call, function, definition)
             return
@@ -184,10 +187,8 @@ class CallEdgeContexts:
             elif not objects and not self._are_arguments_known(scoped, function):
                 objects = [Environment.of()]
         if isinstance(event.given, Subscript) and event.kind == "index" and len(event.given.indices) == 1:
-            indexed, origins = scoped._replace(value=call_with_key(event.given)), self._project.value_sources
-            yield from (
-                bind_arguments(origins, indexed, function, definition, skip=True, outer=each) for each in objects
-            )
+            indexed, of = scoped._replace(value=call_with_key(event.given)), self._project.value_sources
+            yield from (bind_arguments(of, indexed, function, definition, skip=True, outer=each) for each in objects)
             return
         yield from (self._bound(scoped, function, definition, each) if called else each for each in objects)
 

@@ -16,6 +16,7 @@ from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Lambda, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.trace.call_paths import is_another_picked
 from torchrepro_lint.trace.contexts import CallEdgeContexts
 from torchrepro_lint.trace.dead_initialisation import loads_on_condition
 from torchrepro_lint.trace.library_models import calls_method
@@ -45,11 +46,8 @@ def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -
     first = next(found, None)
     if first is None:
         return None
-    likely = (
-        each
-        for each in chain((first,), islice(found, limits.MAX_COMPARED_DRAWS))
-        if _is_feasible(project, run, each, likely=True)
-    )
+    among = chain((first,), islice(found, limits.MAX_COMPARED_DRAWS))
+    likely = (each for each in among if _is_feasible(project, run, each, likely=True))
     return next(likely, first)
 
 
@@ -164,7 +162,12 @@ class PathFeasibility:
         found, caller = [Environment.of()], ""
         for step in trace_event.call_path:
             at, definitions = caller or step.path, self._project.resolver.functions(step.into)
-            ways = [each for each in found if self._runs(at, step.event, each)]
+            ways = [
+                each
+                for each in found
+                if self._runs(at, step.event, each)
+                and not is_another_picked(self._project, path_of(at), step.event.value, each, step.into)
+            ]
             found, caller = [Environment.of()] if ways else [], step.into
             if len(definitions) == 1 and step.into not in self._run.cycles:
                 scopes = (self._call_edges.scopes(caller, definitions[0], at, step.event, each) for each in ways)
@@ -343,9 +346,8 @@ class PathFeasibility:
 
     def _continues_inside(self, component: frozenset[str], depth: int) -> bool:
         """Whether an environment from outside a strongly connected component continues inside it."""
-        return any(
-            True for function in sorted(component) for _ in self._continuing_in_component(function, component, depth)
-        )
+        ways = (self._continuing_in_component(function, component, depth) for function in sorted(component))
+        return any(True for way in ways for _ in way)
 
     def _continuing_in_component(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         definitions = self._project.resolver.functions(function)
