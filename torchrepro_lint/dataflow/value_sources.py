@@ -319,6 +319,8 @@ class ValueSourceAnalysis:
                 yield from () if item is None else (each._replace(value=item),)
             elif not indices or key is None or isinstance(value, Comprehension):
                 yield from self.list_items(each).excess
+            elif isinstance(value, Collection) and type(key) is int and key >= 0:
+                yield from self.list_items(holder).excess[key : key + 1]  # one that was appended
 
     def list_items(self, closure: Closure) -> BoundArguments:
         """The items of a list or tuple, appended ones included, as excess arguments."""
