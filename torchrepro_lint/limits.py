@@ -36,7 +36,7 @@ MAX_ASSIGNMENTS = 100
 MAX_LOOKED_UP_NAMES = 100
 # Variables and calls through which a name is followed; what is left stands for itself, silently.
 MAX_NAME_STEPS = 100
-# How often a dotted name is split: package, module and class. Beyond, the text is unknown, silently.
+# How often a dotted name is split, or put together from parts in a loop or a result. Beyond, the text is unknown, silently.
 MAX_TEXT_SPLITS = 5
 # So many parts of a composed text are too many, since the texts multiply. The text is then unknown, silently.
 MAX_TEXT_PARTS = 6

@@ -98,7 +98,9 @@ class LiteralTexts(ClassHierarchy):
         return self.configurations.texts(path, value)
 
     def _split_texts(self, path: str, value: Expression, depth: int) -> Iterator[str]:
-        """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``; the items of a list."""
+        """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``; the items of a list, and
+        what a variable gets of each, or of a result that is destructured.
+        """
         match value:
             case Ref(roots=(root,), path=()):
                 for how, made in self.assigned(path + root) if depth < limits.MAX_TEXT_SPLITS else ():
