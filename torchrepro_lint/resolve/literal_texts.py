@@ -12,7 +12,7 @@ from itertools import product
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.configurations import Configurations, read_part
-from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy, text_parts
+from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
 from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import Root, enclosing_function
 from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import cut_at_last, is_none, last_identifier, receiver_of
+from torchrepro_lint.syntax.visitor import cut_at_last, is_none, last_identifier, receiver_of, text_parts
 
 # Methods that split a dotted name.
 _SPLITS = frozenset({"rsplit", "rpartition", "split"})

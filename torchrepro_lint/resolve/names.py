@@ -317,7 +317,7 @@ class Names(ComputedNames):
             case Ref(path=(*words, "get")) as func if call.args:
                 table = func._replace(path=tuple(words))
                 for file, display in self.displays(path, table):
-                    yield from self._items(file, display, path, call.args[0].value)
+                    yield from self.items(file, display, path, call.args[0].value)
                 yield from self._registered(path, table, call.args[0].value)
                 yield from self._of_namespace(path, table, call.args[0].value)  # ``vars(module).get(key)``
             case Attribute(value=table, name="get") if call.args:
@@ -388,7 +388,7 @@ class Names(ComputedNames):
             return
         for file, found in self.values(path, value):
             if isinstance(found, Collection):
-                yield from self._items(file, found, path, key)
+                yield from self.items(file, found, path, key)
             elif isinstance(found, Comprehension):
                 for element in found.elements[-1:]:
                     yield from self.names(file, element)

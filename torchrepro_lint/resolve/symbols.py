@@ -19,18 +19,15 @@ from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import is_classmethod, takes_receiver
 from torchrepro_lint.syntax.definitions import Keys, instance_assignments
 from torchrepro_lint.syntax.nodes import (
-    Attribute,
     Call,
     Collection,
     Constant,
     Expression,
     ExpressionStatement,
     Function,
-    Operation,
     Ref,
 )
 from torchrepro_lint.syntax.qualified_names import (
@@ -48,7 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import is_property
-from torchrepro_lint.syntax.visitor import returned_values, statements
+from torchrepro_lint.syntax.visitor import is_none, returned_values, statements, text_parts
 
 _Answer = TypeVar("_Answer")
 
@@ -322,12 +319,19 @@ class ClassHierarchy(Definitions, ABC):
         return [row for each in known if GAP in each or GAP in word for row in known[each] if may_be_one(each, word)]
 
     def attribute_values(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
-        """The values of an attribute of a class's objects, assigned in its methods or body, each with its file."""
-        for each in filter(in_project, self.ancestry(owner)):
-            path = path_of(each)
-            rows = self.stored_attributes(each, word)
-            yield from ((path, value) for how, _, value in rows if how == "=")
-            yield from ((path, value) for how, value in self.assigned(f"{each}.{word}") if how == "=")
+        """The values of an attribute of a class's objects, assigned in its methods or body, each with its file; those of
+        subclasses where the class leaves it to these: ``PRODUCTS = {}``.
+        """
+        found = [pair for each in self.ancestry(owner) for pair in self._own_values(each, word)]
+        below = self.subclasses(owner) if all(_is_left_open(value) for _, value in found) else ()
+        if len(below) <= limits.MAX_SUBCLASSES:
+            found += [pair for each in below for pair in self._own_values(each, word)]
+        return iter(found)
+
+    def _own_values(self, owner: Value, word: str) -> Iterator[tuple[str, Expression]]:
+        path, rows = path_of(owner), self.stored_attributes(owner, word) if in_project(owner) else ()
+        yield from ((path, value) for how, _, value in rows if how == "=")
+        yield from ((path, value) for how, value in self.assigned(f"{owner}.{word}") if how == "=" and path)
 
     def attribute_entries(self, owner: Symbol, word: str, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
         """What the methods of a class store in the container that is an attribute of ``self``; see ``EventCache.entries``."""
@@ -338,6 +342,11 @@ class ClassHierarchy(Definitions, ABC):
                 own = local_symbol(function.name, function.params[0].name)
                 container = Ref(function.start, function.start, (own,), (word,), function.start)
                 yield from ((path, *found) for found in self.events.entries(path, container, keys))
+
+
+def _is_left_open(value: Expression) -> bool:
+    """Whether a value of an attribute only says that there is one: None, or an empty container."""
+    return is_none(value) or (isinstance(value, Collection) and not value.items)
 
 
 # Stands in the name of an attribute for a part that is computed.
@@ -371,30 +380,3 @@ def may_be_one(one: str, other: str) -> bool:
     """Whether two texts with gaps may be the same, by their beginnings and ends."""
     (start, end), (begin, stop) = ((text.partition(GAP)[0], text.rpartition(GAP)[2]) for text in (one, other))
     return (start.startswith(begin) or begin.startswith(start)) and (end.endswith(stop) or stop.endswith(end))
-
-
-def text_parts(value: Expression) -> Sequence[Expression | str]:
-    """The parts of a composed text, ``f"a{b}"``, ``a + b``, ``"a%s" % b``, ``"a{0}".format(b)``; none of another expression."""
-    match value:
-        case Operation(op="f" | "+", operands=operands):
-            return operands
-        case Operation(op="%", operands=(Constant(value=str(text)), given)):
-            items = given.items if isinstance(given, Collection) and given.kind == "tuple" else (given,)
-            return _filled(_CONVERSION.split(text), [item for item in items if item is not None])
-        case Call(func=Attribute(value=Constant(value=str(text)), name="format"), args=args):
-            plain, split = [arg.value for arg in args if not (arg.keyword or arg.star)], _FIELD.split(text)
-            places = [int(each or at) for at, each in enumerate(split[1::2])]
-            return _filled(split[::2], [plain[at] for at in places if at < len(plain)])
-    return ()
-
-
-# Where the value of the next argument goes, in ``%`` and in ``format``.
-_CONVERSION = lazy_pattern(r"%[-+ 0#]?\d*[sdi]")
-_FIELD = lazy_pattern(r"\{(\d*)(?::\w*)?\}")
-
-
-def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str]:
-    """The pieces of a text with an item after each but the last; none where the text has other gaps."""
-    if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
-        return []
-    return [part for pair in zip(pieces, [*items, ""], strict=True) for part in pair if part != ""]

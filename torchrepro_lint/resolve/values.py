@@ -234,7 +234,7 @@ class Values(LiteralTexts):
         """The literal displays that an expression may be, each with its file: itself, or the values of its variable."""
         return ((file, found) for file, found in self.values(path, value) if isinstance(found, Collection))
 
-    def _items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
+    def items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
         """The elements of a display of a file under an index, which is an expression of ``home``; without one, what iteration gives."""
         key = index.value if isinstance(index, Constant) else None
         if display.kind != "dict":

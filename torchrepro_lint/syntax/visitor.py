@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import intern
 from typing import Any
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -351,3 +352,30 @@ def _before_next(start: Expression | None) -> Expression | None:
         case Operation(op="+", operands=(at, Constant(value=1))):
             return at
     return None
+
+
+def text_parts(value: Expression) -> Sequence[Expression | str]:
+    """The parts of a composed text, ``f"a{b}"``, ``a + b``, ``"a%s" % b``, ``"a{0}".format(b)``; none of another expression."""
+    match value:
+        case Operation(op="f" | "+", operands=operands):
+            return operands
+        case Operation(op="%", operands=(Constant(value=str(text)), given)):
+            items = given.items if isinstance(given, Collection) and given.kind == "tuple" else (given,)
+            return _filled(_CONVERSION.split(text), [item for item in items if item is not None])
+        case Call(func=Attribute(value=Constant(value=str(text)), name="format"), args=args):
+            plain, split = [arg.value for arg in args if not (arg.keyword or arg.star)], _FIELD.split(text)
+            places = [int(each or at) for at, each in enumerate(split[1::2])]
+            return _filled(split[::2], [plain[at] for at in places if at < len(plain)])
+    return ()
+
+
+# Where the value of the next argument goes, in ``%`` and in ``format``.
+_CONVERSION = lazy_pattern(r"%[-+ 0#]?\d*[sdi]")
+_FIELD = lazy_pattern(r"\{(\d*)(?::\w*)?\}")
+
+
+def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str]:
+    """The pieces of a text with an item after each but the last; none where the text has other gaps."""
+    if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
+        return []
+    return [part for pair in zip(pieces, [*items, ""], strict=True) for part in pair if part != ""]

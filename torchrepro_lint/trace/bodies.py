@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from torchrepro_lint import limits
-from torchrepro_lint.catalogue.libraries import loader_kinds, loader_names
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
@@ -18,7 +17,7 @@ from torchrepro_lint.resolve.object_sources import Objects, is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import accepts, known_argument
+from torchrepro_lint.syntax.binding import accepts
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Comprehension, Expression, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
@@ -40,7 +39,14 @@ from torchrepro_lint.syntax.use_def import flattened_values, passed_values
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
-from torchrepro_lint.trace.library_models import LibraryCall, callbacks, rows_of, stores_callables
+from torchrepro_lint.trace.library_models import (
+    LibraryCall,
+    callbacks,
+    dataset_attribute,
+    makes_loader,
+    rows_of,
+    stores_callables,
+)
 
 # Functions that turn a function, a dictionary of functions, or a class into a command line.
 COMMAND_LINES = frozenset(
@@ -231,10 +237,7 @@ class _Body:
         if names.is_chosen(found) and (made := names.factories(self._path, called)):
             found = (*made, *(found or (ANY_GLOBAL,)))
         if not isinstance(called, Ref):
-            # An element of a container that is passed or returned: ``steps["train"](batch)``.
-            passed = names.objects(self._path, called).names if isinstance(called, Subscript) and not found else ()
-            known = passed or self._specified_by_callers(called, found) or names.objects(self._path, called).names
-            return known, bool(passed)
+            return self._names_computed(called, found)
         if all(map(is_element, found)) and (parts := names.destructured_names(self._path, called)):
             return parts, False
         if not found or self._is_of_unused_default(called, found):
@@ -246,6 +249,26 @@ class _Body:
             # ``self.net = wrap(self.net)`` from outside may still be what was passed for it.
             found = tuple(sorted({*found, *names.names_from_callers(self._path, called)}))
         return self._specified_by_callers(called, found), False
+
+    def _names_computed(self, called: Expression, found: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+        """The names that are called by another expression than a reference; see ``_names_called``."""
+        if own := self._in_own_table(called):
+            return own, False
+        # An element of a container that is passed or returned: ``steps["train"](batch)``.
+        names = self._names
+        passed = names.objects(self._path, called).names if isinstance(called, Subscript) and not found else ()
+        known = passed or self._specified_by_callers(called, found) or names.objects(self._path, called).names
+        return known, bool(passed)
+
+    def _in_own_table(self, called: Expression) -> tuple[str, ...]:
+        """What a table of the receiver's class has, which base classes leave to it: ``cls.PRODUCTS[name]``."""
+        match called:
+            case Subscript(value=Ref(path=(word,)) as table, indices=(key,)) if self._receiver and self._is_own(table):
+                found = self._names.attribute_values(self._receiver, word)
+                shown = [(file, each) for file, each in found if isinstance(each, Collection)]
+                names = (name for file, each in shown for name in self._names.items(file, each, self._path, key))
+                return tuple(sorted({*names}))
+        return ()
 
     def _is_of_unused_default(self, called: Ref, found: tuple[str, ...]) -> bool:
         """Whether all names of a parameter are those of its default, and every call passes something else."""
@@ -344,34 +367,6 @@ class _Body:
                     owner = value._replace(path=value.path[:index])
                     for each in project_classes(self._names.names_of(self._path, owner)):
                         yield from filter(self._names.is_property, self._names.methods(each, word))
-
-
-def makes_loader(found: Iterable[str]) -> bool:
-    """Whether a call makes a loader, or a dataset wrapper or sampler."""
-    return any(name in loader_names() or name.startswith("torch.utils.data.") for name in found)
-
-
-def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
-    """The names of a reference through the dataset of a loader that the project makes; none for other references."""
-    if "dataset" not in read.path[:-1]:
-        return ()
-    at = read.path.index("dataset")
-    loader = read._replace(path=read.path[:at])
-    found: set[str] = set()
-    for file, made in names.values_through_calls(path, loader):
-        for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
-            for name in names.names(file, dataset):
-                found.update(names.follow(name, read.path[at + 1 :]) if in_project(name) else ())
-    return tuple(sorted(found))
-
-
-def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
-    """The dataset arguments of a call that makes a loader."""
-    for name in names.names(path, made.func):
-        if (kind := loader_kinds().get(name)) is not None and kind.dataset:
-            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
-            if (given := known_argument(made, place, kind.dataset)) is not None:
-                yield given
 
 
 _HELD = lazy_pattern(

@@ -42,10 +42,9 @@ from torchrepro_lint.trace.bodies import (
     EnteringEvent,
     ResolvedBodies,
     Step,
-    makes_loader,
 )
 from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, ResolvedEvent, Target, TraceMemoTables
-from torchrepro_lint.trace.library_models import stores_callables
+from torchrepro_lint.trace.library_models import makes_loader, stores_callables
 
 
 class Frame(Record, frozen=True):

@@ -38,8 +38,8 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier
-from torchrepro_lint.trace.bodies import dataset_attribute
 from torchrepro_lint.trace.call_paths import is_another_picked
+from torchrepro_lint.trace.library_models import dataset_attribute
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow

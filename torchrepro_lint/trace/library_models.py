@@ -9,10 +9,12 @@ from itertools import count
 
 from torchrepro_lint.catalogue.catalogue import frameworks
 from torchrepro_lint.catalogue.conditions import argument_reader
+from torchrepro_lint.catalogue.libraries import loader_kinds, loader_names
 from torchrepro_lint.catalogue.rows import FrameworkModel
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import wildcard_expression
-from torchrepro_lint.syntax.nodes import Call, Record
+from torchrepro_lint.syntax.binding import known_argument
+from torchrepro_lint.syntax.nodes import Call, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     constructed_class,
     in_project,
@@ -99,3 +101,31 @@ def _owners(names: Names, library_call: LibraryCall) -> Iterator[str]:
     for path, call in calls:
         for value in passed_values(call):
             yield from project_classes(names.names(path, value))
+
+
+def makes_loader(found: Iterable[str]) -> bool:
+    """Whether a call makes a loader, or a dataset wrapper or sampler."""
+    return any(name in loader_names() or name.startswith("torch.utils.data.") for name in found)
+
+
+def dataset_attribute(names: Names, path: str, read: Ref) -> tuple[str, ...]:
+    """The names of a reference through the dataset of a loader that the project makes; none for other references."""
+    if "dataset" not in read.path[:-1]:
+        return ()
+    at = read.path.index("dataset")
+    loader = read._replace(path=read.path[:at])
+    found: set[str] = set()
+    for file, made in names.values_through_calls(path, loader):
+        for dataset in _datasets(names, file, made) if isinstance(made, Call) else ():
+            for name in names.names(file, dataset):
+                found.update(names.follow(name, read.path[at + 1 :]) if in_project(name) else ())
+    return tuple(sorted(found))
+
+
+def _datasets(names: Names, path: str, made: Call) -> Iterator[Expression]:
+    """The dataset arguments of a call that makes a loader."""
+    for name in names.names(path, made.func):
+        if (kind := loader_kinds().get(name)) is not None and kind.dataset:
+            place = kind.parameters.index(kind.dataset) if kind.dataset in kind.parameters else None
+            if (given := known_argument(made, place, kind.dataset)) is not None:
+                yield given
