@@ -19,7 +19,7 @@ from torchrepro_lint.syntax.lowering_rules import (
     MAX_TEXT_LENGTH,
     comprehension,
     number_literal,
-    resolve_super,
+    resolve_builtin,
     unary_operation,
 )
 from torchrepro_lint.syntax.nodes import (
@@ -49,7 +49,7 @@ from torchrepro_lint.syntax.tokens import (
 
 
 def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
-    func = resolve_super(scope, lowering.convert(scope, node.func))
+    func = resolve_builtin(scope, lowering.convert(scope, node.func))
     tree, at = lowering.tree, func.end
     text = tree.text
     at = at + 1 if text[at] == "(" else after_opening(text, at)

@@ -15,7 +15,7 @@ from torchrepro_lint.syntax.lowering_rules import (
     MAX_TEXT_LENGTH,
     concatenated_strings,
     number_literal,
-    resolve_super,
+    resolve_builtin,
     unary_operation,
 )
 from torchrepro_lint.syntax.nodes import (
@@ -112,7 +112,7 @@ def _attribute(lowering: Lowering, scope: Scope, node: cst.Attribute, start: int
 
 
 def _call(lowering: Lowering, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
-    func = resolve_super(scope, lowering.convert(scope, node.func))
+    func = resolve_builtin(scope, lowering.convert(scope, node.func))
     open_ = after_opening(lowering.tree.text, spans_of(lowering).outer(node.func)[1])
     return Call(start, end, func, tuple(arguments(lowering, scope, node.args)), open_)
 

@@ -42,10 +42,12 @@ MAX_CHAIN_LENGTH = 450
 _MAX_BITS = 2000
 
 
-def resolve_super(scope: Scope, func: Expression) -> Expression:
-    """The callee of a call, with ``super`` resolved to that of the enclosing class."""
+def resolve_builtin(scope: Scope, func: Expression) -> Expression:
+    """The callee of a call, with ``super`` resolved to that of the enclosing class, and ``locals`` at the top level to ``globals``."""
     if type(func) is Ref and func.roots == ("builtins.super",) and (owner := scope.owner()):
         return func._replace(roots=(super_value(owner),))
+    if type(func) is Ref and func.roots == ("builtins.locals",) and scope.kind == "module":
+        return func._replace(roots=("builtins.globals",))
     return func
 
 
