@@ -215,9 +215,9 @@ def connected_components(files: Mapping[str, SyntaxTree], tree: ModuleTree) -> t
 
     Two files are connected if one imports the other, or if they lie in one of ``top_folders``; a file that reads a configuration, or has
     one, is connected with the modules that configurations name. A file that calls
-    ``import_module`` may import any module that a string in it begins with; a script at the root may import any file.
+    ``import_module`` or ``__import__`` may import any module that a string in it begins with; a script at the root may import any file.
     """
-    by_words = [path for path, each in files.items() if "import_module" in each.summary.calls]
+    by_words = [path for path, each in files.items() if _imports_by_text(each.summary)]
     if any("/" not in path for path in by_words):
         return (tuple(sorted(files)),)
     groups = UnionFind(files)
@@ -261,6 +261,11 @@ def _may_configure(summary: ModuleSummary) -> bool:
     return not _CLASS_KEYS.isdisjoint(summary.keywords) and _STARTING.isdisjoint(summary.calls)
 
 
+def _imports_by_text(summary: ModuleSummary) -> bool:
+    """Whether a file imports modules that strings name."""
+    return "import_module" in summary.calls or "__import__" in summary.calls
+
+
 def _first_identifiers(facts: SyntaxTree) -> set[str]:
     """The identifiers with which strings in a file begin: each may name a module."""
     return {found[0] for text in _texts_in(facts) if (found := _FIRST_WORD.match(text))}
@@ -286,6 +291,6 @@ def _import_signature(path: str, facts: SyntaxTree) -> tuple[object, ...]:
     from torchrepro_lint.resolve.search_path import places_of
 
     summary = facts.summary
-    texts = "import_module" in summary.calls and _first_identifiers(facts)
+    texts = _imports_by_text(summary) and _first_identifiers(facts)
     named = _may_configure(summary) and _texts_in(facts)
     return summary.imports, texts, named, not _LOADS.isdisjoint(summary.calls), *places_of(path, facts)

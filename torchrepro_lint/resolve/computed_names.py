@@ -246,7 +246,7 @@ class ComputedNames(ObjectSources):
     def _chosen(self, path: str, call: Call, name: str) -> Iterator[Value]:
         """What ``getattr``, ``import_module`` and ``eval`` give for a text."""
         first, *others = (arg.value for arg in call.args)
-        if name == "importlib.import_module" or (name == "builtins.__import__" and not others):
+        if simple_name(name) in _BY_NAME:
             yield from self._imported(path, first)
         elif name == "builtins.eval":
             texts = (_PARTIAL.sub(r"\1", text).split(".") for text in self.literal_texts(path, first))

@@ -42,6 +42,10 @@ class LiteralTexts(ClassHierarchy):
     def elements(self, path: str, container: Expression, keys: Keys) -> Iterable[tuple[str, Expression]]:
         """The elements of a container under some keys, each with its file."""
 
+    def displays(self, path: str, value: Expression) -> Iterable[tuple[str, Collection]]:
+        """The literal displays that an expression may be, each with its file: itself, or the values of its variable."""
+        return ((file, found) for file, found in self.values(path, value) if isinstance(found, Collection))
+
     def unpacking(self, path: str, root: Root, value: Expression) -> Keys | None:
         """The keys by which a variable gets its part of a value, or None; see ``unpacking_keys``."""
         functions = self.functions(path + enclosing_function(root))
@@ -99,7 +103,7 @@ class LiteralTexts(ClassHierarchy):
 
     def _split_texts(self, path: str, value: Expression, depth: int) -> Iterator[str]:
         """The module and the class of ``module, cls = text.rsplit(".", 1)``, and of ``parts = text.split(".")``; the items of a list, and
-        what a variable gets of each, or of a result that is destructured.
+        what a variable gets of each, or of a result that is destructured; ``TABLE[key][0]``.
         """
         match value:
             case Ref(roots=(root,), path=()):
@@ -112,8 +116,8 @@ class LiteralTexts(ClassHierarchy):
                         keys = self.unpacking(path, root, made) if is_local else None
                         for file, part in self.elements(path, made, keys) if keys else ():
                             yield from self._find_texts(file, part, depth + 1) - {_ANY}
-            case Subscript(value=parts, indices=(Constant(value=-1 | 0 | 1 | 2 as index),)):
-                yield from self._of_parts(path, parts, index == 0, depth)
+            case Subscript(value=parts, indices=(Constant(value=int() as index),)) if -2 < index < 3:
+                yield from self._of_parts(path, parts, index, depth)
             case Subscript(value=table, indices=(Ref(),)):
                 yield from self._listed_texts(path, table, ("dict",))
             case Subscript() if (cut := cut_at_last(value)) is not None:
@@ -123,7 +127,7 @@ class LiteralTexts(ClassHierarchy):
                 args=(Arg(value=Subscript(value=parts, indices=(cut,))),),
             ):
                 begins = isinstance(cut, Operation) and cut.op == ":" and is_none(cut.operands[0])
-                yield from self._of_parts(path, parts, begins, depth)
+                yield from self._of_parts(path, parts, 0 if begins else -1, depth)
 
     def _listed_texts(self, path: str, listed: Expression, kinds: tuple[str, ...] = ("list", "tuple")) -> Iterator[str]:
         """The texts in a literal list or tuple, ``for name in ["train", "test"]``, or the values of a dictionary."""
@@ -132,10 +136,12 @@ class LiteralTexts(ClassHierarchy):
             picked = items[1::2] if "dict" in kinds else items
             yield from (each.value for each in picked if isinstance(each, Constant) and isinstance(each.value, str))
 
-    def _of_parts(self, path: str, parts: Expression, first: bool, depth: int) -> Iterator[str]:
+    def _of_parts(self, path: str, parts: Expression, index: int, depth: int) -> Iterator[str]:
         for file, made in self.values(path, parts) if depth < limits.MAX_TEXT_SPLITS else ():
             if isinstance(made, Call) and last_identifier(made.func) in _SPLITS:
-                yield from self._pieces(file, made, first, depth)
+                yield from self._pieces(file, made, index == 0, depth)
+            elif isinstance(made, Subscript):
+                yield from (text for _, table in self.displays(file, made.value) for text in _column(table, index))
 
     def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
         match call.args:
@@ -154,3 +160,12 @@ class LiteralTexts(ClassHierarchy):
     def configurations(self) -> Configurations:
         """The configurations of the project."""
         return Configurations(self)
+
+
+def _column(table: Collection, index: int) -> Iterator[str]:
+    """The texts at a place of the rows of a dictionary: ``{"digits": ("data.digits", "Digits")}``."""
+    for row in table.items[1::2] if table.kind == "dict" else ():
+        cells = row.items if isinstance(row, Collection) and row.kind in ("list", "tuple") else ()
+        cell = cells[index] if -len(cells) <= index < len(cells) else None
+        if isinstance(cell, Constant) and isinstance(cell.value, str):
+            yield cell.value

@@ -157,10 +157,8 @@ class Values(LiteralTexts):
         for each in self.follow(name, words):
             found = _ON_PLAIN.fullmatch(each)
             rest = tuple(filter(None, found["rest"].split("."))) if found else ()
-            stored = self.stored_on_plain(path, found["word"]) if found else ()
-            held = [
-                one for file, value in stored for made in self.names(file, value) for one in self.follow(made, rest)
-            ]
+            kept = self.stored_on_plain(path, found["word"]) if found else ()
+            held = [one for file, it in kept for made in self.names(file, it) for one in self.follow(made, rest)]
             yield from held or (each,)
 
     def passed(self, name: Symbol) -> tuple[tuple[str, Expression], ...]:
@@ -229,10 +227,6 @@ class Values(LiteralTexts):
         return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
 
     # --- tables, tuples and texts ------------------------------------------------------------------------------------
-
-    def displays(self, path: str, value: Expression) -> Iterable[tuple[str, Collection]]:
-        """The literal displays that an expression may be, each with its file: itself, or the values of its variable."""
-        return ((file, found) for file, found in self.values(path, value) if isinstance(found, Collection))
 
     def items(self, path: str, display: Collection, home: str, index: Expression | None) -> Iterator[Value]:
         """The elements of a display of a file under an index, which is an expression of ``home``; without one, what iteration gives."""
