@@ -17,6 +17,7 @@ from torchrepro_lint.syntax.summary import is_test
 # Decorators that expose a function on a command line: their packages, and their last words.
 _PACKAGES = frozenset({"click", "typer", "cloup", "rich_click", "asyncclick"})
 _WORDS = frozenset({"command", "group", "callback"})
+_OF_GROUPS = frozenset({"command", "group", "result_callback", "resultcallback"})
 # Those of sacred, which seeds all generators before it calls the function (0.8.7, run.py): with its own seed unless the configuration has one.
 _EXPERIMENTS = frozenset(f"sacred.Experiment().{word}" for word in ("main", "automain", "command"))
 
@@ -154,8 +155,8 @@ def _exposes(names: Names, path: str, decorator: Expression) -> bool:
 
 
 def _groups(names: Names, path: str, decorator: Expression) -> Iterator[tuple[str, Function]]:
-    """The function ``cli`` of ``@cli.command()``."""
-    if isinstance(decorator, Ref) and decorator.path in (("command",), ("group",)):
+    """The function ``cli`` of ``@cli.command()``, or of ``@cli.result_callback()``, which gets what its commands return."""
+    if isinstance(decorator, Ref) and len(decorator.path) == 1 and decorator.path[0] in _OF_GROUPS:
         for root in decorator.roots:
             for group in names.modules.resolve(path, root):
                 yield from ((group, each) for each in names.functions(group) if each.decorators)
