@@ -84,6 +84,7 @@ class CallableEffects:
         self._project = project
         self._datasets = datasets
         self._depth = 0
+        self._open: set[Closure] = set()  # the callables whose draws are being asked for
         # The effects of methods in equal environments; and the questions in progress, by class, methods and construction.
         self._solver = TablingSolver(project.database.reads)
         self._summaries = self._solver.table()
@@ -94,14 +95,16 @@ class CallableEffects:
 
     def draws(self, given: Closure) -> GeneratorSet:
         """The generators that a call of a callable draws from."""
-        if self._depth > limits.MAX_CALLABLE_NESTING:
-            self._solver.mark_provisional()
-            return ANY_GENERATOR
+        if self._depth > limits.MAX_CALLABLE_NESTING or given in self._open:
+            self._solver.mark_provisional()  # ``self.steps = Compose(self.steps)`` draws nothing more
+            return NO_GENERATORS if given in self._open else ANY_GENERATOR
         self._depth += 1
+        self._open.add(given)
         try:
             return NO_GENERATORS.union(*(self._of_value(each) for each in self._value_sources.of(given)))
         finally:
             self._depth -= 1
+            self._open.discard(given)
 
     def of_arguments(self, call: Closure | None, words: Sequence[str]) -> GeneratorSet:
         """The generators of the callables that a call passes for parameters ``words``, by name or position."""
