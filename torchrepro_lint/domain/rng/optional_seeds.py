@@ -66,9 +66,8 @@ def shipped_seeds(
             continue
         looking = looking or _Shipping(project, catalogue, commands, run, effects)
         causes = looking.causes(seeds)
-        if any(isinstance(each, _Cause) for each in causes) and (common := looking.common_defaults(family.key)):
-            # Where the run draws at all, these defaults are changed.
-            causes = looking.causes(seeds, common)
+        if any(isinstance(each, _Cause) for each in causes):
+            causes = looking.causes_where_drawn(family.key, seeds, causes)
         ruled_out += (seed for seed, cause in zip(seeds, causes, strict=False) if cause == _RULED_OUT)
         # Restoring a state is no option of its own: what keeps the others from seeding is to blame.
         found = [
@@ -175,18 +174,23 @@ class _Shipping:
                 return each
         return causes[0]
 
-    def common_defaults(self, family: str) -> frozenset[Declaration]:
-        """The declared defaults that each keep all draws of a family from happening."""
+    def causes_where_drawn(self, family: str, seeds: Sequence[Seed], causes: list[_Cause | str]) -> list[_Cause | str]:
+        """The causes without options, if the run draws then; else those where the defaults that keep a draw from happening are
+        changed, for the first draw that no seeder comes with.
+        """
         # Of each function the first: the tests on the way to it are the same for the others.
         draws = {each.trace_event.function: each.trace_event for each in reversed(self._effects.draws.get(family, ()))}
-        common: frozenset[Declaration] | None = None
-        for each in draws.values() if len(draws) <= limits.MAX_OPTIONAL_DRAWS else ():
+        if len(draws) > limits.MAX_OPTIONAL_DRAWS:
+            return causes
+        changed: dict[frozenset[Declaration], None] = {}
+        for each in draws.values():
             looking = self._looking(frozenset(), arguments=False)
             if looking.is_feasible(each.function, each.event, 0):
-                return frozenset()
-            found = frozenset(cause.declared for cause in looking.causes)
-            common = found if common is None else common & found
-        return common or frozenset()
+                return causes
+            defaults = frozenset(cause.declared for cause in looking.causes)
+            if self._looking(defaults, arguments=True).is_feasible(each.function, each.event, 0):
+                changed[defaults] = None
+        return next((found for each in changed if (found := self.causes(seeds, each))), [])
 
     def _looking(self, ignored: frozenset[Declaration], *, arguments: bool) -> _DefaultFeasibility:
         self._draws = set()
@@ -273,6 +277,8 @@ class _DefaultFeasibility(PathFeasibility):
             given = passed_seed(seeder, call) if seeder is not None else None
             known = self._values.of(Closure(path, given, environment)) if given is not None else None
             if seeder is None or given is None or known is None or known.declared is None:
+                continue
+            if known.declared in self._ignored:
                 continue
             if known.value is ENTROPY:
                 self.causes.append(_Cause(known.declared, None, changes=True, draws=frozenset()))
