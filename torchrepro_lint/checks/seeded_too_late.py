@@ -48,7 +48,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
     every = [
         each
         for each in program.effects.seeds.get(family.key, ())
-        if not is_temporary(context.project, each.trace_event)
+        if not is_temporary(context.project.resolver, each.trace_event)
     ]
     if not every:
         return None

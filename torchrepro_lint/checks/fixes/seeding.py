@@ -135,7 +135,7 @@ def existing_seed(project: Traces, effects: RngEffects, draw: TraceEvent, order:
         for seed in seeds
         if seed.order < order
         and is_plain_seeding(seed.trace_event)
-        and not is_temporary(project, seed.trace_event)
+        and not is_temporary(project.resolver, seed.trace_event)
         and not are_exclusive(project, draw, seed.trace_event)
         and not _is_incidental(project, seed.trace_event, draw)
         and process_starts(project, draw) == process_starts(project, seed.trace_event)

@@ -31,6 +31,7 @@ from torchrepro_lint.domain.rng.seeders import (
     families_seeded,
     is_seeder_word,
     is_seeding_method,
+    is_temporary,
     leaves_result,
     logs_metric,
     may_log,
@@ -95,7 +96,7 @@ class RngEffects:
     """The draws and seeds of each family in a trace, in order, and the relevance of the run (``matters``).
 
     ``acts``: the entry's own statements are relevant or draw, not only its imports. ``reseeds``: seeds that workers set
-    while they fetch samples, which seed nothing of the run. ``entropic``: calls that seed from entropy; ``optional``: families
+    while they fetch samples, and those that are put back, which seed nothing else of the run. ``entropic``: calls that seed from entropy; ``optional``: families
     that only an option seeds. ``iterates``: a loader is iterated; what draws on iteration, and is not seen to be iterated, draws at the ``end``.
     """
 
@@ -245,9 +246,10 @@ class RngEffects:
             self._later.setdefault(without_calls(name), []).append((family, draw))
 
     def _is_reseeded(self, family: str, trace_event: TraceEvent) -> bool:
-        """Whether a worker has seeded the family on its call path to the event, under no further condition."""
-        return trace_event.mode == "worker" and any(
-            trace_event.call_path[: len(seed.call_path)] == seed.call_path
+        """Whether a worker, or a seed that is put back later, has seeded the family on the call path, unconditionally."""
+        return any(
+            trace_event.mode == seed.mode
+            and trace_event.call_path[: len(seed.call_path)] == seed.call_path
             and guards(trace_event)[: len(guards(seed))] == guards(seed)
             for seed in (each.trace_event for each in self.reseeds.get(family, ()))
         )
@@ -324,6 +326,8 @@ class RngEffects:
     def _seed(self, trace_event: TraceEvent, call: Call, name: str) -> None:
         seeder = self._catalogue.seeder(name)
         if seeder is not None and seeds_nothing(self._names, trace_event, call):
+            for family in seeder.families:
+                self._put_back(family, trace_event)
             return
         if seeder is not None and any(arg.star == "**" for arg in call.args):
             call = with_expanded_keywords(self._names, trace_event.path, call)
@@ -341,9 +345,18 @@ class RngEffects:
             worker = trace_event.mode == "worker"
             forks = _fork_blocks(trace_event)
             self._seeded_forks |= forks if not worker else set()
-            kept = self.reseeds if worker else self.seeds
+            kept = self.reseeds if worker or self._holds_within(trace_event) else self.seeds
             for family in () if forks and not worker else seeding:
                 kept.setdefault(family, []).append(Seed(display_name(name), trace_event, self._order))
+
+    def _holds_within(self, seed: TraceEvent) -> bool:
+        """Whether a seed holds until its function puts the generator back; that of a generator may hold for a ``with`` block."""
+        return is_temporary(self._names, seed) and not self._names.is_generator(seed.function)
+
+    def _put_back(self, family: str, trace_event: TraceEvent) -> None:
+        """End the seeds that hold until a function puts the generator back."""
+        seeds = self.reseeds.get(family, [])
+        seeds[:] = [each for each in seeds if each.trace_event.function != trace_event.function]
 
     def _add_entropic(self, families_: tuple[str, ...], trace_event: TraceEvent, name: str) -> None:
         for family in families_:
@@ -369,21 +382,8 @@ def _called_words(_start: int, trace_events: Sequence[TraceEvent]) -> frozenset[
 
 # Packages with known functions: one that is named like a seeder but not in the catalogue seeds none of our families.
 _KNOWN_PACKAGES = frozenset(
-    {
-        "torch",
-        "numpy",
-        "random",
-        "tensorflow",
-        "jax",
-        "dgl",
-        "gym",
-        "gymnasium",
-        "builtins",
-        "os",
-        "time",
-        "cupy",
-        "imgaug",
-    }
+    {"torch", "numpy", "random", "tensorflow", "jax", "dgl", "gym", "gymnasium", "builtins", "os", "time", "cupy"}
+    | {"imgaug"}
 )
 
 

@@ -15,7 +15,6 @@ from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.dataflow.constants import Declaration, Ruling
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
@@ -62,24 +61,30 @@ class OptionalSeed(Record, frozen=True):
 
 def puts_back(names: Names, path: str, call: Call) -> bool:
     """Whether a call puts a generator back into a state that the program took from it before, which seeds nothing."""
+    return bool(_states_put_back(names, path, call))
+
+
+def _states_put_back(names: Names, path: str, call: Call) -> list[tuple[str, Expression]]:
+    """The calls, with their files, that took the state into which a call puts a generator back; none if it may be another one."""
     if last_identifier(call.func) not in RESTORING or not call.args:
-        return False
+        return []
     states = [*names.values_through_calls(path, call.args[0].value)]
-    return bool(states) and all(
+    taken = (
         isinstance(state, Call) and not _TAKING.isdisjoint(names.names(file, state.func)) for file, state in states
     )
+    return states if all(taken) else []
 
 
-def is_temporary(project: ProgramIndex, seed: TraceEvent) -> bool:
-    """Whether the function that seeds puts the generator's state back, so that the seed is not the program's."""
-    path, event = seed.path, seed.event
-    if RESTORING.isdisjoint(project.resolver.modules.summary(path).calls):
+def is_temporary(names: Names, seed: TraceEvent) -> bool:
+    """Whether the function that seeds puts the generator's state back that it took before, so that the seed is not the program's."""
+    path, start = seed.path, seed.event.statement.start
+    if RESTORING.isdisjoint(names.modules.summary(path).calls):
         return False
     return any(
-        site.function == seed.function
-        and site.call.start > event.statement.start
-        and puts_back(project.resolver, path, site.call)
-        for site in project.calls_by(path, RESTORING)
+        function == seed.function
+        and call.start > start
+        and any(file == path and state.start < start for file, state in _states_put_back(names, path, call))
+        for function, call in names.call_graph.in_file(path)
     )
 
 
