@@ -44,6 +44,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
+from torchrepro_lint.syntax.visitor import is_none
 
 # A module that is made without a class of its own, to hold others.
 PLAIN_MODULE = "torch.nn.Module()"
@@ -214,17 +215,17 @@ class Values(LiteralTexts):
     @query(cutoff=True, cycle=NAMES)
     def returns(self, name: Symbol) -> Iterator[Value]:
         """The names that a function of the project may return; a generator's elements have none."""
-        path = path_of(name)
         if not self.is_generator(name):
-            for value in self.return_expressions(name):
+            for path, value in self._returned_by(name):
                 yield from self.names(path, value)
 
     def _returned_by(self, name: Symbol) -> list[tuple[str, Expression]]:
         """What a function returns; for a method that a base class leaves to subclasses, what theirs return."""
         found = [(path_of(name), value) for value in self.return_expressions(name)]
-        owner = self.owner(name) if not found else ""
-        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} if owner else ()
-        return found or [(path_of(each), value) for each in sorted(own) for value in self.return_expressions(each)]
+        if any(not is_none(value) for _, value in found) or not (owner := self.owner(name)):
+            return found
+        own = {each for one in self.subclasses(owner) for each in self.methods(one, simple_name(name))} - {name}
+        return [*found, *((path_of(each), it) for each in sorted(own) for it in self.return_expressions(each))]
 
     # --- tables, tuples and texts ------------------------------------------------------------------------------------
 
