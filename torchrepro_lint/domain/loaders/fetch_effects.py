@@ -376,11 +376,12 @@ def _is_dataset(project: Traces, owner: str) -> bool:
 
 
 def _seeded_datasets(project: Traces) -> set[str]:
-    """The dataset classes that have loaders, all of them without workers or with a worker function."""
+    """The dataset classes that have loaders, all of them without workers, with a worker function, or over objects that do not draw."""
     good, bad = set[str](), set[str]()
     for path in loader_paths(project):
         for loader in loaders(project, path):
             known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
+            known = known or fetch_effects(project).of_loader(loader).isdisjoint(_NOT_FIXED[True])
             kept = good if known or not loader.arguments.complete else bad
             for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
                 kept.update(_dataset_classes(project, each.path, each.value))
