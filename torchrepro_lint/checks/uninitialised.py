@@ -25,7 +25,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, is_super, path_of
 from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import expressions_within, statements
+from torchrepro_lint.syntax.visitor import expressions_within, statements, without_subscripts
 from torchrepro_lint.trace.traces import Context
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
@@ -157,9 +157,10 @@ def _may_write(call: Call, word: str) -> bool:
 
 
 def _may_write_argument(func: Expression, value: Expression, word: str) -> bool:
-    """Whether the parameter or the module is passed to what may write to it: not torch's functions without an
+    """Whether the parameter, a part of it, or the module is passed to what may write to it: not torch's functions without an
     underscore.
     """
+    value = without_subscripts(value)
     if not isinstance(value, Ref) or not _is_self(value.roots) or value.path[:1] not in ((), (word,)):
         return False
     match func:
