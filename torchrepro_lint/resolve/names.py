@@ -330,6 +330,9 @@ class Names(ComputedNames):
         names = self.names(path, call.func) if not built else ()
         if not built and self.is_chosen(names):
             names = self.factories(path, call.func) or names
+        if not names and isinstance(call.func, Ref) and call.func.path and self.starts_at_receiver(path, call.func):
+            # ``self.made_class()``, where calls pass the class.
+            yield from map(instance_value, filter(self.classes, self.object_names(path, call.func)))
         for name in names:
             yield from self._result(path, call, name)
 
