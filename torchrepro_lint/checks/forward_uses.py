@@ -56,7 +56,7 @@ _DIVISIONS = frozenset({"%", "&", "//", ">>"})
 _NUMERIC_CONVERSIONS = frozenset(
     {"builtins.abs", "builtins.int", "builtins.float", "numpy.abs", "numpy.uint32", "numpy.int64", "math.fabs"}
 )
-_SEED = lazy_pattern(r"(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
+_SEED = lazy_pattern(r"(?i)(?=\w*\Z)(\w+_)?(seed|random_state|rng)(_\w+)?")
 _SEEDED = "seeds"
 _USED_AS_SEED = "is used as a seed"
 

@@ -104,13 +104,16 @@ def _is_alternative(draw: TraceEvent, call: Call) -> bool:
 
 
 def _finding(context: Context, program: Program, family: Family, draw: Draw, seed: Seed) -> Finding:
-    message = Message(
-        draw.label,
-        reached_at(context.project, program.entry, draw.trace_event),
-        f" draws from {family.owner} before {seed.label} (",
-        place_of(context.project, seed.trace_event),
-        ") seeds it; seed first",
-    )
+    call, place = draw.trace_event.event.value, place_of(context.project, seed.trace_event)
+    reached = reached_at(context.project, program.entry, draw.trace_event)
+    if isinstance(call, Call) and becomes_seed(context.project, draw.trace_event.path, call):
+        why = (
+            f" makes the seed before {seed.label} (",
+            place,
+            ") seeds with it, so every run has another seed; use a constant",
+        )
+    else:
+        why = f" draws from {family.owner} before {seed.label} (", place, ") seeds it; seed first"
     statement = entry_statement(program.entry, draw.trace_event)
     steps = call_path(context.project, draw.trace_event, f"{draw.label} draws from {family.owner}")
-    return Finding("TRL104", first_line(context.lines, statement), message, steps=steps)
+    return Finding("TRL104", first_line(context.lines, statement), Message(draw.label, reached, *why), steps=steps)
