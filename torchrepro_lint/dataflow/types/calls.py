@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.dataflow.types import containers, library_functions, transfer_functions
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, instance_of_project, union_members
 from torchrepro_lint.dataflow.types.attributes import may_return_none, return_value
+from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
 from torchrepro_lint.syntax.binding import receiving_parameters, takes_receiver
@@ -178,7 +179,7 @@ def call_value(inference: TypeInference, call: Call, point: ProgramPoint) -> Abs
             return found
     called = inference.infer(call.func, point)
     if called.kind in ("module", "instance", "dataset", "loader"):
-        return _of_object(inference, called, call, point)
+        return _as_recorded(inference, _of_object(inference, called, call, point), call, point)
     if called.kind == "function" and called.name:
         return _of_function(inference, called.name, call, point)
     if called.kind == "class" and called.name:
@@ -190,8 +191,19 @@ def call_value(inference: TypeInference, call: Call, point: ProgramPoint) -> Abs
     if found == UNKNOWN and receiver is not None and not receiver.kind:
         if word == "state_dict" and not call.args:
             return LOADED
-        return transfer_functions.method_of_unknown(inference, receiver, word, call, point)
-    return found
+        found = transfer_functions.method_of_unknown(inference, receiver, word, call, point)
+    return found if names or word in _GETTERS else _as_recorded(inference, found, call, point)
+
+
+# Methods that give what a container has.
+_GETTERS = frozenset({"get", "pop", "setdefault"})
+
+
+def _as_recorded(inference: TypeInference, found: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
+    """What an object computes of its arguments, which needs no gradient under ``no_grad``."""
+    if found == UNKNOWN and call.args and gradients_off(inference, point):
+        return found._replace(grad=False)
+    return transfer_functions.under_gradient_mode(inference, found, point)
 
 
 def _receiver(inference: TypeInference, func: Expression, point: ProgramPoint) -> tuple[AbstractValue | None, str]:
