@@ -274,8 +274,8 @@ def may_stay_on_cpu(project: Traces, path: str) -> bool:
 def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEvent, family: str = "") -> bool:
     """Whether an event belongs to another entry point, whose function this one only launches.
 
-    Not where the other one seeds ``family``, does not draw from it there, or is not a relevant run: then this one
-    reports.
+    Not where the other one seeds ``family``, does not draw from it there, as far as its arguments say, or is not a relevant run: then
+    this one reports.
     """
     entered = {step.into for step in trace_event.call_path}
     return any(
@@ -293,6 +293,7 @@ def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEve
             or any(
                 event_key(draw.trace_event.path, draw.trace_event.event)
                 == event_key(trace_event.path, trace_event.event)
+                and is_feasible(project, other.run, draw.trace_event, likely=False)
                 for draw in other.effects.draws.get(family, ())
             )
         )
