@@ -320,9 +320,11 @@ class ClassHierarchy(Definitions, ABC):
 
     def attribute_values(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """The values of an attribute of a class's objects, assigned in its methods or body, each with its file; those of
-        subclasses where the class leaves it to these: ``PRODUCTS = {}``.
+        subclasses where the class leaves it to these: ``PRODUCTS = {}``. A property has what it returns.
         """
         found = [pair for each in self.ancestry(owner) for pair in self._own_values(each, word)]
+        for method in filter(self.is_property, self.methods(owner, word) if word in self.property_words else ()):
+            found += ((path_of(method), value) for value in self.return_expressions(method))
         below = self.subclasses(owner) if all(_is_left_open(value) for _, value in found) else ()
         if len(below) <= limits.MAX_SUBCLASSES:
             found += [pair for each in below for pair in self._own_values(each, word)]
