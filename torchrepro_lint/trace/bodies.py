@@ -40,6 +40,7 @@ from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 from torchrepro_lint.trace.dead_initialisation import dead_initialisations
 from torchrepro_lint.trace.events import EventKey, EventTargets, ResolvedEvent, Target
 from torchrepro_lint.trace.library_models import (
+    ADDING,
     LibraryCall,
     callbacks,
     dataset_attribute,
@@ -119,8 +120,6 @@ class ResolvedBodies:
 
 # Containers of torch that keep the modules that they get.
 MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
-# Methods that add modules to a list or a container.
-_ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 
 
 class _Body:
@@ -204,7 +203,7 @@ class _Body:
         """
         if names := self._names.names(self._path, value):
             return names
-        if last_identifier(called) in _ADDING:
+        if last_identifier(called) in ADDING:
             return self._names.made_by_parameter(self._path, value)
         if MODULE_CONTAINERS.isdisjoint(found) and not any(map(self._calls_parameters, found)):
             return ()

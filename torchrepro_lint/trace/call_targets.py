@@ -44,7 +44,7 @@ from torchrepro_lint.trace.bodies import (
     Step,
 )
 from torchrepro_lint.trace.events import CallFrame, DeferralKey, DeferredCall, ResolvedEvent, Target, TraceMemoTables
-from torchrepro_lint.trace.library_models import makes_loader, stores_callables
+from torchrepro_lint.trace.library_models import keeper, makes_loader, stores_callables
 
 
 class Frame(Record, frozen=True):
@@ -177,7 +177,7 @@ class CallTargets:
         self, path: str, call: Call, found: tuple[str, ...], passed: list[Target], waiting: DeferredCall
     ) -> Iterable[Target]:
         """What a call from outside runs of its arguments at once; the rest is deferred until what keeps them is used."""
-        stored = stores_callables(found)
+        stored = keeper(found, call)
         if not stored and not any(map(_constructs, found)):
             return passed
         if stored != "receiver":
@@ -299,7 +299,7 @@ def uses_of_calls(names: Names, target: Target, main: bool) -> Mapping[int, Mapp
 def _calls_used(names: Names, path: str, resolved: ResolvedEvent) -> Iterator[DeferralKey]:
     """The calls, each with its file, whose result an event uses, other than to store what it calls later."""
     event = resolved.event
-    if event.value is None or event.kind not in _USES or stores_callables(resolved.names) == "receiver":
+    if event.value is None or event.kind not in _USES or keeper(resolved.names, event.value) == "receiver":
         return
     used = _used_by(event)
     still = isinstance(used, Ref) and not METHODS_WITHOUT_FORWARD.isdisjoint(used.path[-1:])

@@ -25,6 +25,10 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.use_def import passed_values, receiver_or_container
+from torchrepro_lint.syntax.visitor import last_identifier
+
+# Methods that add modules to a list or a container.
+ADDING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 
 
 class LibraryCall(Record, frozen=True):
@@ -60,6 +64,12 @@ def _passed_callable(name: str) -> str:
 def stores_callables(names: Iterable[str]) -> str:
     """Who calls what a call stores, its callable arguments or what it decorates: ``later``, or its ``receiver``; empty if it stores none."""
     return next((row.keeps for row in rows_of(names) if row.keeps), "")
+
+
+def keeper(found: Iterable[str], value: Expression) -> str:
+    """Who calls what a call stores, see ``stores_callables``; a list, or a container of modules, keeps what is added to it."""
+    adds = isinstance(value, Call) and last_identifier(value.func) in ADDING
+    return stores_callables(found) or ("receiver" if adds else "")
 
 
 def calls_method(names: Iterable[str], word: str) -> bool:
