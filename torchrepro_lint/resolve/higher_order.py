@@ -219,8 +219,10 @@ def _holder(path: str, target: Expression) -> tuple[str, str, Root]:
 
 
 def held_references(value: Expression | None) -> tuple[Ref, ...]:
-    """A reference, or those that a conditional expression or a table chooses from."""
+    """A reference, those that a conditional expression or a table chooses from, and the function of which a partial binds keywords."""
     match value:
+        case Call(func=func, args=(first, *rest)) if last_identifier(func) == "partial":
+            return (first.value,) if isinstance(first.value, Ref) and all(each.keyword for each in rest) else ()
         case Call(func=Ref(path=(*words, "get")) as func):
             return (func._replace(path=tuple(words)),)
         case Ref():
