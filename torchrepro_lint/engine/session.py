@@ -85,7 +85,7 @@ _READ_OPTIONS = ReadOptions(jobs=1, cached=True)
 RELEVANT_WORDS = tuple(
     b"""
     torch numpy random seed lightning transformers accelerate timm monai fastai dgl sklearn scipy pandas
-    networkx umap igraph community skopt gensim imblearn datasets diffusers peft ultralytics gym stable_baselines sb3 tianshou imgaug
+    networkx umap igraph community skopt gensim imblearn datasets dm_control diffusers peft ultralytics gym stable_baselines sb3 tianshou imgaug
     albumentations kornia speechbrain allennlp nemo skorch catalyst ignite mmengine mmcv detectron2 composer
     deepspeed trl setfit sentence_transformers tensorflow keras jax xformers flash_attn apex ray webdataset
     espnet flair fairseq paddle yolov5 colossalai simpletransformers optuna fwr13y horovod open_clip mmdet mmseg
