@@ -75,6 +75,22 @@ def test_options_that_are_worked_out_from_themselves_come_to_an_end() -> None:
     assert work(_OPTIONS.format(loaders="self.loaders")) < 300 * work(_OPTIONS.format(loaders="given()"))
 
 
+def _passing_on(count: int) -> str:
+    """Functions that call one another with the dictionaries that they get."""
+    calls = [f"    step{each}(call, **options)\n    step{each}(more, options=more, **call)\n" for each in range(count)]
+    steps = "".join(
+        f"def step{each}(call, options, more=None):\n{''.join(calls)}    return call(**options)\n\n\n"
+        for each in range(count)
+    )
+    return f"import torch\n\n\nclass Options(dict):\n    pass\n\n\n{steps}step0(torch.rand, Options(rate=1))\n"
+
+
+def test_dictionaries_that_many_functions_pass_on_are_read() -> None:
+    """What a key of such a dictionary has was asked for again on each way through the functions."""
+    text = _passing_on(6)
+    assert work(text) < 50 * work(text.replace("**", ""))
+
+
 @pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.long)])
 def test_a_chain_of_classes_is_read(count: int) -> None:
     """It once took minutes: each class asked for all classes above it."""

@@ -263,16 +263,20 @@ class Values(LiteralTexts):
         return "builtins.dict" in self.ancestry(owner) and not any(map(self.functions, self.methods(owner, "__init__")))
 
     def mapped(self, path: str, mapping: Expression, key: str) -> Iterator[tuple[str, Expression]]:
-        """What an object of a dictionary class of the project has under a key: what constructors of the class get by that name, and what
-        is stored in such an attribute where the object is made, if attributes are entries: ``options = EasyDict(); options.name = "net"``.
+        """What an object of a dictionary class of the project may have under a key: what constructors of the class get by that name, and
+        what is stored in such an attribute where they are called, if attributes are entries: ``options = EasyDict(); options.name = "net"``.
+        What a parameter may be is not asked, since that may lead back to the parameter which the key is for.
         """
-        made = [(file, name) for file, value in self.values(path, mapping) for name in self.names(file, value)]
-        for owner in project_classes(sorted({name for _, name in made})):
-            if self.is_dictionary(owner):
-                calls = self.call_graph.constructor_calls(owner)
-                yield from ((file, it) for file, call in calls if (it := known_argument(call, None, key)) is not None)
-                for file in sorted({file for file, _ in made}) if self.methods(owner, "__setattr__") else ():
-                    yield from ((file, value) for value in self._stored_below(file, owner, key))
+        owners = [each for each in self.subclasses("builtins.dict") if self.is_dictionary(each)]
+        parameters = (self.parameter(path + root) for root in (mapping.roots if isinstance(mapping, Ref) else ()))
+        if not owners or any(each is not None and each.param.kind == "**" for each in parameters):
+            return
+        names = self.names(path, mapping)
+        for owner in (each for each in owners if not names or instance_value(each) in names):
+            calls = [*self.call_graph.constructor_calls(owner)]
+            yield from ((file, it) for file, call in calls if (it := known_argument(call, None, key)) is not None)
+            for file in sorted({file for file, _ in calls}) if self.methods(owner, "__setattr__") else ():
+                yield from ((file, value) for value in self._stored_below(file, owner, key))
 
     def _stored_below(self, path: str, owner: Symbol, word: str) -> Iterator[Expression]:
         """What a file stores in an attribute of objects of a class, or of parts of them: ``options.network.name = "net"``."""
