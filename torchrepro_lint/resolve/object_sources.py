@@ -158,7 +158,7 @@ class ObjectSources(Values):
         owners = self._known_objects(path, holder) if holder is not None else ()
         yield from self._followed(owners, (word,))
         if holder is None or _UNKNOWN in owners:
-            names = self.names(path, value) or tuple(self.made_by_parameter(path, value))
+            names = self.names(path, value) or self.made_by_parameter(path, value)
             yield from names
             if not names or any(map(is_abstract, names)):
                 yield _UNKNOWN
@@ -304,9 +304,7 @@ class ObjectSources(Values):
                         yield file, value._replace(path=(*value.path, word)), ()
 
     def _of_class_attribute(self, owner: Symbol, word: str) -> _Sources:
-        """The values that methods and the body of a class, its bases and a dataclass's callers assign to an attribute; where these leave
-        it to subclasses, what those assign.
-        """
+        """What a class, its bases and a dataclass's callers assign to an attribute; if that is nothing, what subclasses assign."""
         whole = [*self.attribute_values(owner, word), *passed_for_field(self, self.call_graph, owner, word)]
         if not whole and not any(map(self.functions, self.methods(owner, word))):
             whole += (pair for each in self.subclasses(owner) for pair in self.attribute_values(each, word))
@@ -357,7 +355,7 @@ class ObjectSources(Values):
             if all(map(is_element, names)):
                 wrapped = value.args[0].value if isinstance(value, Call) and value.args else value
                 names = self.destructured_names(file, wrapped) or names
-            made = names or self.made_by_parameter(file, value, reference.path)
+            made = names or self.made_by_parameter(file, value, *reference.path[:1])
             found.update(each for name in made for each in self.follow(name, reference.path))
         if not found and len(reference.path) == 1:
             for file, value in self.values(path, reference):
@@ -366,13 +364,14 @@ class ObjectSources(Values):
             found.update(self._passed_for_field(path, reference))
         return tuple(sorted(found))
 
-    def made_by_parameter(self, path: str, value: Expression, words: tuple[str, ...] = ()) -> Iterator[Value]:
+    @query(cutoff=True, cycle=NAMES)
+    def made_by_parameter(self, path: str, value: Expression, word: str = "forward") -> Iterator[Value]:
         """The names of what a passed function or class makes, if that has the method: ``make()``, ``block(3)``, ``self.kind().train``."""
         for file, made in self.values_through_calls(path, value) if isinstance(value, Call) else ():
             if isinstance(made, Call) and isinstance(made.func, Ref):
                 for name in (name for each in self.values(file, made.func) for name in self.names(*each)):
-                    known = self.methods(name, (*words, "forward")[0])
-                    yield from ((instance_value(name),) if known else ()) if self.classes(name) else self.returns(name)
+                    found = (instance_value(name),) if self.methods(name, word) else ()
+                    yield from found if self.classes(name) else self.returns(name)
 
     def _passed_for_field(self, path: str, reference: Ref) -> Iterator[Value]:
         """The names that ``options.make`` may stand for by the arguments of the calls that construct a dataclass."""
