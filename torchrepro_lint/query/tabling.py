@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.cycles import NO_CYCLE, Asked, Compute, CycleSolver
-from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
+from torchrepro_lint.query.memo_tables import MISSING, DependencyTracker, MemoTable
 
 _Value = TypeVar("_Value")
 _Names = tuple[str, ...]
@@ -81,6 +81,9 @@ class TablingSolver(CycleSolver):
         """The answer of a table outside of all cycles, asked for perhaps while a query is open: remembered if it is final."""
         if self.in_isolation:
             return compute()
+        if (known := table.find(key, MISSING)) is not MISSING:
+            table.record(key)
+            return known  # type: ignore[no-any-return]
         again = partial(self._apart, partial(self.final_answer, table, key, compute))
         found: _Value = table.run(key, partial(self.with_finality, compute), tells=True, again=again)
         return found

@@ -238,6 +238,9 @@ class ClassHierarchy(Definitions, ABC):
 
         ``Net.<super>`` as the owner starts above ``Net``.
         """
+        return self.final_answer("methods", (owner, word), lambda: self._find_methods(owner, word))
+
+    def _find_methods(self, owner: Value, word: str) -> tuple[Value, ...]:
         outside = []
         above = is_super(owner)
         for each in self.ancestry(class_below(owner))[above:]:
