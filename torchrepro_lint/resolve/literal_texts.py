@@ -54,14 +54,11 @@ class LiteralTexts(ClassHierarchy):
 
     def literal_texts(self, path: str, key: Expression, *, whole: bool = False) -> tuple[str, ...]:
         """The strings that an expression may be, from literals and from the literals of options; with ``whole`` none, if it may be others."""
-        texts = (key.value,) if isinstance(key, Constant) else tuple(self._texts(path, key))
+        texts = (key.value,) if isinstance(key, Constant) else self._texts(path, key, 0)
         return () if whole and _ANY in texts else tuple(one for one in texts if isinstance(one, str) and one != _ANY)
 
     @query(cutoff=True, cycle=NAMES)
-    def _texts(self, path: str, key: Expression) -> Iterable[str]:
-        return self._find_texts(path, key, 0)
-
-    def _find_texts(self, path: str, key: Expression, depth: int) -> set[str]:
+    def _texts(self, path: str, key: Expression, depth: int) -> Iterable[str]:
         self.modules.reads.record_read(path)  # the key is a node of this file
         found, files = set[str](), self.modules.files
         for file, value in self.values(path, key):
@@ -74,7 +71,7 @@ class LiteralTexts(ClassHierarchy):
             texts.update(self._configured_texts(file, value), self._split_texts(file, value, depth))
             whole = text_parts(value) if depth < limits.MAX_TEXT_DEPTH else ()
             if 0 < len(whole) < limits.MAX_TEXT_PARTS:
-                parts = ({one} if isinstance(one, str) else self._find_texts(file, one, depth + 1) for one in whole)
+                parts = ({one} if isinstance(one, str) else self._texts(file, one, depth + 1) for one in whole)
                 texts.update("".join(each) for each in product(*parts) if _ANY not in each)
             found |= texts or ({_ANY} if not isinstance(value, Constant) else set())
         return found
@@ -115,7 +112,7 @@ class LiteralTexts(ClassHierarchy):
                         is_local = isinstance(made, Call) or (isinstance(made, Ref) and not made.path)
                         keys = self.unpacking(path, root, made) if is_local else None
                         for file, part in self.elements(path, made, keys) if keys else ():
-                            yield from self._find_texts(file, part, depth + 1) - {_ANY}
+                            yield from (text for text in self._texts(file, part, depth + 1) if text != _ANY)
             case Subscript(value=parts, indices=(Constant(value=int() as index),)) if -2 < index < 3:
                 yield from self._of_parts(path, parts, index, depth)
             case Subscript(value=table, indices=(Ref(),)):
@@ -146,7 +143,7 @@ class LiteralTexts(ClassHierarchy):
     def _pieces(self, path: str, call: Call, first: bool, depth: int) -> Iterator[str]:
         match call.args:
             case (Arg(value=Constant(value="." | ":" as mark)), *_) if (split := receiver_of(call.func)) is not None:
-                for text in sorted(self._find_texts(path, split, depth + 1) - {_ANY}):
+                for text in (each for each in self._texts(path, split, depth + 1) if each != _ANY):
                     before, _, after = text.rpartition(mark)
                     yield before if first else after
 
