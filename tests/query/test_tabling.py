@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from torchrepro_lint.call_stack import on_deep_stack
-from torchrepro_lint.query.memo_tables import DependencyTracker
+from torchrepro_lint.query.memo_tables import DependencyTracker, MemoTable
 from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.trace.events import strongly_connected_components
 
@@ -138,21 +138,32 @@ def test_an_answer_that_is_the_same_concerns_nobody() -> None:
     assert following.walked == ["n4"]
 
 
-def test_what_is_worked_out_amid_a_question_is_definite_unless_it_owes_to_a_cut() -> None:
+def test_an_answer_outside_of_the_equations_is_remembered_unless_a_query_that_it_leads_to_is_open() -> None:
     solver = TablingSolver()
-    memo = solver.table()
-    told: dict[str, tuple[tuple[str, ...], bool]] = {}
+    memo, table = solver.table(), MemoTable[str, tuple[str, ...]](DependencyTracker((), incremental=False))
+    computed, told = list[str](), list[tuple[str, ...]]()
+
+    def ask(key: str, compute: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+        def computing() -> tuple[str, ...]:
+            computed.append(key)
+            return compute()
+
+        return solver.final_answer(table, key, computing)
+
+    def inner() -> tuple[str, ...]:
+        return memo.of("inner", lambda: memo.of("outer", outer))
 
     def outer() -> tuple[str, ...]:
-        told["free"] = solver.with_finality(lambda: memo.of("free", lambda: ("a",)))
-        told["cut"] = solver.with_finality(lambda: memo.of("inner", lambda: memo.of("outer", outer)))
-        told["after"] = solver.with_finality(lambda: memo.of("inner", lambda: memo.of("outer", outer)))
+        told.extend((ask("free", lambda: memo.of("free", lambda: ("a",))), ask("cut", inner), ask("cut", inner)))
         return ("b",)
 
     assert memo.of("outer", outer) == ("b",)
-    assert told == {"free": (("a",), True), "cut": ((), False), "after": ((), False)}
-    # A query of the cycle must not use it.
-    assert solver.with_finality(lambda: memo.of("inner", lambda: memo.of("outer", outer))) == (("b",), False)
+    # What leads back to the open query lasts until that is answered.
+    assert (told, computed) == ([("a",), (), ()], ["free", "cut"])
+    # Then it is another. That holds until a query of the cycle is open again.
+    assert ask("cut", inner) == ask("cut", inner) == ("b",)
+    assert (ask("free", tuple), computed) == (("a",), ["free", "cut", "cut", "cut"])
+    assert table.find("cut") is None
 
 
 def test_what_is_doubted_is_kept_for_the_outermost_question_alone() -> None:

@@ -30,10 +30,12 @@ Compute: TypeAlias = Callable[[], Any]
 
 
 class Provisional(NamedTuple):
-    """A provisional answer: how it is computed, what its query read, and its number on the trail."""
+    """A provisional answer: how it is computed, what its query read, and its number on the trail. That of a table outside of the equations
+    is computed again whenever they are solved.
+    """
 
     answer: Any
-    compute: Compute
+    compute: Compute | None
     read: int
     number: int
 
@@ -58,17 +60,26 @@ class ProvisionalTrail:
         """The least depth that an answer depends on."""
         return self._depths[bisect_right(self._starts, answer.number) - 1]
 
-    def append(self, query: Asked, start: int, depth: int, answer: Any, compute: Compute, read: int) -> None:
+    def append(self, query: Asked, start: int, depth: int, answer: Any, compute: Compute | None, read: int) -> None:
         """Add a query; it and all since ``start`` depend on an open query at ``depth``."""
         self._cut_segments(start)
         self._starts.append(start)
         self._depths.append(depth)
-        self.answers[query] = Provisional(answer, compute, read, len(self.queries))
-        self.queries.append(query)
+        # One outside of the equations is never open, so that it may have been asked again, and answered, while it was answered.
+        known = self.answers.get(query)
+        self.answers[query] = Provisional(answer, compute, read, len(self.queries) if known is None else known.number)
+        if known is None:
+            self.queries.append(query)
 
     def since(self, start: int) -> dict[Asked, Any]:
-        """The answers since ``start``."""
-        return {each: self.answers[each].answer for each in self.queries[start:]}
+        """The answers since ``start`` to queries of the equations."""
+        found = ((each, self.answers[each]) for each in self.queries[start:])
+        return {query: known.answer for query, known in found if known.compute is not None}
+
+    def equations(self, start: int) -> dict[Asked, Compute]:
+        """How these are computed."""
+        found = ((each, self.answers[each].compute) for each in self.queries[start:])
+        return {query: compute for query, compute in found if compute is not None}
 
     def cut(self, start: int) -> None:
         """Drop the answers since ``start``."""

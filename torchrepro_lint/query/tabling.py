@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.cycles import NO_CYCLE, Asked, Compute, CycleSolver
@@ -21,13 +21,17 @@ _Names = tuple[str, ...]
 _PLACED = -1
 
 
+# The queries of a cycle.
+_Cycle: TypeAlias = frozenset[Asked]
+
+
 class _OnCycle(NamedTuple):
-    """A final answer that was found on a cycle, with the other queries of it. Where these change, so may the answers of what asked for it:
-    it may itself be on the cycle now.
+    """A final answer that was found on a cycle, or depends on some, with these. Where their queries change, so may the answers of what
+    asked for it: it may itself be on the cycle now.
     """
 
-    names: _Names
-    others: frozenset[Asked]
+    answer: Any
+    cycles: frozenset[_Cycle]
 
 
 class SetEquations:
@@ -54,7 +58,7 @@ class TablingSolver(CycleSolver):
     """
 
     positional: ClassVar[bool] = False
-    _kept: ClassVar[tuple[str, ...]] = ("_lowest", "_used_cycle")
+    _kept: ClassVar[tuple[str, ...]] = ("_lowest", "_used_cycles")
 
     def __init__(self, reads: DependencyTracker | None = None) -> None:
         super().__init__(reads)
@@ -65,8 +69,10 @@ class TablingSolver(CycleSolver):
     def begin(self) -> None:
         """See ``CycleSolver``."""
         super().begin()
-        # Whether an answer that was found on a cycle was used: it may be another where a query of the cycle is open.
-        self._used_cycle = False
+        # The cycles on which answers that were used were found: they may be others where a query of the cycle is open. Cycles that
+        # have the same queries are one.
+        self._used_cycles: frozenset[_Cycle] = frozenset()
+        self._cycles: dict[_Cycle, _Cycle] = {}
         # The answers so far of the large component that is being solved, with the depth of its outermost query; and the queries
         # of large components of which no solution was found, with the revision.
         self._assumed: dict[Asked, tuple[_Names, int]] = {}
@@ -78,26 +84,36 @@ class TablingSolver(CycleSolver):
             self._lowest = _PLACED
 
     def final_answer(self, table: MemoTable[Any, Any], key: Hashable, compute: Callable[[], _Value]) -> _Value:
-        """The answer of a table outside of all cycles, asked for perhaps while a query is open: remembered if it is final."""
+        """The answer of a table outside of the equations, asked for perhaps while a query is open: remembered if it is final. If it depends
+        on cycles, it holds where no query of these is open, and a provisional answer as long as the trail has it.
+        """
         if self.in_isolation:
             return compute()
+        query: Asked = table, key
         if (known := table.find(key, MISSING)) is not MISSING:
             table.record(key)
             return known  # type: ignore[no-any-return]
-        again = partial(self._apart, partial(self.final_answer, table, key, compute))
-        found: _Value = table.run(key, partial(self.with_finality, compute), tells=True, again=again)
-        return found
-
-    def with_finality(self, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
-        """What ``compute`` gives, and whether it is final: it depends on no cycle, and would be the same at any other time."""
-        outside, self._lowest = self._lowest, NO_CYCLE
-        before, self._used_cycle = self._used_cycle, False
+        if (known := self._looked_up(query)) is not MISSING:
+            return known  # type: ignore[no-any-return]
+        reads, start = self._reads, len(self._trail.queries)
+        outer, reads.dependencies, mark = reads.dependencies, 0, len(reads.asked)
+        lowest, self._lowest = self._lowest, NO_CYCLE
+        used, self._used_cycles = self._used_cycles, frozenset()
         try:
-            found = compute()
-            return found, self._lowest == NO_CYCLE and not self._used_cycle
+            found, cycles = compute(), self._used_cycles
+            if self._lowest != NO_CYCLE:
+                self._trail.append(query, start, self._lowest, found, None, reads.dependencies)
+            else:
+                again = partial(self._apart, partial(self.final_answer, table, key, compute))
+                there: MemoTable[Any, Any] = self._on_cycles if cycles else table
+                its_key = query if cycles else key
+                there.put(its_key, _OnCycle(found, cycles) if cycles else found, reads.since(mark), again)
+                there.fold(its_key, mark)
+            return found
         finally:
-            self._lowest = min(outside, self._lowest)
-            self._used_cycle |= before
+            reads.dependencies |= outer
+            self._lowest = min(lowest, self._lowest)
+            self._used_cycles |= used
 
     @contextmanager
     def isolated(self) -> Iterator[None]:
@@ -128,35 +144,45 @@ class TablingSolver(CycleSolver):
         return super()._looked_up(query)
 
     def _remembered(self, query: Asked) -> Any:
+        found = self._found_on_cycle(query)
+        return super()._remembered(query) if found is MISSING else found
+
+    def _found_on_cycle(self, query: Asked) -> Any:
+        """A remembered answer that depends on cycles of which no query is open, or ``MISSING``."""
         known = self._on_cycles.find(query)
-        if known is not None and known.others.isdisjoint(self._open):
-            self._used_cycle = True
-            self._on_cycles.record(query)
-            return known.names
-        return super()._remembered(query)
+        if known is None or not all(each.isdisjoint(self._open) for each in known.cycles):
+            return MISSING
+        self._used_cycles |= known.cycles
+        self._on_cycles.record(query)
+        return known.answer
 
     def _evaluate(self, query: Asked, compute: Compute, depth: int, start: int) -> tuple[Any, Mapping[Asked, Any]]:
-        before = self._used_cycle
+        before = self._used_cycles
         answer = tuple(sorted(set(compute())))
-        self._used_cycle = before
-        cycle = self._trail.queries[start:]
-        if cycle and self._lowest == depth and self._endless.get(query) != self._reads.revision:
-            solution = self._solution(query, compute, answer, start)
+        self._used_cycles = before
+        others = self._trail.since(start)
+        if others and self._lowest == depth and self._endless.get(query) != self._reads.revision:
+            solution = self._solution(query, compute, {**others, query: answer}, start)
             if solution:
                 return solution[query], solution
         if self._lowest < depth and depth:
             return answer, {}
-        self._used_cycle |= bool(cycle)
-        return answer, {(self._on_cycles, query): _OnCycle(answer, frozenset(cycle))} if cycle else {query: answer}
+        if not others:
+            return answer, {query: answer}
+        cycle = frozenset((*others, query))
+        cycles = frozenset((self._cycles.setdefault(cycle, cycle),))
+        self._used_cycles |= cycles
+        return answer, {(self._on_cycles, query): _OnCycle(answer, cycles)}
 
-    def _solution(self, query: Asked, compute: Compute, answer: _Names, start: int) -> Mapping[Asked, _Names]:
-        """The answers of all queries of the component whose outermost query is open, if they are found in one pass; else none."""
-        found = {**self._trail.since(start), query: answer}
+    def _solution(
+        self, query: Asked, compute: Compute, found: Mapping[Asked, _Names], start: int
+    ) -> Mapping[Asked, _Names]:
+        """The answers of all queries of the component whose outermost query is open, ``found`` in one pass; else none."""
         if not any(found.values()):
             return found
         if len(found) <= limits.MAX_QUERIES_SOLVED_APART + 1:
             return {}
-        equations = {each: self._trail.answers[each].compute for each in self._trail.queries[start:]} | {query: compute}
+        equations = {**self._trail.equations(start), query: compute}
         self._trail.cut(start)
         return self._least_solution(equations, found, self._open[query], start)
 
