@@ -206,6 +206,8 @@ MAX_FUNCTIONS_OF_GAPS = 1000
 MAX_TESTED_DEPTH = 4
 # Draws that are compared for the likeliest: the message may name a less likely one.
 MAX_COMPARED_DRAWS = 8
+# Results of a run that are looked at for arguments that rule them out; a run with more leaves one.
+MAX_COMPARED_RESULTS = 8
 # Calls that are read to show that an option leaves a seeder out; beyond, it may run, and the finding stays silent.
 MAX_OPTIONAL_CALLS = 20
 # Calls above the seeder that are read for the same; beyond, it may run, and the finding stays silent.

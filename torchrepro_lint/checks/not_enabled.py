@@ -17,7 +17,7 @@ from torchrepro_lint.domain.operations.reached_operations import (
     reachable,
     why_not_strict,
 )
-from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
+from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, is_relevant, programs_of
 from torchrepro_lint.source.text import Message, NoFix
 from torchrepro_lint.syntax.nodes import Constant
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point, where it reaches the first such operation."""
     for program in programs_of(context.project, context.path):
         effects = program.effects
-        if effects.matters and effects.acts and not effects.unknown_seeder:
+        if effects.results and effects.acts and not effects.unknown_seeder:
             yield from _of_program(context, program)
 
 
@@ -46,7 +46,7 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     first = next(
         (each for each in found if not is_attributed_elsewhere(project, program.entry, each.trace_event)), None
     )
-    if first is not None:
+    if first is not None and is_relevant(project, program):
         from torchrepro_lint.checks.fixes.switches import fix_enabling
 
         where = reached_at(project, program.entry, first.trace_event)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchrepro_lint.catalogue.rows import FAMILIES, Family
 from torchrepro_lint.checks.forward_uses import becomes_seed
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
+from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, is_relevant, programs_of
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw, is_path_feasible
 from torchrepro_lint.domain.rng.optional_seeds import is_set_elsewhere, without_seed_draws
@@ -34,7 +34,7 @@ def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point and family."""
     for program in programs_of(context.project, context.path):
         effects = program.effects
-        if effects.matters and effects.acts and not effects.unknown_seeder:
+        if effects.results and effects.acts and not effects.unknown_seeder:
             late = {family: found for family in FAMILIES if (found := _late_seed(context, program, family))}
             for family, (draw, seed) in late.items():
                 from torchrepro_lint.checks.fixes.late_seeding import fix_late
@@ -79,6 +79,7 @@ def _late_seed(context: Context, program: Program, family: Family) -> tuple[Draw
         not seeds
         or draw.order > seeds[0].order
         or is_attributed_elsewhere(context.project, program.entry, draw.trace_event)
+        or not is_relevant(context.project, program)
     ):
         return None
     return draw, seeds[0]

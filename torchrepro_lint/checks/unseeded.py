@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, PYTHON, TORCH, Family
 from torchrepro_lint.checks.forward_uses import becomes_seed
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, programs_of
+from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, is_relevant, programs_of
 from torchrepro_lint.domain.rng.effects import Draw, Seed
 from torchrepro_lint.domain.rng.feasibility import first_feasible_draw
 from torchrepro_lint.domain.rng.optional_seeds import draws_without_inherited_seeds, without_seed_draws
@@ -128,7 +128,7 @@ def first_own_draw(
     ``among``: only these draws are considered.
     """
     effects = program.effects
-    if not effects.matters or not effects.acts or effects.unknown_seeder:
+    if not effects.results or not effects.acts or effects.unknown_seeder:
         return None
     draws = without_seed_draws(effects.draws.get(family.key, ()) if among is None else among, effects.optional)
     own = (
@@ -137,7 +137,8 @@ def first_own_draw(
         if not is_attributed_elsewhere(context.project, program.entry, each.trace_event, family.key)
         and not _replaces_missing_seed(context, each.trace_event)
     )
-    return first_feasible_draw(context.project, program.run, own)
+    draw = first_feasible_draw(context.project, program.run, own)
+    return draw if draw is not None and is_relevant(context.project, program) else None
 
 
 def _replaces_missing_seed(context: Context, draw: TraceEvent) -> bool:

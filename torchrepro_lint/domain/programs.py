@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.flag_effects import StateEffect, accelerates, effects_on_state, names_accelerator
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
 from torchrepro_lint.domain.rng.effects import RngEffects
-from torchrepro_lint.domain.rng.feasibility import is_feasible
+from torchrepro_lint.domain.rng.feasibility import is_feasible, is_reachable
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
 from torchrepro_lint.domain.rng.seeders import runs_in_workers_alone
@@ -271,6 +272,14 @@ def may_stay_on_cpu(project: Traces, path: str) -> bool:
     return any(not each.accelerated for each in _references(project, f"{_IN}{path}"))
 
 
+def is_relevant(project: Traces, program: Program) -> bool:
+    """Whether a run trains, measures or saves something, as far as literal arguments and defaults tell, and its own statements matter."""
+    among = program.effects.results[: limits.MAX_COMPARED_RESULTS]
+    return program.effects.acts and (
+        len(program.effects.results) > len(among) or any(is_reachable(project, program.run, each) for each in among)
+    )
+
+
 def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEvent, family: str = "") -> bool:
     """Whether an event belongs to another entry point, whose function this one only launches.
 
@@ -280,7 +289,7 @@ def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEve
     entered = {step.into for step in trace_event.call_path}
     return any(
         other.entry.path != entry.path
-        and other.effects.matters
+        and other.effects.results
         and other.effects.acts
         and family not in other.effects.seeds
         and any(

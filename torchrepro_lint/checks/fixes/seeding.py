@@ -309,7 +309,7 @@ def seed_helper(project: Traces, path: str, families: Sequence[str]) -> SeedHelp
             if bound is None or not in_project(target) or target not in seeding_functions(project, path_of(target)):
                 continue
             effects = effects_in(project, target)
-            if effects.draws or effects.matters or effects.entropic or not effects.seeds.keys() >= set(families):
+            if effects.draws or effects.results or effects.entropic or not effects.seeds.keys() >= set(families):
                 continue
             if any(all(is_conditional(each.trace_event) for each in effects.seeds[family]) for family in families):
                 continue

@@ -93,7 +93,7 @@ CalleeEffectTable: TypeAlias = "MemoTable[tuple[tuple[str, ...], tuple[str, str]
 
 
 class RngEffects:
-    """The draws and seeds of each family in a trace, in order, and the relevance of the run (``matters``).
+    """The draws and seeds of each family in a trace, in order, and the ``results`` of the run, without which it is not relevant.
 
     ``acts``: the entry's own statements are relevant or draw, not only its imports. ``reseeds``: seeds that workers set
     while they fetch samples, and those that are put back, which seed nothing else of the run. ``entropic``: calls that seed from entropy; ``optional``: families
@@ -111,7 +111,7 @@ class RngEffects:
     ) -> None:
         self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
-        self.matters = False
+        self.results: list[TraceEvent] = []
         self.acts = False
         self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
@@ -140,7 +140,7 @@ class RngEffects:
             elif trace_event.event.kind == "iterate":
                 self._iterate(trace_event)
         if self._reads_any_data:
-            self.matters = self.matters or bool(self._metric_events)
+            self.results += self._metric_events
             for each in self._metric_events:
                 self._mark_acting(each)
         for family, draws in iterated.items():
@@ -214,7 +214,7 @@ class RngEffects:
     def _call(self, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]) -> None:
         self._reads_any_data = self._reads_any_data or reads_data(trace_event.names)
         if leaves_result(self._names, trace_event.names, call) and not writes_aside(self._names, trace_event, call):
-            self.matters = True
+            self.results.append(trace_event)
             self._mark_acting(trace_event)
         elif logs_metric(trace_event.names, call):
             self._metric_events.append(trace_event)

@@ -43,7 +43,7 @@ def only_seeds(project: Traces, path: str, call: Call) -> bool:
     for name in project.names(path, call.func):
         if in_project(name) and project.resolver.functions(name):
             effects = effects_in(project, name)
-            if effects.seeds and not effects.draws and not effects.matters:
+            if effects.seeds and not effects.draws and not effects.results:
                 return True
         elif families_seeded(project.catalogue, dict(project.settings.seeders), without_calls(name), call):
             return True
@@ -276,5 +276,5 @@ def is_settled_by_program(project: Traces, partly: PartlySeeded) -> bool:
 
 def _settles(effects: RngEffects, family: Family) -> bool:
     """Whether a program seeds the family, or is itself reported."""
-    reported = effects.matters and effects.acts and family.key in effects.draws
-    return reported or family.key in effects.seeds or effects.unknown_seeder
+    reported = effects.results and effects.acts and family.key in effects.draws
+    return bool(reported) or family.key in effects.seeds or effects.unknown_seeder

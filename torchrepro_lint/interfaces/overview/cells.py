@@ -19,7 +19,7 @@ from torchrepro_lint.domain.operations.reached_operations import (
     operations_needing_mode,
     operations_raising,
 )
-from torchrepro_lint.domain.programs import Program
+from torchrepro_lint.domain.programs import Program, is_relevant
 from torchrepro_lint.domain.timeline import Timeline, TimelineEvent
 from torchrepro_lint.interfaces.overview.controls import (
     CONTROL_OF,
@@ -100,9 +100,11 @@ _NOT_REPORTED = (
 _ASKS = {"torch": "torch.manual_seed", "numpy": "np.random.seed", "python": "random.seed"}
 
 
-def _seed_cells(program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]) -> Iterator[Cell]:
+def _seed_cells(
+    context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]
+) -> Iterator[Cell]:
     """The cells of the seeds of Python, NumPy, torch and CUDA, and of the order of events."""
-    found = {each.key: _generator(program, timeline, each, bool(items.get(each.key))) for each in FAMILIES}
+    found = {each.key: _generator(context, program, timeline, each, bool(items.get(each.key))) for each in FAMILIES}
     yield from (found[key] for key in SEEDS)
     yield _cuda(timeline, found["torch"], [each for each in items.get("torch", ()) if each.code == "TRL101"])
     yield _seed_order(timeline)
@@ -136,7 +138,7 @@ def _moments(timeline: Timeline, what: str, kind: str) -> list[TimelineEvent]:
     return [each for each in timeline.moments if (each.kind, each.what) == (kind, what)]
 
 
-def _generator(program: Program, timeline: Timeline, family: Family, reported: bool) -> Cell:
+def _generator(context: Context, program: Program, timeline: Timeline, family: Family, reported: bool) -> Cell:
     key, state = family.key, _lane_state(timeline, family.key)
     draws, seeds = _moments(timeline, key, "draw"), _moments(timeline, key, "seed")
     first = f"{draws[0].text} ({_location(draws[0])}) draws first" if draws else "Nothing was found to draw from it"
@@ -152,7 +154,7 @@ def _generator(program: Program, timeline: Timeline, family: Family, reported: b
         return Cell(key, "bad", "new seed in each run", f"{anew.text} ({_location(anew)}) seeds it anew in each run.")
     if state == "unknown":
         return Cell(key, "unknown", "perhaps seeded", f"{first}. A call that is not followed may seed it.")
-    if not (program.effects.matters and program.effects.acts):
+    if not is_relevant(context.project, program):
         because = f"{first}, and nothing seeds it. No rule reports it, because the run saves and measures nothing."
         return Cell(key, "risk", "never seeded", because)
     told = "" if reported else f" {_NOT_REPORTED}"
@@ -338,7 +340,7 @@ def cells(
 def _computed_cells(
     context: Context, program: Program, timeline: Timeline, items: Mapping[str, Sequence[FindingRecord]]
 ) -> Iterable[Cell]:
-    yield from _seed_cells(program, timeline, items)
+    yield from _seed_cells(context, program, timeline, items)
     yield from _switch_cells(context, program, timeline, items)
     yield from _loader_cells(context, program)
     yield _operations(context, program)

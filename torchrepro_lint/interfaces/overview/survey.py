@@ -22,7 +22,7 @@ from torchrepro_lint.checks import RULES
 from torchrepro_lint.config.discovery import Plan, ProjectTree
 from torchrepro_lint.config.target import Target, project_name, substitution_warning
 from torchrepro_lint.domain.operations.cases import Case, cases
-from torchrepro_lint.domain.programs import Program, programs_of
+from torchrepro_lint.domain.programs import Program, is_relevant, programs_of
 from torchrepro_lint.domain.timeline import timeline
 from torchrepro_lint.engine.checker import Checker
 from torchrepro_lint.engine.limits import guarded_analysis
@@ -113,7 +113,7 @@ def _entry(
         split_name(program.entry.function or "")[2],
         found.torch,
         found.device,
-        program.effects.matters and program.effects.acts,
+        is_relevant(context.project, program),
         cells(context, program, found, items, off),
         found,
         not torch_files.isdisjoint({program.entry.path, *map(path_of, program.run.functions)}),
