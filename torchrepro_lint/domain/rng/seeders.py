@@ -351,7 +351,7 @@ def _texts(call: Call) -> Iterator[str]:
 # An unresolved call named like a seeder may be one: then nothing is reported about the run.
 _SEEDER_WORD = lazy_pattern(
     r"(?=\w*\Z)(?!(?:to|as|is|are|has|get|check|assert|verify)_)"  # those test or convert, and set nothing
-    r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seed|"
+    r"(?:(set|fix|init|setup|manual|same|torch|all|global|random|reset|make|enable|ensure)\w*seeds?(_all)?|"
     r"seed_\w+|seeding|\w*(determinis|reproduc)\w*)"
 )
 
