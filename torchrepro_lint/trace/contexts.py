@@ -18,7 +18,6 @@ from torchrepro_lint.dataflow.feasibility import is_set_from_outside
 from torchrepro_lint.syntax.binding import call_with_key, passes_self
 from torchrepro_lint.syntax.control_flow import EventIdentity, event_key
 from torchrepro_lint.syntax.nodes import (
-    Attribute,
     Call,
     Collection,
     Constant,
@@ -37,7 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     root_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 from torchrepro_lint.trace.call_paths import is_another_picked
 from torchrepro_lint.trace.library_models import dataset_attribute
 
@@ -128,8 +127,8 @@ def passes_own_arguments(project: ProgramIndex, name: str, function: Function, p
     names = project.names(path, call.func)
     if name in names or not function.owner:
         return name in names
-    own = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
-    return own or (word in ("__call__", "forward") and any(map(is_instance, names)))
+    by_word = isinstance(call.func, Ref) and call.func.path[-1:] == (word,)
+    return by_word or (word in _CALLED and any(map(is_instance, names)))
 
 
 class CallEdgeContexts:
@@ -252,9 +251,7 @@ class CallEdgeContexts:
         word = simple_name(method)
         sources, resolver = self._project.value_sources, self._project.resolver
         try:
-            for each in (
-                one for part in involved_values(used.value, word) for one in sources.of(used._replace(value=part))
-            ):
+            for each in self._involved(used, word):
                 if not isinstance(each.value, Call):
                     continue
                 classes = [name for name in self._names(each, each.value.func) if resolver.classes(name)]
@@ -265,6 +262,13 @@ class CallEdgeContexts:
                     yield from self._objects(each, method, seen)
         finally:
             self._calls.leave()
+
+    def _involved(self, used: Closure, word: str) -> Iterator[Closure]:
+        """The values of these expressions; of a bound method, those of its object."""
+        of = self._project.value_sources.of
+        for each in (one for part in involved_values(used.value, word) for one in of(used._replace(value=part))):
+            held = receiver_of(each.value) if last_identifier(each.value) == word else None
+            yield from (each,) if held is None else of(each._replace(value=held))
 
     def _passed_objects(self, used: Closure, method: str) -> Iterator[Environment]:
         """The environments of objects with a method that the constructor of what is used gets: the sampler in ``Prefetch(loader)``."""
@@ -368,25 +372,21 @@ class CallEdgeContexts:
 
 
 def involved_values(value: Expression, word: str = "") -> Iterator[Expression]:
-    """The values through which an event may run a method: the one that has it, and the arguments."""
+    """The values through which an event may run a method: the one that has it, or a variable that is called, and the arguments."""
     if (holder := _holder(value, word)) is not None:
         yield holder
     if isinstance(value, Call):
+        yield from (value.func,) if holder is None else ()
         yield from (arg.value for arg in value.args)
 
 
 def _holder(value: Expression, word: str) -> Expression | None:
-    """The value that is iterated or called, or whose method is called."""
-    match value:
-        case Call(func=func) if word in _CALLED and last_identifier(func) != word:
-            return func
-        case Call(func=Ref(path=(*before, _)) as func):
-            return func._replace(path=tuple(before))
-        case Call(func=Attribute(value=holder)):
-            return holder
-        case Call():
-            return None
-    return value
+    """The value that is iterated or called, or whose method is called or passed: ``launch(job.run)``."""
+    if not isinstance(value, Call) or last_identifier(value.func) == word:
+        return receiver_of(value.func) if isinstance(value, Call) else value
+    passed = (receiver_of(arg.value) for arg in value.args if last_identifier(arg.value) == word)
+    held = next((each for each in passed if each is not None), value.func if word in _CALLED else None)
+    return receiver_of(value.func) if held is None else held
 
 
 _NOTHING = Constant(0, 0, None)
