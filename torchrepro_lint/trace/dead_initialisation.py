@@ -114,9 +114,10 @@ def _loads_after(
         if (saved := _saved(event)) is not None:
             used.add(saved)  # it may be its own weights that are loaded
         if event.kind == "call" and isinstance(event.value, Call):
-            for held in (*loaded_by(names, cache, path, event.value), *assigned_all(names, path, event, {})):
+            replaced = ((held, ()) for held in assigned_all(names, path, event, {}))
+            for held, guards in (*loaded_by(names, cache, path, event.value), *replaced):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
-                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
+                    loads.setdefault(held, []).append((at, (*uncertain_guards(event.guards), *guards)))
     for held, some in [*loads.items()]:
         loads[held] = [*_certain(names, name, found, some)]
     calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
