@@ -20,7 +20,6 @@ from torchrepro_lint.resolve.higher_order import (
     CallTargetTable,
     HigherOrderCalls,
     encode_target,
-    held_references,
 )
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.binding import (
@@ -45,7 +44,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     super_call,
 )
-from torchrepro_lint.syntax.visitor import computed_callees, last_identifier
+from torchrepro_lint.syntax.visitor import computed_callees, held_references, last_identifier
 
 
 class _PartialIndex(Record, frozen=True):
