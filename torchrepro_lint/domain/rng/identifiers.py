@@ -52,7 +52,7 @@ _NAMES = lazy_pattern(r"(?i)(\w*_)?(name|slug|version)")
 _MACHINES = lazy_pattern(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
 _MAKERS = lazy_pattern(
-    r"(?i)(\w*_)?(port|url|uuid|suffix|(file|dir|folder)_?name)|"
+    r"(?i)(\w*_)?(port|url|uuid|suffix|(file|dir|folder)_?(name|str(ing)?))|"
     r"(\w*_)?(random|unique|run|exp|experiment|job|session|project)_?(name|id|slug)"
 )
 # Calls whose result still is the number or its text.
