@@ -65,6 +65,7 @@ ANY_GLOBAL, EVALUATED = "builtins.globals()[]", "builtins.eval()"
 # Functions that import a module by a string, and those of them that get its name.
 _DYNAMIC_IMPORTS = frozenset(
     {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
+    | {"load_source", "load_module"}
 )
 _BY_NAME = frozenset({"import_module", "__import__"})
 # A text of a file's own name with fewer literal letters means too many names.
