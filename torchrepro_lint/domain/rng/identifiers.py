@@ -40,7 +40,8 @@ _SCALAR_DRAWS = lazy_pattern(
 _VALUES = lazy_pattern(
     r"random\.(random|randint|randrange|uniform|gauss|choices?|sample)|"
     r"torch\.((rand|randn|randint)(_like)?|randperm|normal|bernoulli|multinomial)|"
-    r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)"
+    r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)|"
+    r"torchvision\.transforms\.(\w+\.)*get_params"
 )
 # Names that say what a value is for.
 _IDENTIFIERS = lazy_pattern(
