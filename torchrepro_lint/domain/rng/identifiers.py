@@ -175,8 +175,7 @@ class _IdentifierUses:
         if len(drawn_by) < len(reads):
             return False
         texts = [each for each in drawn_by if self._draws_characters(path, each)]
-        # They may be shuffled, too.
-        rest = [
+        rest = [  # they may be shuffled, too
             each for each in drawn_by if each not in texts and not (texts and last_identifier(each.func) == "shuffle")
         ]
         return bool(drawn_by) and all(self.only(path, each, depth) for each in rest)
