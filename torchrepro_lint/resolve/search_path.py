@@ -230,7 +230,6 @@ class ModuleTree:
         # Only run, and not imported, each with what it imports: its own folder is searched first, even if it is a package.
         only_run = (path for path in commands if posixpath.basename(path).removesuffix(".py") not in imported)
         self._scripts = {path: frozenset(map(top_package, files[path].summary.imports)) for path in only_run}
-        self._files = frozenset(files)
         self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
@@ -266,7 +265,8 @@ class ModuleTree:
     @property
     def search_key(self) -> tuple[object, ...]:
         """A key that is equal for trees in which all imports are looked up in the same folders."""
-        return self.source_roots, *self._put.items(), *map(sorted, (self._script_folders, self._command_folders, self._scripts))
+        places = map(sorted, (self._script_folders, self._command_folders, self._scripts))
+        return self.source_roots, *self._put.items(), *places
 
     def folder(self, path: str) -> str:
         """The directory of a file; a hot path."""
