@@ -221,6 +221,8 @@ TRAINING = (
     Line("matters", "setfit.Trainer(x).train()", "104"),
     Line("matters", "ignite.engine.Engine(x).run(y)", "101"),
     Line("matters", "ignite.engine.create_supervised_trainer(x, y, y).run(y)", "101"),
+    Line("matters", "torchnet.engine.Engine().train(x, y, 7, z)", "101"),
+    Line("matters", "torchnet.engine.Engine().test(x, y)", "101"),
     Line("matters", "fastai.vision.all.Learner(x, y).fit_one_cycle(7)", "101"),
     Line("matters", "fastai.vision.all.vision_learner(x, y).fine_tune(7)", "101"),
     Line("matters", "detectron2.engine.DefaultTrainer(x).train()", "101"),

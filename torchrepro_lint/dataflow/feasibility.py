@@ -377,10 +377,10 @@ def implies_not_none(guard: Guard, value: Expression | None) -> bool:
 
 
 def implies_none(test: Expression, value: Expression) -> bool:
-    """Whether a test implies that a value is None, or is falsy: ``sampler is None``, ``not sampler``, ``True if not sampler else False``."""
+    """Whether a test implies that a value is None, or is falsy: ``sampler is None``, ``not sampler``, ``sampler is None and training``."""
     match test:
-        case Operation(op="if", operands=(condition, Constant(value=True), Constant(value=False))):
-            return implies_none(condition, value)
+        case Operation(op="if", operands=(*parts, Constant(value=False))) | Operation(op="and", operands=parts):
+            return any(implies_none(each, value) for each in parts)
         case Operation(op="not", operands=(tested,)):
             return is_same_reference(tested, value)
         case Operation(op="is" | "==", operands=(tested, other)):

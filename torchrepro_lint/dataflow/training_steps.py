@@ -46,7 +46,7 @@ _OF_TRAINING = frozenset({STEPS, BACKWARD})
 _BACKWARD = lazy_pattern(
     r"torch\.autograd\.(backward|grad)|torch\.func\.(grad|vjp|jacrev)\w*|"
     r"(lightning|pytorch_lightning|transformers|trl|sentence_transformers|composer|fastai|detectron2|mmengine|"
-    r"ultralytics|torchtune|stable_baselines3|monai)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
+    r"ultralytics|torchtune|stable_baselines3|monai|torchnet)\b.*\.(fit|train|run|learn|fit_one_cycle|backward)|"
     r"(transformers|trl|sentence_transformers)\b.*\.training_step|"
     r"timm\.utils\.(\w+\.)?(NativeScaler|ApexScaler)\(\)|"
     # Other engines of ignite run only functions of the project.

@@ -147,7 +147,7 @@ _NAME = lazy_pattern(rb"[^\W\d]\w*")
 _KEYWORD = lazy_pattern(rb"\b(?:from|import)\b")
 # Where a file may import by a string, or is a notebook with quoted lines, each word counts.
 _BY_STRING = lazy_pattern(
-    rb"\b(?:import_module|__import__|spec_from_file_location|run_path|run_module|locate|instantiate|exec)\b"
+    rb"\b(?:import_module|__import__|spec_from_file_location|run_path|run_module|locate|instantiate|exec|load_source|load_module)\b"
 )
 
 

@@ -65,6 +65,7 @@ ANY_GLOBAL, EVALUATED = "builtins.globals()[]", "builtins.eval()"
 # Functions that import a module by a string, and those of them that get its name.
 _DYNAMIC_IMPORTS = frozenset(
     {"import_module", "__import__", "spec_from_file_location", "run_path", "run_module", "locate", "instantiate"}
+    | {"load_source", "load_module"}
 )
 _BY_NAME = frozenset({"import_module", "__import__"})
 # A text of a file's own name with fewer literal letters means too many names.
@@ -315,7 +316,7 @@ class ComputedNames(ObjectSources):
             yield from known
             for word in (composed or [""]) if is_instance(owner) and not words else ():
                 for file, value in self.attribute_values(class_of(owner), word):
-                    yield from self.names(file, value)
+                    yield from self.names(file, value) or self.object_names(file, value)
                 if len(word.replace(GAP, "")) >= _LEAST_LETTERS:
                     fitting = wildcard_expression(word, r"\w*", count())
                     yield from self.methods_like(class_of(owner), re.compile(fitting))

@@ -14,12 +14,11 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
-from torchrepro_lint.syntax.binding import takes_receiver
+from torchrepro_lint.syntax.binding import COMPARING, compare_only, takes_receiver
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
-    Attribute,
     Call,
-    Collection,
     Expression,
     Function,
     Operation,
@@ -41,11 +40,19 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import bodies, expressions, last_identifier, operands_of, statements
+from torchrepro_lint.syntax.visitor import (
+    all_expressions,
+    all_statements,
+    bodies,
+    expressions,
+    held_references,
+    last_identifier,
+    operands_of,
+    statements,
+)
 
 # Functions that compare the class that they get, and call nothing.
 _NAMING = frozenset({"builtins.isinstance", "builtins.issubclass"})
-_COMPARISONS = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 
 
 class AddressTaken:
@@ -62,11 +69,8 @@ class AddressTaken:
 
     def any(self, name: Symbol, function: Function, words: list[str], count_stored: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``count_stored`` includes storing it in an attribute."""
-        return any(
-            self._is_value(word, name, function, count_stored)
-            for word in words
-            if word != "__init__" and self.has(word)
-        )
+        known = (word for word in words if word != "__init__" and self.has(word))
+        return any(self._is_value(word, name, function, count_stored) for word in known)
 
     def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
         """Replace the value words of a changed file."""
@@ -91,7 +95,7 @@ class AddressTaken:
     @query(cutoff=True)
     def aliases(self, word: str) -> tuple[str, ...]:
         """The other words of variables and attributes that hold what a word names, or a table of it: ``make`` of ``self.make = build``;
-        none if it, or one that holds it, is also passed on, so that it may have calls that are not found.
+        none if it, or one that holds it, is also passed to what may call it, so that it may have calls that are not found.
         """
         waiting: list[tuple[str, str, Root]] = [(word, "", "")]
         found = {*waiting}
@@ -100,8 +104,8 @@ class AddressTaken:
             for path in (home,) if home else self.paths(each):
                 held = [one for one in self._held_in(path).get(each, ()) if not root or root in one[0].roots]
                 named = (ref for ref in self._named_in(path, True).get(each, ()) if not root or root in ref.roots)
-                stored = {ref for ref, _ in held}
-                if any(ref not in stored for ref in named) or len(found) > limits.MAX_ALIASES:
+                others = {*named} - {ref for ref, _ in held}
+                if (others and not others <= self._compared_in(path)) or len(found) > limits.MAX_ALIASES:
                     return ()
                 new = {_holder(path, target) for _, targets in held for target in targets} - found
                 found |= new
@@ -112,11 +116,23 @@ class AddressTaken:
     def _held_in(self, path: str) -> dict[str, list[tuple[Ref, tuple[Expression, ...]]]]:
         """By its last word, each reference that a file stores, with what holds it."""
         found: dict[str, list[tuple[Ref, tuple[Expression, ...]]]] = {}
-        for each in chain.from_iterable(map(statements, bodies(self._names.modules.files[path]))):
+        for each in all_statements(self._names.modules.files[path]):
             if isinstance(each, Assign) and each.op == "=" and each.value is not None:
                 for ref in held_references(each.value):
                     found.setdefault(last_identifier(ref), []).append((ref, each.targets))
         return found
+
+    @query()
+    def _compared_in(self, path: str) -> frozenset[Ref]:
+        """The references that a file passes to functions of the project that only compare them: ``exists(net)``."""
+        return frozenset(self._compared_by(path, all_expressions(self._names.modules.files[path])))
+
+    def _compared_by(self, path: str, inside: Iterable[Expression]) -> Iterator[Ref]:
+        for each in inside:
+            match each:
+                case Call(func=Ref(roots=(root,), path=()), args=(Arg(value=Ref() as given),)):
+                    called = map(self._names.functions, self._names.modules.resolve(path, root))
+                    yield from [given] if compare_only(chain.from_iterable(called)) else ()
 
     def _having(self, word: str) -> Sequence[str]:
         self._names.modules.reads.record_word("values", word)
@@ -218,24 +234,6 @@ def _holder(path: str, target: Expression) -> tuple[str, str, Root]:
     return last_identifier(target), "", ""
 
 
-def held_references(value: Expression | None) -> tuple[Ref, ...]:
-    """A reference, those that a conditional expression or a table chooses from, and the function of which a partial binds keywords."""
-    match value:
-        case Call(func=func, args=(first, *rest)) if last_identifier(func) == "partial":
-            return (first.value,) if isinstance(first.value, Ref) and all(each.keyword for each in rest) else ()
-        case Call(func=Ref(path=(*words, "get")) as func):
-            return (func._replace(path=tuple(words)),)
-        case Ref():
-            return (value,)
-        case Operation(op="if", operands=(_, *chosen)):
-            return tuple(ref for each in chosen for ref in held_references(each))
-        case Collection(kind=kind, items=items):
-            return tuple(ref for each in (items[1::2] if kind == "dict" else items) for ref in held_references(each))
-        case Subscript(value=table) | Call(func=Attribute(value=table, name="get")):
-            return held_references(table)
-    return ()
-
-
 def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
     """Add the references in an expression that are not called, or a table whose entry is called, or compared."""
     kind = type(expression)
@@ -252,7 +250,7 @@ def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
             return
         for arg in expression.args:  # type: ignore[union-attr]
             _add_uncalled(arg.value, found)
-    elif kind is not Operation or expression.op not in _COMPARISONS:  # type: ignore[union-attr]
+    elif kind is not Operation or expression.op not in COMPARING:  # type: ignore[union-attr]
         for each in operands_of(expression):
             _add_uncalled(each, found)
 

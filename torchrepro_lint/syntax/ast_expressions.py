@@ -49,7 +49,7 @@ from torchrepro_lint.syntax.tokens import (
 
 
 def call(lowering: Lowering, scope: Scope, node: ast.Call, start: int, end: int) -> Expression:
-    func = resolve_builtin(scope, lowering.convert(scope, node.func))
+    func = resolve_builtin(scope, lowering.convert(scope, node.func), bare=not node.args and not node.keywords)
     tree, at = lowering.tree, func.end
     text = tree.text
     at = at + 1 if text[at] == "(" else after_opening(text, at)

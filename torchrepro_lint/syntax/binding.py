@@ -5,7 +5,7 @@ Also here: the call that a thread, a process or a pool makes of the arguments th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from torchrepro_lint.syntax.nodes import (
@@ -20,12 +20,15 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Param,
     Ref,
+    SimpleStatement,
     Subscript,
 )
 from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements
 
 # Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
+# Operators that compare their operands, and call nothing.
+COMPARING = frozenset({"is", "is not", "==", "!=", "in", "not in"})
 
 
 def passing_argument(call: Call, position: int | None, *keywords: str) -> Arg | None:
@@ -175,6 +178,19 @@ def entries_of_display(value: Expression) -> dict[str | int, Expression] | None:
         case Call(func=Ref(roots=("builtins.dict",), path=()), args=args) if all(arg.keyword for arg in args):
             return {arg.keyword: arg.value for arg in args if arg.keyword}
     return None
+
+
+def compare_only(functions: Iterable[Function]) -> bool:
+    """Whether there are functions that do nothing but compare their argument: ``return value is not None``."""
+    kinds = {_compares_only(each) for each in functions}
+    return kinds == {True}
+
+
+def _compares_only(function: Function) -> bool:
+    match function:
+        case Function(params=(_,), body=(SimpleStatement(kind="return", values=(Operation(op=op, operands=parts),)),)):
+            return op in COMPARING and all(isinstance(each, Ref | Constant) for each in parts)
+    return False
 
 
 def takes_receiver(function: Function) -> bool:

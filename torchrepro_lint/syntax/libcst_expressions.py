@@ -112,7 +112,7 @@ def _attribute(lowering: Lowering, scope: Scope, node: cst.Attribute, start: int
 
 
 def _call(lowering: Lowering, scope: Scope, node: cst.Call, start: int, end: int) -> Expression:
-    func = resolve_builtin(scope, lowering.convert(scope, node.func))
+    func = resolve_builtin(scope, lowering.convert(scope, node.func), bare=not node.args)
     open_ = after_opening(lowering.tree.text, spans_of(lowering).outer(node.func)[1])
     return Call(start, end, func, tuple(arguments(lowering, scope, node.args)), open_)
 

@@ -42,11 +42,17 @@ MAX_CHAIN_LENGTH = 450
 _MAX_BITS = 2000
 
 
-def resolve_builtin(scope: Scope, func: Expression) -> Expression:
-    """The callee of a call, with ``super`` resolved to that of the enclosing class, and ``locals`` at the top level to ``globals``."""
+def resolve_builtin(scope: Scope, func: Expression, *, bare: bool) -> Expression:
+    """The callee of a call, with ``super`` resolved to that of the enclosing class, and ``locals`` at the top level to ``globals``, as
+    ``vars`` if the call is ``bare``, that is, has no arguments.
+    """
     if type(func) is Ref and func.roots == ("builtins.super",) and (owner := scope.owner()):
         return func._replace(roots=(super_value(owner),))
-    if type(func) is Ref and func.roots == ("builtins.locals",) and scope.kind == "module":
+    if (
+        type(func) is Ref
+        and scope.kind == "module"
+        and (func.roots == ("builtins.locals",) or (bare and func.roots == ("builtins.vars",)))
+    ):
         return func._replace(roots=("builtins.globals",))
     return func
 

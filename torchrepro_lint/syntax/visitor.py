@@ -182,6 +182,24 @@ def value_identifiers(value: Expression) -> Iterator[str]:
                 yield from value_identifiers(each)
 
 
+def held_references(value: Expression | None) -> tuple[Ref, ...]:
+    """A reference, those that a conditional expression or a table chooses from, and the function of which a partial binds keywords."""
+    match value:
+        case Call(func=func, args=(first, *rest)) if last_identifier(func) == "partial":
+            return (first.value,) if isinstance(first.value, Ref) and all(each.keyword for each in rest) else ()
+        case Call(func=Ref(path=(*words, "get")) as func):
+            return (func._replace(path=tuple(words)),)
+        case Ref():
+            return (value,)
+        case Operation(op="if", operands=(_, *chosen)):
+            return tuple(ref for each in chosen for ref in held_references(each))
+        case Collection(kind=kind, items=items):
+            return tuple(ref for each in (items[1::2] if kind == "dict" else items) for ref in held_references(each))
+        case Subscript(value=table) | Call(func=Attribute(value=table, name="get")):
+            return held_references(table)
+    return ()
+
+
 def returned_values(body: Iterable[Statement]) -> Iterator[Expression]:
     """The values that a body returns."""
     for statement in statements(body):

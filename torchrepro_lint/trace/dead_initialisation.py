@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 # The functions whose loads under conditions are kept.
 CACHED_LOADS = 1 << 12
 # Names of functions and methods that make or initialise the parts of a model.
-_INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
+_INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init|replace)\w*|reset\w*|apply")
 # Layers of torch that draw their weight, and the first ones their bias.
 _LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpose)?[123]d)|Embedding(?:Bag)?)")
 # Contexts that leave the parameters of layers empty: accelerate 1.10 moves them to the device ``meta`` before they are initialised,
@@ -114,9 +114,10 @@ def _loads_after(
         if (saved := _saved(event)) is not None:
             used.add(saved)  # it may be its own weights that are loaded
         if event.kind == "call" and isinstance(event.value, Call):
-            for held in (*loaded_by(names, cache, path, event.value), *assigned_all(names, path, event, {})):
+            replaced = ((held, ()) for held in assigned_all(names, path, event, {}))
+            for held, guards in (*loaded_by(names, cache, path, event.value), *replaced):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
-                    loads.setdefault(held, []).append((at, uncertain_guards(event.guards)))
+                    loads.setdefault(held, []).append((at, (*uncertain_guards(event.guards), *guards)))
     for held, some in [*loads.items()]:
         loads[held] = [*_certain(names, name, found, some)]
     calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
+from torchrepro_lint.dataflow.constants import COMPARISONS, compared
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax import visitor
 from torchrepro_lint.syntax.binding import bound_argument, known_argument
-from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, uncertain_guards
+from torchrepro_lint.syntax.control_flow import (
+    Event,
+    Guard,
+    StaticContext,
+    constant_truth,
+    holds_always,
+    uncertain_guards,
+)
+from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Arg,
@@ -21,8 +31,10 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    Function,
     Loop,
     Operation,
+    Param,
     Ref,
     SimpleStatement,
     Statement,
@@ -35,7 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import receiver_or_container
-from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier, subexpressions
 
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.
 _EVALUATING = ("test", "validate", "predict")
@@ -53,24 +65,29 @@ _WITHOUT_WEIGHTS = lazy_pattern(
 _NUMBERS = lazy_pattern(r"|weight|bias|data|detach|clone|forward|(named_)?parameters|state_dict|apply")
 _MEASURES = frozenset({"shape", "size", "numel", "dim", "ndim", "device", "dtype", "requires_grad", "copy_"})
 _Loads = dict[AccessPath, set[tuple[Guard, ...]]]
+# The place of a model whose weights are loaded, and the tests under which they are.
+Load: TypeAlias = tuple[AccessPath, tuple[Guard, ...]]
 
 
-def loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[AccessPath]:
-    """The places of models whose weights a call replaces, itself or in the function of the project that it calls."""
+def loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterator[Load]:
+    """The places of models whose weights a call replaces, itself or in the function of the project that it calls, each with the tests
+    of the call's arguments under which.
+    """
     if (held := _loaded_here(call)) is not None:
-        yield held
+        yield held, ()
     elif isinstance(call.func, Ref):
         called, named = names.names(path, call.func), _LOADING.fullmatch(last_identifier(call.func)) is not None
         called = called if named or all(_may_load(names, each) for each in called) else ()
         outside = bool(called) and not any(map(in_project, called))
-        yield from _places(arg.value for arg in call.args if outside and _LOADING_MODELS.fullmatch(called[0]))
+        loading = outside and _LOADING_MODELS.fullmatch(called[0]) is not None
+        yield from ((held, ()) for held in _places(arg.value for arg in call.args if loading))
         makers = (each for name in called if names.classes(name) for each in names.methods(name, "__init__")[:1])
         given = [
             _passed(each, path, call, names, cache, first=not named)
             for each in (*called, *makers)
             if names.functions(each)
         ]
-        yield from sorted(set(given[0]).intersection(*given[1:])) if given else ()
+        yield from sorted(set(given[0]).intersection(*given[1:]), key=repr) if given else ()
 
 
 def _may_load(names: Names, function: str) -> bool:
@@ -93,8 +110,10 @@ def _loaded_here(call: Call) -> AccessPath | None:
     return None
 
 
-def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *, first: bool) -> list[AccessPath]:
-    """The arguments of a call for parameters whose weights the called function always loads; ``first``: before it may run them."""
+def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *, first: bool) -> list[Load]:
+    """The arguments of a call for parameters whose weights the called function loads, always or where tests of its arguments hold;
+    ``first``: before it may run them.
+    """
     ran: set[tuple[str, ...]] = set()
     loads: _Loads = {}
     own = name[len(path_of(name)) :]
@@ -121,13 +140,68 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *
         constants = _constants(names, [*names.values(path, receiver)])
         if _is_all(itself[1], frozenset(word for each in words for word in each), constants, names, cache):
             always.add(itself[:1])
-    found: list[AccessPath] = []
+    found: list[Load] = []
     for function in names.functions(name):
-        wanted = [param for param in function.params if (local_symbol(own, param.name),) in always]
-        found += _places(arg.value for param, arg in passed if param in wanted)
-        if wanted and wanted[0] == function.params[0] and names.is_bound(path, call.func, function):
-            found += _places(filter(None, [receiver]))
+        tested = _tests_of_arguments(own, function, passed)
+        models = [(param, arg.value) for param, arg in passed]
+        if receiver is not None and names.is_bound(path, call.func, function):
+            models.append((function.params[0], receiver))
+        for param, model in models:
+            root = (local_symbol(own, param.name),)
+            ways = {()} if root in always else loads.get((root, ()), set())
+            under = {each for guards in ways if (each := _tests_passed(guards, tested)) is not None}
+            found += ((held, each) for held in _places([model]) for each in under)
     return found
+
+
+def _tests_of_arguments(own: str, function: Function, passed: Iterable[tuple[Param, Arg]]) -> Mapping[str, Expression]:
+    """What a call passes for the parameters of a function that it binds nowhere else, by their names."""
+    assigned = (
+        part for one in visitor.statements(function.body) for each in targets(one) for part in subexpressions(each)
+    )
+    bound = {root for each in assigned if isinstance(each, Ref) and not each.path for root in each.roots}
+    given = {param: arg.value for param, arg in passed}
+    defaults = {param: param.default for param in function.params if isinstance(param.default, Constant)}
+    values = {local_symbol(own, param.name): value for param, value in {**defaults, **given}.items() if value}
+    return {root: value for root, value in values.items() if root not in bound}
+
+
+def _tests_passed(guards: tuple[Guard, ...], values: Mapping[str, Expression]) -> tuple[Guard, ...] | None:
+    """The tests of parameters as tests of what is passed for them, but those that constants decide; None if they are not all such, or
+    one does not hold.
+    """
+    found: list[Guard] = []
+    for guard in guards:
+        test = _replaced(guard.value, values)
+        if test is None:
+            return None
+        truth = _truth(test)
+        if truth is not None and truth is not (guard.kind == "if"):
+            return None
+        found += [Guard(guard.kind, test)] if truth is None else []
+    return tuple(found)
+
+
+def _truth(test: Expression) -> bool | None:
+    """The truth value of a test of constants; None for other tests."""
+    match test:
+        case Operation(op=op, operands=(Constant(value=left), Constant(value=right))) if op in COMPARISONS:
+            return compared(op, left, right)
+    return constant_truth(test, StaticContext())
+
+
+def _replaced(test: Expression, values: Mapping[str, Expression]) -> Expression | None:
+    """A test of parameters with what is passed for them; None if it asks for anything else."""
+    match test:
+        case Constant():
+            return test
+        case Ref(roots=(root,), path=()):
+            return values.get(root)
+        case Operation(op="not" | "and" | "or" | "is" | "is not" | "==" | "!=", operands=operands):
+            parts = [_replaced(each, values) for each in operands]
+            known = tuple(each for each in parts if each is not None)
+            return test._replace(operands=known) if len(known) == len(parts) else None
+    return None
 
 
 def _run_by(call: Call, called: Iterable[str]) -> Iterator[tuple[str, ...]]:

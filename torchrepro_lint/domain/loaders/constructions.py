@@ -35,7 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     qualifier_of,
     simple_name,
 )
-from torchrepro_lint.syntax.visitor import is_none, is_same_reference
+from torchrepro_lint.syntax.visitor import is_none, is_same_reference, subexpressions
 
 
 class LoaderConstruction(Record, frozen=True):
@@ -113,17 +113,25 @@ def _shuffles_without_sampler(value_sources: ValueSources, arguments: BoundArgum
     both may be so by literals (torch raises an error if there is a sampler).
     """
     samplers = [each.value for each in argument_values(value_sources, arguments, "sampler")]
-    given = [each.value for each in arguments.named["sampler"]]
+    given = arguments.named["sampler"]
     is_none_somewhere = any(map(is_none, samplers))
     if not is_none_somewhere and not any(isinstance(each, Ref) for each in samplers):
         return False
     shuffles = (*arguments.named.get("shuffle", ()), *argument_values(value_sources, arguments, "shuffle"))
-    without = [each for sampler in arguments.named["sampler"] for each in _none_tests(value_sources, sampler)]
+    without = [each for sampler in given for each in _none_tests(value_sources, sampler)]
     return any(
         (is_none_somewhere and isinstance(each.value, Constant) and each.value.value is True)
-        or any(implies_none(each.value, sampler) for sampler in given)
+        or any(_implies_none(value_sources, each, sampler) for sampler in given)
         or any(_is_same_test(each.value, test, negated) for test, negated in without)
         for each in shuffles
+    )
+
+
+def _implies_none(value_sources: ValueSources, test: Closure, sampler: Closure) -> bool:
+    """Whether a test implies that a sampler is None, or a variable that holds it: ``options["sampler"] = sampler = ...``."""
+    held = (each for each in subexpressions(test.value) if isinstance(each, Ref) and implies_none(test.value, each))
+    return implies_none(test.value, sampler.value) or any(
+        behind.value == sampler.value for each in held for behind in value_sources.step_back(test._replace(value=each))
     )
 
 

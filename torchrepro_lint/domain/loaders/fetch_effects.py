@@ -94,10 +94,11 @@ class FetchEffects:
         return NO_GENERATORS.union(*(self._known.of(each, partial(self.draws, each)) for each in given))
 
     def draws(self, given: Closure, depth: int = 0) -> GeneratorSet:
-        """The generators that fetching a sample of a dataset draws from."""
+        """The generators that fetching a sample of a dataset draws from; any, where no value of it is found, as in a recursion."""
         if depth > limits.MAX_DATASET_NESTING:
             return ANY_GENERATOR
-        return NO_GENERATORS.union(*(self._of_value(each, depth) for each in self._value_sources.of(given)))
+        values = [*self._value_sources.of(given)]
+        return NO_GENERATORS.union(*(self._of_value(each, depth) for each in values)) if values else ANY_GENERATOR
 
     def _of_constructions(self, calls: Sequence[Closure]) -> GeneratorSet:
         """The generators that datasets draw from which calls create: each by its arguments, or many of one class by their class."""
@@ -370,9 +371,8 @@ def _find_numpy_draws(project: Traces) -> Iterator[WorkerDraw]:
 
 
 def _is_dataset(project: Traces, owner: str) -> bool:
-    return any(
-        base in _DATASET_BASES or base.startswith("torchvision.datasets.") for base in project.resolver.ancestry(owner)
-    )
+    bases = project.resolver.ancestry(owner)
+    return any(base in _DATASET_BASES or base.startswith("torchvision.datasets.") for base in bases)
 
 
 def _seeded_datasets(project: Traces) -> set[str]:

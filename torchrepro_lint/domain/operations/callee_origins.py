@@ -128,8 +128,7 @@ class CalleeOrigins:
 
     def __init__(self, project: Traces) -> None:
         self._project, self._names = project, project.resolver
-        # The calls whose results are followed, by function: they say what a parameter is there.
-        self._calls: dict[str, list[tuple[str, Call]]] = {}
+        self._calls: dict[str, list[tuple[str, Call]]] = {}  # by function, those whose results are followed
 
     def of(self, path: str, callee: Expression) -> Origins:
         """The origins of a callee of a file; neither a reason nor names where it cannot be code of the project."""
@@ -267,7 +266,7 @@ class CalleeOrigins:
             return [_Origin(path, each, (EACH, *one.keys), one.held) for each in mapped]
         if param.default is not None:
             return [_Origin(path, param.default, one.keys, one.held)]
-        if self._is_decorator(function.name) or (one.held and self._is_called_from_outside(own)):
+        if self._is_decorator(function.name) or (one.held and self._is_called_from_outside(own)) or self._is_base(own):
             return []
         return Reason("element" if one.keys else "argument", param.name, f"{own} {param.name}")
 
@@ -316,10 +315,16 @@ class CalleeOrigins:
         """Whether no call of the project is by the name of a function: a package calls it, as ``apply`` does with each module."""
         return not self._names.call_graph.calls(simple_name(function))
 
+    def _is_base(self, method: str) -> bool:
+        """Whether no call runs a constructor: all objects of its class are of subclasses that have one of their own."""
+        calls, owner = self._names.call_graph, self._names.owner(method) if simple_name(method) == "__init__" else ""
+        runs = (call for each in self._names.functions(method) for call in calls.of(method, each))
+        is_base = bool(owner and self._names.subclasses(owner)) and not self._names.has_namespaces
+        return is_base and not any(runs) and not calls.is_address_taken(method)
+
     def _is_decorator(self, function: str) -> bool:
         """Whether a function, or one around it, is used as a decorator: what it gets is entered by its own name."""
-        words = set(readable_name(function).split("."))
-        return not words.isdisjoint(_decorator_words(self._names))
+        return not _decorator_words(self._names).isdisjoint(readable_name(function).split("."))
 
     def _of_attribute(self, one: _Origin, value: Ref) -> list[_Origin] | Reason:
         """The values of an attribute of an object or a module of the project."""

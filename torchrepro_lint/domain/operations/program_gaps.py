@@ -29,7 +29,14 @@ from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.binding import is_classmethod
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
-from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, qualname_of, top_package
+from torchrepro_lint.syntax.qualified_names import (
+    in_project,
+    local_symbol,
+    path_of,
+    qualname_of,
+    split_call,
+    top_package,
+)
 from torchrepro_lint.trace.call_paths import place_of
 
 if TYPE_CHECKING:
@@ -53,7 +60,11 @@ class ProgramGap(Record, frozen=True):
 # Names that IPython defines in every notebook.
 _OF_NOTEBOOKS = frozenset({"?display", "?get_ipython"})
 # Functions that run a file or a text as code.
-_RUNNING = frozenset({"builtins.exec", "runpy.run_path", "runpy.run_module"})
+_RUNNING = frozenset(
+    {"builtins.exec", "runpy.run_path", "runpy.run_module", "imp.load_source", "imp.load_module"}
+    | {"importlib.util.spec_from_file_location().loader.exec_module"}
+    | {f"importlib.machinery.SourceFileLoader().{word}" for word in ("load_module", "exec_module")}
+)
 # Stands for a value in a text.
 _FILLED = "filled_in"
 
@@ -259,7 +270,7 @@ def _is_unclear(names: tuple[str, ...]) -> bool:
 
 
 def _short(name: str) -> str:
-    return name.removeprefix("builtins.")
+    return split_call(name)[2].removeprefix(".") or name.removeprefix("builtins.")
 
 
 def _is_of_notebooks(func: Expression) -> bool:

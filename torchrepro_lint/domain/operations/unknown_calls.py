@@ -18,6 +18,7 @@ from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.syntax.binding import parameter_argument, takes_receiver
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Attribute,
     Call,
     Constant,
@@ -133,6 +134,11 @@ class UnknownCalls:
                 return (own and not _is_of_values(words[-1])) or self._is_of_modules(words[-1])
             case Attribute(name=word):
                 return self._is_of_modules(word)
+            case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, Arg(value=key), *_)):
+                words = self._names.literal_texts(path, key)
+                return not words or not all(
+                    map(_is_of_values, words)
+                )  # ``getattr(x, "float")()`` is a method of tensors
         return True
 
     def _is_own(self, path: str, function: str, roots: tuple[str, ...]) -> bool:

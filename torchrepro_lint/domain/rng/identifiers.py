@@ -40,7 +40,8 @@ _SCALAR_DRAWS = lazy_pattern(
 _VALUES = lazy_pattern(
     r"random\.(random|randint|randrange|uniform|gauss|choices?|sample)|"
     r"torch\.((rand|randn|randint)(_like)?|randperm|normal|bernoulli|multinomial)|"
-    r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)"
+    r"numpy\.random\.(rand|randn|randint|random|uniform|normal|choice|permutation)|"
+    r"torchvision\.transforms\.(\w+\.)*get_params"
 )
 # Names that say what a value is for.
 _IDENTIFIERS = lazy_pattern(
@@ -52,7 +53,7 @@ _NAMES = lazy_pattern(r"(?i)(\w*_)?(name|slug|version)")
 _MACHINES = lazy_pattern(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
 _MAKERS = lazy_pattern(
-    r"(?i)(\w*_)?(port|url|uuid|suffix|(file|dir|folder)_?name)|"
+    r"(?i)(\w*_)?(port|url|uuid|suffix|(file|dir|folder)_?(name|str(ing)?))|"
     r"(\w*_)?(random|unique|run|exp|experiment|job|session|project)_?(name|id|slug)"
 )
 # Calls whose result still is the number or its text.
@@ -174,8 +175,7 @@ class _IdentifierUses:
         if len(drawn_by) < len(reads):
             return False
         texts = [each for each in drawn_by if self._draws_characters(path, each)]
-        # They may be shuffled, too.
-        rest = [
+        rest = [  # they may be shuffled, too
             each for each in drawn_by if each not in texts and not (texts and last_identifier(each.func) == "shuffle")
         ]
         return bool(drawn_by) and all(self.only(path, each, depth) for each in rest)
