@@ -265,10 +265,40 @@ def _picked(flow: ValueFlow, lookup: Closure, names: Iterable[str]) -> list[str]
         case Call(func=Ref(roots=("builtins.getattr",)), args=(holder, Arg(value=key) as arg, *rest)) as made:
             texts = _texts(flow, lookup, key)
             keyed += [made._replace(args=(holder, arg._replace(value=text), *rest)) for text in texts]
-        case Call(args=(Arg(value=key, star=""), *_)):
+        case Call(args=(Arg(value=key, star=""), *_)) as made:
             words = {last_word(text.value) for text in _texts(flow, lookup, key) if isinstance(text.value, str)}
-            return [name for name in names if simple_name(name) in words]
+            return [name for name in names if simple_name(name) in words] or _given_back(flow, lookup.path, made)
     return [name for each in keyed for name in flow.names(lookup.path, each)]
+
+
+def _given_back(flow: ValueFlow, path: str, call: Call) -> list[str]:
+    """The names that a call of functions of the project gives, where these return an element of a table that it passes,
+    ``choose(name, TABLE)``; none where some table is not known.
+    """
+    found, is_table = list[str](), False
+    for name in flow.names(path, call.func):
+        own = name[len(path_of(name)) :]
+        passed = flow.resolver.call_graph.receiving
+        given = {
+            local_symbol(own, param.name): arg.value
+            for definition in flow.resolver.functions(name)
+            for arg, param in passed(path, call, definition)
+        }
+        for returned in flow.resolver.return_expressions(name):
+            table = returned.value if isinstance(returned, Subscript) else None
+            held = given.get(table.roots[0]) if isinstance(table, Ref) and not table.path else None
+            if held is not None:
+                displays = [*flow.resolver.displays(path, held)]
+                if not displays:
+                    return []
+                found += (
+                    each for file, one in displays for item in one.items if item for each in flow.names(file, item)
+                )
+                is_table = True
+            else:
+                whole = given.get(returned.roots[0]) if isinstance(returned, Ref) and not returned.path else None
+                found += flow.names(*((path, whole) if whole is not None else (path_of(name), returned)))
+    return found if is_table else []
 
 
 def _texts(flow: ValueFlow, lookup: Closure, key: Expression) -> list[Constant]:
