@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import described_packages
-from torchrepro_lint.source.files import Configuration, join_path, parent_folders, stems_of
+from torchrepro_lint.source.files import OWN_MODULES, Configuration, join_path, parent_folders, stems_of
 from torchrepro_lint.syntax.binding import receiving_parameters
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -30,8 +30,8 @@ from torchrepro_lint.syntax.summary import imports_torch, is_command
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, statements
 
 _SYS = frozenset({"sys", "sys.path"})
-_METHODS = (("path", "append"), ("path", "insert"))
-# Functions that return the path that they get.
+# What puts a folder on it, the last four as projects name functions for that; and functions that return the path that they get.
+_ADDING = frozenset({"sys.path.append", "sys.path.insert", "add_path", "add_pypath", "add_sys_path", "add_to_path"})
 _SAME = ("os.path.abspath", "os.path.realpath", "os.path.normpath", "builtins.str", "pathlib.Path", "os.fspath")
 
 
@@ -79,7 +79,7 @@ class _Paths:
     def put(self, call: Call) -> Iterator[str]:
         """The directories that a call puts on ``sys.path``."""
         match call:
-            case Call(func=Ref(roots=("sys",), path=words), args=(*_, last)) if words in _METHODS:
+            case Call(func=func, args=(*_, last)) if not _ADDING.isdisjoint((_name(func), last_identifier(func))):
                 yield from map(_normal, self.folders(last.value))
 
     def folders(self, expression: Expression) -> Iterator[str]:
@@ -106,9 +106,19 @@ class _Paths:
                         expression = values[0][1]
                     else:
                         break
+                case Ref(roots=(root,), path=(word,)) if (kept := self._attribute(root, word)) is not None:
+                    expression = kept
                 case _:
                     break
         return expression
+
+    def _attribute(self, root: str, word: str) -> Expression | None:
+        """What a class assigns to an attribute of its own, once; also of an object of it: ``cfg = Config()``."""
+        match self._variables.get(root, ()):
+            case ((_, Call(func=Ref(roots=(owner,), path=()))),):
+                root = owner
+        values = tuple(self._variables.get(f"{root}.{word}", ()))
+        return values[0][1] if len(values) == 1 else None
 
     def _from_file(self, expression: Expression, depth: int = 0) -> str | None:
         """A path that is built from ``__file__``."""
@@ -186,17 +196,6 @@ def _name(func: Expression) -> str:
     return ".".join((*func.roots[:1], *func.path)) if isinstance(func, Ref) else ""
 
 
-# Module names that projects use and no library has.
-_OWN = frozenset(
-    {"utils", "util", "utilities", "helper", "helpers", "common", "misc", "tools", "functions", "ops", "const"}
-    | {"constants", "architectures"}
-    | {"model", "models", "module", "modules", "net", "nets", "network", "networks", "layer", "layers"}
-    | {"data", "dataset", "dataloader", "dataloaders", "data_loader", "data_utils", "preprocess", "preprocessing"}
-    | {"loss", "losses", "metric", "metrics", "criterion", "train", "trainer", "test", "evaluation", "solver"}
-    | {"config", "configs", "option", "options", "opts", "args", "arguments", "params", "hparams", "agent", "agents"}
-)
-
-
 # Calls that find a module or class by a text, which may come from any file.
 _FINDING_BY_TEXT = frozenset({"locate", "get_class", "get_method", "get_object", "instantiate"})
 
@@ -231,7 +230,6 @@ class ModuleTree:
         # Only run, and not imported, each with what it imports: its own folder is searched first, even if it is a package.
         only_run = (path for path in commands if posixpath.basename(path).removesuffix(".py") not in imported)
         self._scripts = {path: frozenset(map(top_package, files[path].summary.imports)) for path in only_run}
-        self._files = frozenset(files)
         self._folders = {path: posixpath.dirname(path) for path in files}
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
@@ -267,7 +265,8 @@ class ModuleTree:
     @property
     def search_key(self) -> tuple[object, ...]:
         """A key that is equal for trees in which all imports are looked up in the same folders."""
-        return self.source_roots, *map(sorted, (self._script_folders, self._command_folders, self._scripts))
+        places = map(sorted, (self._script_folders, self._command_folders, self._scripts))
+        return self.source_roots, *self._put.items(), *places
 
     def folder(self, path: str) -> str:
         """The directory of a file; a hot path."""
@@ -375,20 +374,22 @@ class ModuleTree:
         It is searched last, and not for names of the standard library: a package's ``random.py`` is not ``random``. Names that only
         projects use are found in any case.
         """
-        if (folder not in self._script_folders and word not in _OWN) or word in sys.stdlib_module_names:
+        if (folder not in self._script_folders and word not in OWN_MODULES) or word in sys.stdlib_module_names:
             return False
         return join_path(folder, word) in self.stems
 
     def _search_path(self, folder: str) -> Iterator[str]:
         """The folders that Python searches: a script's own folder, the source roots, then enclosing folders, for ``PYTHONPATH``.
 
-        Directories that the project puts on ``sys.path`` are among the roots. The folder of a module in a package is not searched.
+        Directories that the project puts on ``sys.path`` are among the roots; from one of them, the folder of who puts it there is
+        searched, too. The folder of a module in a package is not searched.
         """
         above = [folder, *parent_folders(folder)] if folder else [""]
         plain = [each for each in above if not self._is_package(each)]
         yield from plain[:1] if plain and plain[0] == folder else ()
         yield from self.source_roots
         yield from plain
+        yield from (self.folder(path) for path, added in self._put.items() if folder in added)
 
     def _is_package(self, folder: str) -> bool:
         return self.stems.get(folder) == join_path(folder, "__init__.py")

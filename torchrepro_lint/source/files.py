@@ -26,6 +26,16 @@ _PACKAGE = Path(__file__).parents[1]
 # A file modified within this time (in nanoseconds) may be modified again without a change of its signature.
 _RACY = 2_000_000_000
 
+# Module names that projects use and no library has.
+OWN_MODULES = frozenset(
+    {"utils", "util", "utilities", "helper", "helpers", "common", "misc", "tools", "functions", "ops", "const"}
+    | {"constants", "architectures"}
+    | {"model", "models", "module", "modules", "net", "nets", "network", "networks", "layer", "layers"}
+    | {"data", "dataset", "dataloader", "dataloaders", "data_loader", "data_utils", "preprocess", "preprocessing"}
+    | {"loss", "losses", "metric", "metrics", "criterion", "train", "trainer", "test", "evaluation", "solver"}
+    | {"config", "configs", "option", "options", "opts", "args", "arguments", "params", "hparams", "agent", "agents"}
+)
+
 
 class FileSignature(NamedTuple):
     """The signature of a file in the file system, by which a change is noticed without reading it; times in nanoseconds."""
