@@ -248,7 +248,9 @@ class _LossSlice:
         seen = self._events.get((path, call), ())
         names = sorted({name for _, each in seen for name in each.names}) or self._names.names(path, call.func)
         if not names or self._unknown.are_unknown(names):
-            names = self._objects(path, call.func) or names
+            function = seen[0][1].function if names and seen else ""
+            passed = passed_on_edges(self._project, self._run, path, function, call.func) if function else ()
+            names = self._objects(path, call.func) or sorted(passed) or names
         if names and all(map(is_element, names)):
             names = [*self._elements(path, call.func)] or names
         if not loader_names().isdisjoint(names):
