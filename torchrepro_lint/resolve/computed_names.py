@@ -316,7 +316,7 @@ class ComputedNames(ObjectSources):
             yield from known
             for word in (composed or [""]) if is_instance(owner) and not words else ():
                 for file, value in self.attribute_values(class_of(owner), word):
-                    yield from self.names(file, value)
+                    yield from self.names(file, value) or self.object_names(file, value)
                 if len(word.replace(GAP, "")) >= _LEAST_LETTERS:
                     fitting = wildcard_expression(word, r"\w*", count())
                     yield from self.methods_like(class_of(owner), re.compile(fitting))
