@@ -29,9 +29,20 @@ from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.nodes import Call, Expression, Record, Subscript
-from torchrepro_lint.syntax.qualified_names import in_project, is_instance, simple_name
-from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Expression,
+    Record,
+    Ref,
+    SimpleStatement,
+    Statement,
+    Subscript,
+)
+from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_nested, simple_name
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent, calls_in, guards, prefix_and_rest
@@ -69,6 +80,17 @@ _STANDS_FOR = (
 # Names below which all that matches above is a model or a layer; of others only what initialises parameters is.
 _ONLY_MODELS = ("transformers.", "pytorch_transformers.", "pytorch_pretrained_bert.", "torch_geometric.")
 
+
+# Classes whose objects run no layer by themselves, and what runs the layers of a network without naming them.
+_PLAIN = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "builtins.object"})
+_WITHOUT_NAMES = (
+    "IntermediateLayerGetter",
+    "_modules",
+    "children",
+    "create_feature_extractor",
+    "getattr",
+    "named_children",
+)
 
 _MAKING = lazy_pattern(r"\.(from_pretrained|from_config)$")
 
@@ -139,6 +161,7 @@ def reachable(context: Context, program: Program, found: Iterable[ReachedOperati
         for each in found
         if is_reachable(context.project, program.run, each.trace_event)
         and _is_constructed(context.project, program, each.trace_event.function)
+        and _may_run(context.project, program, each.trace_event)
     )
 
 
@@ -151,6 +174,48 @@ def _is_constructed(project: Traces, program: Program, function: str) -> bool:
     related = (owner, *resolver.ancestry(owner), *resolver.subclasses(owner))
     made = {f"{each}.__init__" for each in related if resolver.functions(f"{each}.__init__")}
     return not made or not made.isdisjoint(program.run.functions)
+
+
+def _may_run(project: Traces, program: Program, made: TraceEvent) -> bool:
+    """Whether a run may call what it makes: not a layer of a network that runs, in an attribute that no function of the run reads, as the
+    head of one of which only the features are taken.
+    """
+    resolver, owner = project.resolver, project.resolver.owner(made.function)
+    match made.event.statement:
+        case Assign(targets=(Ref(path=(word,)),), value=value) if owner and value == made.event.value:
+            runs = any(each in program.run.functions for each in resolver.methods(owner, "forward"))
+            plain = all(in_project(each) or each in _PLAIN for each in resolver.ancestry(owner))
+            return not (runs and plain) or _is_read(project, program, word)
+    return True
+
+
+def _is_read(project: Traces, program: Program, word: str) -> bool:
+    """Whether a function of a run reads an attribute of this name, or the parts of a network without their names."""
+    for path in sorted(program.run.paths):
+        summary = project.resolver.modules.summary(path)
+        words = (summary.calls, summary.values, summary.inner)
+        if any(has_word(each, part) for part in _WITHOUT_NAMES for each in words):
+            return True
+        if any(has_word(each, word) for each in words):
+            facts = project.files[path]
+            nested = (each.body for each in facts.functions if is_nested(each.name))
+            reached = (each.body for each in facts.functions if f"{path}{each.name}" in program.run.functions)
+            if any(_reads(each, word) for body in (facts.body, *nested, *reached) for each in statements(body)):
+                return True
+    return False
+
+
+def _reads(statement: Statement, word: str) -> bool:
+    """Whether a statement reads an attribute: neither assigns nor deletes it."""
+    written = statement.targets if isinstance(statement, Assign) else ()
+    deletes = isinstance(statement, SimpleStatement) and statement.kind == "del"
+    for each in () if deletes else expressions_within(statement):
+        match each:
+            case Ref(path=words) if word in words and each not in written:
+                return True
+            case Attribute(name=name) if name == word and each not in written:
+                return True
+    return False
 
 
 def first_of_each(context: Context, program: Program, found: Iterable[ReachedOperation]) -> list[ReachedOperation]:
