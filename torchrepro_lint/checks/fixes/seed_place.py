@@ -31,7 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
-from torchrepro_lint.syntax.qualified_names import is_method, qualifier_of, simple_name
+from torchrepro_lint.syntax.qualified_names import is_method, is_nested, qualifier_of, simple_name
 from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, control_flow_position, in_loop
 from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier
 from torchrepro_lint.trace.call_paths import fresh_start, process_starts
@@ -272,13 +272,16 @@ def _is_module_constant(position: ControlFlowPosition, seed: SeedValue) -> bool:
 
 
 def _main_position(positions: list[ControlFlowPosition]) -> ControlFlowPosition | None:
-    """The function that is the program: below calls such as ``main()`` under the ``__main__`` guard."""
+    """The function that is the program: below calls such as ``main()`` under the ``__main__`` guard. One in another function is not: it
+    may be handed on, and run for each batch.
+    """
     for number, position in enumerate(positions):
         last = position.spots[-1]
         launches = isinstance(last.statement, (ExpressionStatement, SimpleStatement)) and (
             len(last.block) == 1 or _calls_main(last.statement)
         )
-        deeper = number + 1 < len(positions) and positions[number + 1].function != position.function
+        inner = positions[number + 1].function if number + 1 < len(positions) else position.function
+        deeper = inner != position.function and not (inner is not None and is_nested(inner.name))
         if not (launches and deeper and not in_loop(position)):
             return position
     return None
