@@ -161,19 +161,26 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
         return _REPEATED
     if source == "os.getpid" and _tells_processes_apart(project, path, value):
         return _IN_PROCESSES
-    given = written_seed(project, path, place.start, seeder=True)
+    # ``if seed < 0: seed = ...`` does not want its own seed back.
+    given = written_seed(project, path, place.start, but=_assigned_name(project, path, place), seeder=True)
     if isinstance(given, NoFix):
         return given
     # The value may reach a generator that takes no more.
-    seed = (
-        WrittenSeed(FALLBACK)
-        if given.edits and given.text.isidentifier() and _is_named(project, path, place)
-        else given.below_limit
-    )
+    named = given.edits and given.text.isidentifier() and _is_named(project, path, place)
+    seed = WrittenSeed(FALLBACK) if named or given.text.startswith("-") else given.below_limit
     start, end = span(_changing_part(project, path, place))
     while text[start - 1 : start] == "(" and text[end : end + 1] == ")" and place != value:
         start, end = start - 1, end + 1
     return _replace_with_seed(seed.text, Span(start, end), seed)
+
+
+def _assigned_name(project: Traces, path: str, value: Expression) -> str:
+    """The variable that gets a value, alone; empty where it is passed on."""
+    position = control_flow_position(project.files[path], value.start)
+    match position.spots[-1].statement if position else None:
+        case Assign(targets=(Ref(path=()) as target,)):
+            return last_identifier(target)
+    return ""
 
 
 _IN_PROCESSES = NoFix(
