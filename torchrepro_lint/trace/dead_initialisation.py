@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 # The functions whose loads under conditions are kept.
 CACHED_LOADS = 1 << 12
 # Names of functions and methods that make or initialise the parts of a model.
-_INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init)\w*|reset\w*|apply")
+_INITIALISING = lazy_pattern(r"(?i)_*(init|create|build|make|set_?up|weights?_init|replace)\w*|reset\w*|apply")
 # Layers of torch that draw their weight, and the first ones their bias.
 _LAYER = lazy_pattern(r"torch\.nn\.(?:\w+\.)*(?:(Linear|Bilinear|Conv(?:Transpose)?[123]d)|Embedding(?:Bag)?)")
 # Contexts that leave the parameters of layers empty: accelerate 1.10 moves them to the device ``meta`` before they are initialised,
