@@ -88,12 +88,17 @@ class CallGraph(NumberedCalls):
     def passed(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The arguments for the parameter at a position: the calling file and the expression, None where a call leaves it out.
 
-        A call with ``*`` or ``**`` may pass anything and gives nothing.
+        A call with ``*`` or ``**`` may pass anything and gives nothing, but what displays that are passed to where it stands have there.
         """
         yield from self.passed_by_name(name, function, position)
         bound = takes_receiver(function)
         for path, call in self._by_parameters(name, function):
-            yield from _unless_starred(path, parameter_argument(call, function, position, bound=bound))
+            arg = parameter_argument(call, function, position, bound=bound)
+            yield from _unless_starred(path, arg)
+            if arg is not None and arg.star:
+                key = function.params[position].name if arg.star == "**" else position - bound - call.args.index(arg)
+                shown = ((file, entries_of_display(each) or {}) for file, each in self._names.values(path, arg.value))
+                yield from ((file, entries[key]) for file, entries in shown if key in entries)
         for path, call in self._partials(name):
             rest = call._replace(args=call.args[1:])  # the arguments that a partial leaves out come later
             if (arg := parameter_argument(rest, function, position, bound=bound)) is not None:
@@ -383,8 +388,7 @@ def _given_function(call: Call, word: str) -> Expression | None:
     """The function that a call of ``partial`` or of a launcher gets."""
     if word == "partial":
         return call.args[0].value if call.args and not call.args[0].star else None
-    started = launched_call(call)
-    return started.func if started is not None else None
+    return started.func if (started := launched_call(call)) is not None else None
 
 
 def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:
