@@ -315,7 +315,7 @@ def _decode_target(answer: str) -> tuple[str, str]:
 class HigherOrderCalls:
     """The calls of parameters and their targets: the arguments that are passed where the parameters' functions are called by name.
 
-    Not followed are arguments that are forwarded from one parameter to another, unbound methods, and partials.
+    An argument is followed where it is forwarded from one parameter to another. Not followed are unbound methods, and partials.
     """
 
     def __init__(
@@ -361,14 +361,16 @@ class HigherOrderCalls:
                 if _is_call_of(call, root):
                     yield from (encode_target(target, number) for target in targets)
 
-    def _passed(self, path: str, root: Root) -> Iterator[Symbol]:
+    def _passed(self, path: str, root: Root, depth: int = 0) -> Iterator[Symbol]:
         """The functions, and the constructors of the classes, that are passed for a parameter where it is called by name."""
         found = self._names.parameter(path + root)
-        if found is None or self._names.assigned(path + root):
+        if found is None or self._names.assigned(path + root) or depth > limits.MAX_HANDED_ON:
             return
         function, param, position = found
         for caller, given in self._passed_by_name(path + function.name, function, position):
-            if given is not None:
+            if isinstance(given, Ref) and not given.path and self._names.parameter(caller + given.roots[0]):
+                yield from self._passed(caller, given.roots[0], depth + 1)
+            elif given is not None:
                 yield from self._callable(caller, given)
             elif param.default is not None:
                 yield from self._callable(path, param.default)
