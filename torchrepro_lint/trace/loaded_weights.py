@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
+    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
@@ -86,11 +87,32 @@ def _loaded_here(call: Call) -> AccessPath | None:
             return next(_places([model]), None) if model and weights and not is_none(weights) else None
         case Call(func=Ref(roots=roots, path=(*words, "load_state_dict"))):
             owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
-            strict = bound_argument(call, 1, "strict")
-            whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
-            loads = whole and len(owner_path) <= 1 and known_argument(call, 0, "state_dict") is not None
-            return (roots, owner_path) if loads else None
+            return (roots, owner_path) if len(owner_path) <= 1 and _loads_all(call) else None
+        case Call(func=Attribute(value=Subscript() as element, name="load_state_dict")):
+            return place_of(element) if _loads_all(call) else None
     return None
+
+
+def _loads_all(call: Call) -> bool:
+    """Whether a call of ``load_state_dict`` is strict."""
+    strict = bound_argument(call, 1, "strict")
+    whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
+    return whole and known_argument(call, 0, "state_dict") is not None
+
+
+def place_of(value: Expression | None) -> AccessPath | None:
+    """Where a model is kept: a variable, an attribute, or an element of a variable by a literal or a variable, ``nets[name]``."""
+    match value:
+        case Ref(path=path):
+            return value.access_path if len(path) <= 1 else None
+        case Subscript(value=Ref(roots=roots, path=()), indices=(Constant() | Ref(path=()) as key,)):
+            return roots, (element_word(key),)
+    return None
+
+
+def element_word(key: Constant | Ref) -> str:
+    """What stands for an element in an access path."""
+    return f"[{key.roots if isinstance(key, Ref) else repr(key.value)}]"
 
 
 def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *, first: bool) -> list[AccessPath]:
@@ -139,8 +161,8 @@ def _run_by(call: Call, called: Iterable[str]) -> Iterator[tuple[str, ...]]:
         yield from given_variables(call)
 
 
-def _places(values: Iterable[Expression]) -> Iterator[AccessPath]:
-    return (each.access_path for each in values if isinstance(each, Ref) and len(each.path) <= 1)
+def _places(values: Iterable[Expression | None]) -> Iterator[AccessPath]:
+    return filter(None, map(place_of, values))
 
 
 def _read_whole(name: str, names: Names) -> AccessPath | None:
