@@ -355,7 +355,9 @@ def containers_behind(names: tuple[str, ...], call: Call, keys: Keys) -> list[tu
     match name, args:
         case "builtins.enumerate", (held, *_):
             return [(held, (EACH, *rest[1:]))] if rest[:1] == (1,) else []
-        case "builtins.zip" | "itertools.product" | "itertools.zip_longest", _ if not any(arg.star for arg in call.args):
+        case "builtins.zip" | "itertools.product" | "itertools.zip_longest", _ if not any(
+            arg.star for arg in call.args
+        ):
             return [(held, (EACH, *rest[1:])) for at, held in enumerate(args) if rest[:1] == (at,)]
         case "itertools.chain", _:
             return [(held, (EACH, *rest)) for held in args]

@@ -25,6 +25,7 @@ from torchrepro_lint.resolve.higher_order import (
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.binding import (
     LAUNCHES,
+    MAPPING_ROWS,
     UNKNOWN_ARGUMENT,
     accepts,
     entries_of_display,
@@ -32,6 +33,7 @@ from torchrepro_lint.syntax.binding import (
     parameter_argument,
     passing_argument,
     receiving_parameters,
+    row_arguments,
     takes_receiver,
 )
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Function, ModuleSummary, Param, Record, Ref
@@ -183,8 +185,9 @@ class CallGraph(NumberedCalls):
         return self._address_taken.names(name) or any(map(self._address_taken.has, self._words(name, function)))
 
     def _launches(self, name: Symbol) -> Iterator[tuple[str, Call]]:
-        """The calls that start a function in a process or thread, with its arguments in a tuple."""
-        runs = (self._given_targets(file, word) for word in LAUNCHES for file in self._files_with(word))
+        """The calls that start a function in a process or thread, with its arguments in a tuple, or for each row of a dataset."""
+        words = (*LAUNCHES, *sorted(MAPPING_ROWS))
+        runs = (self._given_targets(file, word) for word in words for file in self._files_with(word))
         found = {number for each in runs for number in _calls_running(each, name)}
         return map(self._call, self._in_order(found))
 
@@ -384,7 +387,7 @@ def _given_function(call: Call, word: str) -> Expression | None:
     """The function that a call of ``partial`` or of a launcher gets."""
     if word == "partial":
         return call.args[0].value if call.args and not call.args[0].star else None
-    started = launched_call(call)
+    started = launched_call(call) if word not in MAPPING_ROWS or row_arguments(call) is not None else None
     return started.func if started is not None else None
 
 

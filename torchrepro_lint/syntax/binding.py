@@ -115,6 +115,8 @@ LAUNCHES = {
     "starmap_async": (0, 1, None),
 }
 _PASSING_RANK = frozenset({"spawn", "start_processes"})
+# Methods of datasets that call a function for each row, with ``fn_kwargs`` as its named arguments.
+MAPPING_ROWS = frozenset({"map", "filter"})
 
 
 def launched_call(call: Call) -> Call | None:
@@ -135,7 +137,14 @@ def launched_call(call: Call) -> Call | None:
         args = (*rank, *_unpacked(packed, "*"), *_unpacked(named, "**"))
     else:
         args = tuple([arg for arg in call.args if arg != function]) if word == "submit" else (unknown,)
+        args += tuple(_unpacked(row_arguments(call), "**"))
     return call._replace(func=function.value, args=args)
+
+
+def row_arguments(call: Call) -> Arg | None:
+    """The argument whose entries a dataset passes beside each row: ``data.map(tokenize, fn_kwargs={"tokenizer": tokenizer})``."""
+    named = (arg for arg in call.args if arg.keyword == "fn_kwargs")
+    return next(named, None) if last_identifier(call.func) in MAPPING_ROWS else None
 
 
 def _each_tuple(arg: Arg | None, unknown: Arg) -> Arg:
