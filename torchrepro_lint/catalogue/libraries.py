@@ -341,9 +341,8 @@ def element_of_result(wrapper: ModuleWrapper, call: Call, index: int) -> Express
 
 
 # Functions that give the items of a container, as another one or one by one, and those that choose some of them or one.
-_OF_ITEMS = frozenset(
-    f"builtins.{word}" for word in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter")
-) | {"collections.deque"}
+_OF_ITEMS = {f"builtins.{word}" for word in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter")}
+_OF_ITEMS |= {"collections.deque", "itertools.cycle", "itertools.islice"}
 _SOME = frozenset({"random.sample", "random.choices"})
 _ONE = frozenset({"random.choice", "numpy.random.choice", "builtins.next"})
 
@@ -355,10 +354,12 @@ def containers_behind(names: tuple[str, ...], call: Call, keys: Keys) -> list[tu
     match name, args:
         case "builtins.enumerate", (held, *_):
             return [(held, (EACH, *rest[1:]))] if rest[:1] == (1,) else []
-        case "builtins.zip" | "itertools.product", _ if len(args) == len(call.args):
+        case (("builtins.zip" | "itertools.product" | "itertools.zip_longest"), _) if not any(
+            each.star for each in call.args
+        ):
             return [(held, (EACH, *rest[1:])) for at, held in enumerate(args) if rest[:1] == (at,)]
-        case "itertools.chain", _:
-            return [(held, (EACH, *rest)) for held in args]
+        case ("itertools.chain", chained) | ("builtins.filter", (_, *chained)):
+            return [(held, (EACH, *rest)) for held in chained]
         case "torch.nn.ModuleList" | "torch.nn.ModuleDict", (held,):
             return [(held, keys)]
         case "torch.nn.Sequential", _ if len(args) == len(call.args):

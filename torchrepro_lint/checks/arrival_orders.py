@@ -16,6 +16,7 @@ from torchrepro_lint.checks.launches import (
     is_repeated,
     launches,
     launches_of,
+    starts_several,
 )
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
@@ -152,17 +153,34 @@ def _has_several_producers(project: TaintFlow, path: str, queue: Ref) -> bool:
             starts = [] if receiver is None else list(launches_of(project, site.function))
             if receiver is None or not starts or made.isdisjoint(_creations(project, file, receiver)):
                 continue
-            if any(each.several for each in starts):
+            starts = [each for each in starts if _may_pass(project, each, site, receiver, made)]
+            if any(each.several and starts_several(project, each, made) for each in starts):
                 return True
             started.update((each.path, each.call.start) for each in starts)
     return len(started) > 1
 
 
-def _creations(project: TaintFlow, path: str, queue: Expression, depth: int = 0) -> Iterator[tuple[str, int]]:
-    """The places of the calls that make a queue."""
+def _may_pass(
+    project: TaintFlow, launch: Launch, site: CallSite, receiver: Expression, made: set[tuple[str, Call]]
+) -> bool:
+    """Whether a launch may pass one of these queues to the function that puts into its own parameter."""
+    path = path_of(launch.function)
+    if not isinstance(receiver, Ref) or receiver.path or launch.function != site.function:
+        return True
+    for parameter in filter(None, (project.resolver.parameter(path + root) for root in receiver.roots)):
+        bound = takes_receiver(parameter.function)
+        arg = parameter_argument(launch.made, parameter.function, parameter.position, bound=bound)
+        given = set() if arg is None or arg.star else set(_creations(project, launch.path, arg.value))
+        if given and given.isdisjoint(made):
+            return False
+    return True
+
+
+def _creations(project: TaintFlow, path: str, queue: Expression, depth: int = 0) -> Iterator[tuple[str, Call]]:
+    """The calls that make a queue, with their files."""
     for file, value in project.resolver.values_through_calls(path, queue):
         if isinstance(value, Call) and last_identifier(value.func).endswith("Queue"):
-            yield file, value.start
+            yield file, value
     if isinstance(queue, Ref) and not queue.path and depth < limits.MAX_WORKER_CALLS:
         for root in queue.roots:
             parameter = project.resolver.parameter(path + root)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
@@ -119,8 +119,28 @@ def is_repeated(project: TaintFlow, path: str, call: Call) -> bool:
     )
 
 
+def starts_several(project: TaintFlow, launch: Launch, made: Iterable[tuple[str, Call]]) -> bool:
+    """Whether a repeated launch is repeated for one of the objects that it is given, too: not where both are made in the same round."""
+    spots = project.uses.spots(launch.path)
+    here = spots.of(launch.call)
+    if here is None or last_identifier(launch.call.func) in _MAPPING | _SPAWNING:
+        return True
+    if next(comprehensions(project, launch.path, launch.call), None) is not None:
+        return True
+    places = [spots.of(each) if path == launch.path else None for path, each in made]
+    return not all(
+        each is not None and each.function == here.function and set(_loops(here)) <= set(_loops(each))
+        for each in places
+    )
+
+
+def _loops(spot: ExpressionPosition) -> Iterator[Loop]:
+    """The loops in whose rounds an expression stands, in its own function."""
+    return (block.owner for block in spot.blocks if isinstance(block.owner, Loop) and block.number == 0)
+
+
 def _is_in_loop(project: TaintFlow, path: str, node: Expression, spot: ExpressionPosition) -> bool:
-    if any(isinstance(block.owner, Loop) and block.number == 0 for block in spot.blocks):
+    if next(_loops(spot), None) is not None:
         return True
     return next(comprehensions(project, path, node), None) is not None
 

@@ -23,10 +23,11 @@ from torchrepro_lint.resolve.higher_order import (
 )
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.binding import (
-    LAUNCHES,
+    STARTING,
     UNKNOWN_ARGUMENT,
     accepts,
     entries_of_display,
+    given_function,
     launched_call,
     parameter_argument,
     passing_argument,
@@ -187,8 +188,8 @@ class CallGraph(NumberedCalls):
         return self._address_taken.names(name) or any(map(self._address_taken.has, self._words(name, function)))
 
     def _launches(self, name: Symbol) -> Iterator[tuple[str, Call]]:
-        """The calls that start a function in a process or thread, with its arguments in a tuple."""
-        runs = (self._given_targets(file, word) for word in LAUNCHES for file in self._files_with(word))
+        """The calls that start a function in a process or thread, with its arguments in a tuple, or for each row of a dataset."""
+        runs = (self._given_targets(file, word) for word in STARTING for file in self._files_with(word))
         found = {number for each in runs for number in _calls_running(each, name)}
         return map(self._call, self._in_order(found))
 
@@ -216,7 +217,7 @@ class CallGraph(NumberedCalls):
     def _given_targets(self, file: int, word: str) -> Iterator[str]:
         """The functions that the calls by a word in one file get, to start them or to bind their arguments."""
         for number in self._in(file, word):
-            given = _given_function(self._at(number).call, word)
+            given = given_function(self._at(number).call, word)
             for target in self._targets(self._paths[file], given) if given is not None else ():
                 if in_project(target):
                     yield encode_target(target, number)
@@ -382,13 +383,6 @@ class CallGraph(NumberedCalls):
 def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expression | None]]:
     if arg is None or not arg.star:
         yield path, None if arg is None else arg.value
-
-
-def _given_function(call: Call, word: str) -> Expression | None:
-    """The function that a call of ``partial`` or of a launcher gets."""
-    if word == "partial":
-        return call.args[0].value if call.args and not call.args[0].star else None
-    return started.func if (started := launched_call(call)) is not None else None
 
 
 def _calls_running(runs: tuple[str, ...], name: str) -> Iterator[int]:

@@ -118,6 +118,10 @@ LAUNCHES = {
     "starmap_async": (0, 1, None),
 }
 _PASSING_RANK = frozenset({"spawn", "start_processes"})
+# Methods of datasets that call a function for each row, with ``fn_kwargs`` as its named arguments.
+_MAPPING_ROWS = frozenset({"map", "filter"})
+# The words of the calls that start a function with arguments.
+STARTING = (*LAUNCHES, *sorted(_MAPPING_ROWS))
 
 
 def launched_call(call: Call) -> Call | None:
@@ -138,7 +142,22 @@ def launched_call(call: Call) -> Call | None:
         args = (*rank, *_unpacked(packed, "*"), *_unpacked(named, "**"))
     else:
         args = tuple([arg for arg in call.args if arg != function]) if word == "submit" else (unknown,)
+        args += tuple(_unpacked(_row_arguments(call), "**"))
     return call._replace(func=function.value, args=args)
+
+
+def given_function(call: Call, word: str) -> Expression | None:
+    """The function that a call of ``partial`` or of a launcher gets, or that of a dataset which passes it arguments beside each row."""
+    if word == "partial":
+        return call.args[0].value if call.args and not call.args[0].star else None
+    started = launched_call(call) if word not in _MAPPING_ROWS or _row_arguments(call) is not None else None
+    return started.func if started is not None else None
+
+
+def _row_arguments(call: Call) -> Arg | None:
+    """The argument whose entries a dataset passes beside each row: ``data.map(tokenize, fn_kwargs={"tokenizer": tokenizer})``."""
+    named = (arg for arg in call.args if arg.keyword == "fn_kwargs")
+    return next(named, None) if last_identifier(call.func) in _MAPPING_ROWS else None
 
 
 def _each_tuple(arg: Arg | None, unknown: Arg) -> Arg:

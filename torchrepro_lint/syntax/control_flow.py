@@ -326,10 +326,17 @@ class _EventExtractor:
                     self._note("read", part, statement, guards)
             elif type(part) is not Constant:
                 self._expression(part, statement, guards)
-        if kind is Call:
-            self._note("call", expression, statement, guards)
+        if isinstance(expression, Call):
+            self._call(expression, statement, guards)
         elif isinstance(expression, Subscript):
             self._note("index", expression.value, statement, guards, given=expression)
+
+    def _call(self, call: Call, statement: Statement, guards: tuple[Guard, ...]) -> None:
+        """A call, and the iteration of what ``next(iterator)`` advances."""
+        self._note("call", call, statement, guards)
+        if isinstance(call.func, Ref) and call.func.roots == ("builtins.next",) and call.args:
+            for each in _iterated(call.args[0].value):
+                self._note("iterate", each, statement, guards)
 
     def _comprehension(self, made: Comprehension, statement: Statement, guards: tuple[Guard, ...]) -> None:
         for clause in made.clauses:
@@ -375,9 +382,7 @@ def _loaded_modules(statement: Import) -> Iterator[str]:
     yield from (name for _, name in statement.names)
 
 
-_ITERATION_WRAPPERS = frozenset(
-    f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")
-)
+_ITERATION_WRAPPERS = {f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")}
 # Those of other libraries, by their last identifiers: progress bars and slices of an iterator.
 _LIBRARY_WRAPPERS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
 

@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Ref,
     Statement,
+    Subscript,
     Try,
 )
 from torchrepro_lint.syntax.qualified_names import is_local, is_self, locals_prefix, path_of
@@ -47,10 +48,12 @@ from torchrepro_lint.syntax.visitor import (
 )
 from torchrepro_lint.trace.loaded_weights import (
     assigned_all,
+    element_word,
     given_variables,
     loaded_by,
     made_by_chain,
     own_weights,
+    place_of,
     replaced_parameter,
     uses_numbers,
 )
@@ -111,6 +114,8 @@ def _loads_after(
         match event.value:
             case Call(func=Ref(roots=roots, path=words)) if event.kind == "call":
                 used.add((roots, words))  # a model that is run before its weights are loaded
+            case Call(func=Subscript() as element) if (kept := place_of(element)) is not None:
+                used.add(kept)
         if (saved := _saved(event)) is not None:
             used.add(saved)  # it may be its own weights that are loaded
         if event.kind == "call" and isinstance(event.value, Call):
@@ -126,9 +131,33 @@ def _loads_after(
         # Weights that are loaded after training, the best of them, do not replace those that it began with.
         trained = min((each for each in training if each > at), default=len(found))
         for made in (*_made_by(event, loads), *([each] for each in _initialised_by(event, loads))):
-            later = [{guards for end, guards in loads[held] if at < end < trained} for held in made]
+            later = [set(_between(names, name, held, loads[held], found, range(at + 1, trained))) for held in made]
             if all(later):
                 yield event, later
+
+
+def _between(
+    names: Names,
+    name: str,
+    held: AccessPath,
+    loads: Iterable[tuple[int, tuple[Guard, ...]]],
+    found: tuple[Event, ...],
+    within: range,
+) -> Iterator[tuple[Guard, ...]]:
+    """The guards of the loads of a model that is made before a range of events."""
+    made = found[within.start - 1].statement.start
+    for at, guards in loads:
+        if at in within and not _is_another_element(names, name, held, range(made, found[at].statement.start)):
+            yield guards
+
+
+def _is_another_element(names: Names, name: str, held: AccessPath, between: range) -> bool:
+    """Whether a loop begins between two places that gives the key of an element other values: ``for name in some: nets[name]``."""
+    if not held[1] or not held[1][-1].startswith("["):
+        return False
+    bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
+    loops = (each for body in bodies for each in statements(body) if isinstance(each, Loop) and each.start in between)
+    return any(isinstance(each.target, Ref) and held[1][-1] == element_word(each.target) for each in loops)
 
 
 def _certain(
@@ -200,7 +229,8 @@ def _made_by(event: Event, places: Container[AccessPath]) -> Iterator[list[Acces
         return
     for target in statement.targets:
         named = _bound(target)
-        whole = [each.access_path for each in named if isinstance(each, Ref)]
+        kept = [each.access_path if isinstance(each, Ref) else place_of(each) for each in named]
+        whole = [each for each in kept if each is not None]
         if whole and len(whole) == len(named) and all(each in places for each in whole):
             yield whole
         elif isinstance(target, Ref) and target.path:

@@ -38,14 +38,9 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Statement,
+    Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import (
-    in_project,
-    local_symbol,
-    path_of,
-    root_of,
-    simple_name,
-)
+from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, root_of, simple_name
 from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier, subexpressions
 
@@ -78,8 +73,7 @@ def loaded_by(names: Names, cache: EventCache, path: str, call: Call) -> Iterato
     elif isinstance(call.func, Ref):
         called, named = names.names(path, call.func), _LOADING.fullmatch(last_identifier(call.func)) is not None
         called = called if named or all(_may_load(names, each) for each in called) else ()
-        outside = bool(called) and not any(map(in_project, called))
-        loading = outside and _LOADING_MODELS.fullmatch(called[0]) is not None
+        loading = called and not any(map(in_project, called)) and _LOADING_MODELS.fullmatch(called[0]) is not None
         yield from ((held, ()) for held in _places(arg.value for arg in call.args if loading))
         makers = (each for name in called if names.classes(name) for each in names.methods(name, "__init__")[:1])
         given = [
@@ -103,11 +97,32 @@ def _loaded_here(call: Call) -> AccessPath | None:
             return next(_places([model]), None) if model and weights and not is_none(weights) else None
         case Call(func=Ref(roots=roots, path=(*words, "load_state_dict"))):
             owner_path = tuple(words[:-1] if words[-1:] == ["module"] else words)
-            strict = bound_argument(call, 1, "strict")
-            whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
-            loads = whole and len(owner_path) <= 1 and known_argument(call, 0, "state_dict") is not None
-            return (roots, owner_path) if loads else None
+            return (roots, owner_path) if len(owner_path) <= 1 and _loads_all(call) else None
+        case Call(func=Attribute(value=Subscript() as element, name="load_state_dict")):
+            return place_of(element) if _loads_all(call) else None
     return None
+
+
+def _loads_all(call: Call) -> bool:
+    """Whether a call of ``load_state_dict`` is strict."""
+    strict = bound_argument(call, 1, "strict")
+    whole = strict is None or (isinstance(strict, Constant) and strict.value is True)
+    return whole and known_argument(call, 0, "state_dict") is not None
+
+
+def place_of(value: Expression | None) -> AccessPath | None:
+    """Where a model is kept: a variable, an attribute, or an element of a variable by a literal or a variable, ``nets[name]``."""
+    match value:
+        case Ref(path=path):
+            return value.access_path if len(path) <= 1 else None
+        case Subscript(value=Ref(roots=roots, path=()), indices=(Constant() | Ref(path=()) as key,)):
+            return roots, (element_word(key),)
+    return None
+
+
+def element_word(key: Constant | Ref) -> str:
+    """What stands for an element in an access path."""
+    return f"[{key.roots if isinstance(key, Ref) else repr(key.value)}]"
 
 
 def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *, first: bool) -> list[Load]:
@@ -213,8 +228,8 @@ def _run_by(call: Call, called: Iterable[str]) -> Iterator[tuple[str, ...]]:
         yield from given_variables(call)
 
 
-def _places(values: Iterable[Expression]) -> Iterator[AccessPath]:
-    return (each.access_path for each in values if isinstance(each, Ref) and len(each.path) <= 1)
+def _places(values: Iterable[Expression | None]) -> Iterator[AccessPath]:
+    return filter(None, map(place_of, values))
 
 
 def _read_whole(name: str, names: Names) -> AccessPath | None:
@@ -287,13 +302,8 @@ def _constants(names: Names, made: Sequence[tuple[str, Expression]]) -> Mapping[
 def _assigns_attribute(statement: Statement, words: frozenset[str]) -> bool:
     """``self.word = ...``."""
     targets = statement.targets if isinstance(statement, Assign) else ()
-    return bool(targets) and all(
-        isinstance(each, Ref)
-        and len(each.path) == 1
-        and words.issuperset(each.path)
-        and each.roots[0].endswith(".self")
-        for each in targets
-    )
+    own = (isinstance(each, Ref) and len(each.path) == 1 and each.roots[0].endswith(".self") for each in targets)
+    return all(own) and bool(targets) and all(words.issuperset(each.path) for each in targets if isinstance(each, Ref))
 
 
 def _is_of_base(statement: Statement) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types import containers
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.bindings import literal_value
@@ -244,7 +245,18 @@ def _of_object(inference: TypeInference, what: AbstractValue, word: str, point: 
                 if resolver.is_property(method)
                 else AbstractValue("function", name=method)
             )
-    return what if word == "module" and what.kind == "module" else UNKNOWN
+    if word == "module" and what.kind == "module":
+        return what
+    return _left_to_subclasses(inference, what.name, word, point)
+
+
+def _left_to_subclasses(inference: TypeInference, owner: str, word: str, point: ProgramPoint) -> AbstractValue:
+    """The join of what the subclasses assign to a field that a class only reads, as an abstract class does."""
+    heirs = inference.project.resolver.subclasses(owner)
+    if len(heirs) > limits.MAX_SUBCLASSES:
+        return UNKNOWN
+    found = join_all(BOTTOM, *(meet(*_of_class(inference, each, word, point)) for each in heirs))
+    return UNKNOWN if found.kind == "nothing" else found
 
 
 def _of_class(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.dataflow.types.bindings import Binding, ProgramPoint, TypeEnvironment
 from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.nodes import Call, Expression, If, Operation, Ref, Statement, Subscript
+from torchrepro_lint.syntax.nodes import Attribute, Call, Expression, If, Operation, Ref, Statement, Subscript
 from torchrepro_lint.syntax.qualified_names import class_of, in_project, is_instance, last_word, split_last
 from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, subexpressions
 
@@ -126,6 +126,8 @@ _INDEXED = {
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
 _KEEPING_INTEGERS = frozenset(
     {"view", "reshape", "flatten", "unsqueeze", "squeeze", "clone", "contiguous", "expand", "t", "clamp"}
+    | {"index_select", "gather", "masked_select", "repeat", "repeat_interleave", "expand_as", "view_as", "permute"}
+    | {"transpose", "flip", "roll", "narrow", "select", "detach", "cpu", "cuda"}
 )
 
 
@@ -156,6 +158,8 @@ def _integral_operands(value: Expression | None, env: TypeEnvironment | None) ->
             yield from _integral_operands(inner, env)
         case Call(func=Ref(start=start, roots=roots, path=(*before, word), base_end=end)) if word in _KEEPING_INTEGERS:
             yield from _integral_operands(Ref(start, end, roots, tuple(before), end), env)
+        case Call(func=Attribute(value=inner, name=word)) if word in _KEEPING_INTEGERS:
+            yield from _integral_operands(inner, env)
 
 
 def _index_argument(call: Call) -> Expression | None:

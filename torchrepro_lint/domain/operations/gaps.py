@@ -56,7 +56,9 @@ from torchrepro_lint.trace.traces import Traces
 _STEPS = frozenset({"training_step", "forward", "compute_loss", "loss", "train_step"})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not", "not"})
 # Functions that iterate over the elements of their arguments.
-_ITERATING = frozenset(f"builtins.{word}" for word in ("enumerate", "zip", "reversed", "iter", "list", "tuple"))
+_ITERATING = frozenset(
+    f"builtins.{word}" for word in ("enumerate", "zip", "reversed", "iter", "list", "tuple", "filter")
+) | {f"itertools.{word}" for word in ("chain", "zip_longest", "cycle", "islice")}
 _CONTAINERS = ("torch.nn.Sequential()", "torch.nn.ModuleList()", "torch.nn.ModuleDict()")
 
 

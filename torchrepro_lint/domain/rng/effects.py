@@ -39,9 +39,9 @@ from torchrepro_lint.domain.rng.seeders import (
     nondeterministic_source,
     passed_seed,
     reads_data,
+    saves_result,
     seeds_from_entropy,
     seeds_nothing,
-    writes_aside,
 )
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
@@ -213,7 +213,7 @@ class RngEffects:
 
     def _call(self, trace_event: TraceEvent, call: Call, iterated: dict[str, list[Draw]]) -> None:
         self._reads_any_data = self._reads_any_data or reads_data(trace_event.names)
-        if leaves_result(self._names, trace_event.names, call) and not writes_aside(self._names, trace_event, call):
+        if saves_result(self._names, trace_event, call):
             self.results.append(trace_event)
             self._mark_acting(trace_event)
         elif logs_metric(trace_event.names, call):

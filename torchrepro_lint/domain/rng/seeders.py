@@ -292,10 +292,24 @@ def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
     return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
 
 
-_WRITERS = frozenset({"builtins.open().write", "builtins.open().writelines", "json.dump"})
+_WRITERS = frozenset({"builtins.open().write", "builtins.open().writelines", "builtins.print", "json.dump"})
 
 
-def writes_aside(names: Names, trace_event: TraceEvent, call: Call) -> bool:
+def saves_result(names: Names, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a call trains, saves, or loads data in batches, and not only writes aside."""
+    saves = leaves_result(names, trace_event.names, call) or _prints_to_file(names, trace_event, call)
+    return saves and not _writes_aside(names, trace_event, call)
+
+
+def _prints_to_file(names: Names, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a call is a ``print`` into a file that the program has opened."""
+    if trace_event.names != ("builtins.print",):
+        return False
+    file = known_argument(call, None, "file")
+    return file is not None and "builtins.open()" in names.names(trace_event.path, file)
+
+
+def _writes_aside(names: Names, trace_event: TraceEvent, call: Call) -> bool:
     """Whether a call writes a file that is more often a download than a result: bytes; or the settings that a package keeps: on import."""
     if not trace_event.names or not _WRITERS.issuperset(trace_event.names):
         return False
