@@ -69,11 +69,13 @@ def _loads(context: Context, path: str) -> _Loads:
         for each in sites
         if _is_optimizer(context, path, each.names, each.call) and _is_from_file(context, path, each.call)
     )
-    return _Loads(tuple(calls), any(_is_holder(each.call) for each in sites))
+    return _Loads(tuple(calls), any(_is_holder(each.call, each.names) for each in sites))
 
 
-def _is_holder(call: Call) -> bool:
-    return _HOLDERS.search(_receiver_word(call)) is not None
+def _is_holder(call: Call, names: tuple[str, ...]) -> bool:
+    """Whether a call restores an object that is named like one with a generator; a network is none, as the ``generator`` of a GAN."""
+    is_network = any(name.startswith("torch.nn.") for name in names)
+    return not is_network and _HOLDERS.search(_receiver_word(call)) is not None
 
 
 def _resuming(context: Context, program: Program) -> Call | None:
@@ -132,7 +134,7 @@ def _restores(context: Context, path: str, call: Call, names: tuple[str, ...]) -
     if word in RESTORING:
         return not puts_back(context.project.resolver, path, call)
     by_framework = word in _STEPS and any(row.restores for row in rows_of(names))
-    return by_framework or (word == _LOADS and _is_holder(call))
+    return by_framework or (word == _LOADS and _is_holder(call, names))
 
 
 def _is_optimizer(context: Context, path: str, names: tuple[str, ...], call: Call) -> bool:
