@@ -240,7 +240,7 @@ class _EventExtractor:
                 self._assign(statement, guards)
                 continue
             inner = self._header(statement, guards)
-            if isinstance(statement, SimpleStatement) and statement.kind in ("return", "raise", "break", "continue"):
+            if isinstance(statement, SimpleStatement | ExpressionStatement) and leaves((statement,)):
                 return  # what follows in this block never runs
             if isinstance(statement, Loop) and statement.target is not None:
                 for each in _iterated(statement.source):
