@@ -38,6 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_lambda,
     is_nested,
     is_super,
+    local_symbol,
     path_of,
     simple_name,
 )
@@ -62,11 +63,8 @@ class AddressTaken:
 
     def any(self, name: Symbol, function: Function, words: list[str], count_stored: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``count_stored`` includes storing it in an attribute."""
-        return any(
-            self._is_value(word, name, function, count_stored)
-            for word in words
-            if word != "__init__" and self.has(word)
-        )
+        named = (word for word in words if word != "__init__" and self.has(word))
+        return any(self._is_value(word, name, function, count_stored) for word in named)
 
     def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
         """Replace the value words of a changed file."""
@@ -77,8 +75,7 @@ class AddressTaken:
 
     def names(self, name: Symbol) -> bool:
         """Whether the last word of a function is named as a value anywhere; a lambda is a value by itself."""
-        word = simple_name(name)
-        return self.has(word) or is_lambda(name)
+        return self.has(simple_name(name)) or is_lambda(name)
 
     def has(self, word: str) -> bool:
         """Whether any value is named by a word."""
@@ -110,12 +107,17 @@ class AddressTaken:
 
     @query()
     def _held_in(self, path: str) -> dict[str, list[tuple[Ref, tuple[Expression, ...]]]]:
-        """By its last word, each reference that a file stores, with what holds it."""
+        """By its last word, each reference that a file stores or makes the default of a parameter, with what holds it."""
         found: dict[str, list[tuple[Ref, tuple[Expression, ...]]]] = {}
-        for each in chain.from_iterable(map(statements, bodies(self._names.modules.files[path]))):
-            if isinstance(each, Assign) and each.op == "=" and each.value is not None:
-                for ref in held_references(each.value):
-                    found.setdefault(last_identifier(ref), []).append((ref, each.targets))
+        tree = self._names.modules.files[path]
+        inside = chain.from_iterable(map(statements, bodies(tree)))
+        stored = [(each.value, each.targets) for each in inside if isinstance(each, Assign) and each.op == "="]
+        for each in tree.functions:
+            held = ((param.default, local_symbol(each.name, param.name)) for param in each.params if param.default)
+            stored += ((default, (Ref(0, 0, (symbol,), (), 0),)) for default, symbol in held)
+        for value, targets in stored:
+            for ref in held_references(value):
+                found.setdefault(last_identifier(ref), []).append((ref, targets))
         return found
 
     def _having(self, word: str) -> Sequence[str]:
@@ -123,11 +125,8 @@ class AddressTaken:
         return self._paths.get(word, ())
 
     def _is_value(self, word: str, name: Symbol, function: Function, count_stored: bool) -> bool:
-        return any(
-            self._may_be(path, each, name, function)
-            for path in self._having(word)
-            for each in self._named_in(path, count_stored).get(word, ())
-        )
+        named = ((path, self._named_in(path, count_stored).get(word, ())) for path in self._having(word))
+        return any(self._may_be(path, each, name, function) for path, refs in named for each in refs)
 
     @query()
     def _named_in(self, path: str, count_stored: bool) -> dict[str, tuple[Ref, ...]]:
