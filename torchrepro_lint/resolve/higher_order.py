@@ -37,6 +37,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_lambda,
     is_nested,
     is_super,
+    local_symbol,
     path_of,
     simple_name,
 )
@@ -81,16 +82,16 @@ class AddressTaken:
 
     def names(self, name: Symbol) -> bool:
         """Whether the last word of a function is named as a value anywhere; a lambda is a value by itself."""
-        word = simple_name(name)
-        return self.has(word) or is_lambda(name)
+        return self.has(simple_name(name)) or is_lambda(name)
 
     def has(self, word: str) -> bool:
         """Whether any value is named by a word."""
-        return bool(self._having(word))
+        return bool(self.paths(word))
 
     def paths(self, word: str) -> Sequence[str]:
         """The files that name a value by a word without calling it."""
-        return self._having(word)
+        self._names.modules.reads.record_word("values", word)
+        return self._paths.get(word, ())
 
     @query(cutoff=True)
     def aliases(self, word: str) -> tuple[str, ...]:
@@ -114,36 +115,34 @@ class AddressTaken:
 
     @query()
     def _held_in(self, path: str) -> dict[str, list[tuple[Ref, tuple[Expression, ...]]]]:
-        """By its last word, each reference that a file stores, with what holds it."""
+        """By its last word, each reference that a file stores or makes the default of a parameter, with what holds it."""
         found: dict[str, list[tuple[Ref, tuple[Expression, ...]]]] = {}
-        for each in all_statements(self._names.modules.files[path]):
-            if isinstance(each, Assign) and each.op == "=" and each.value is not None:
-                for ref in held_references(each.value):
-                    found.setdefault(last_identifier(ref), []).append((ref, each.targets))
+        tree = self._names.modules.files[path]
+        assigned = (each for each in all_statements(tree) if isinstance(each, Assign) and each.op == "=")
+        stored = [(each.value, each.targets) for each in assigned]
+        for each in tree.functions:
+            held = ((param.default, local_symbol(each.name, param.name)) for param in each.params if param.default)
+            stored += ((default, (Ref(0, 0, (symbol,), (), 0),)) for default, symbol in held)
+        for value, targets in stored:
+            for ref in held_references(value):
+                found.setdefault(last_identifier(ref), []).append((ref, targets))
         return found
 
     @query()
     def _compared_in(self, path: str) -> frozenset[Ref]:
         """The references that a file passes to functions of the project that only compare them: ``exists(net)``."""
-        return frozenset(self._compared_by(path, all_expressions(self._names.modules.files[path])))
+        return frozenset(self._compared_by(path))
 
-    def _compared_by(self, path: str, inside: Iterable[Expression]) -> Iterator[Ref]:
-        for each in inside:
+    def _compared_by(self, path: str) -> Iterator[Ref]:
+        for each in all_expressions(self._names.modules.files[path]):
             match each:
                 case Call(func=Ref(roots=(root,), path=()), args=(Arg(value=Ref() as given),)):
                     called = map(self._names.functions, self._names.modules.resolve(path, root))
                     yield from [given] if compare_only(chain.from_iterable(called)) else ()
 
-    def _having(self, word: str) -> Sequence[str]:
-        self._names.modules.reads.record_word("values", word)
-        return self._paths.get(word, ())
-
     def _is_value(self, word: str, name: Symbol, function: Function, count_stored: bool) -> bool:
-        return any(
-            self._may_be(path, each, name, function)
-            for path in self._having(word)
-            for each in self._named_in(path, count_stored).get(word, ())
-        )
+        named = ((path, self._named_in(path, count_stored).get(word, ())) for path in self.paths(word))
+        return any(self._may_be(path, each, name, function) for path, refs in named for each in refs)
 
     @query()
     def _named_in(self, path: str, count_stored: bool) -> dict[str, tuple[Ref, ...]]:
