@@ -66,7 +66,7 @@ def measured(path: Path) -> Repository:
                     if program.entry.path not in given:
                         continue
                     found = causes_of_gaps(project, program)
-                    matters = program.effects.matters and program.effects.acts
+                    matters = bool(program.effects.results) and program.effects.acts
                     for index, counted in enumerate((True, matters, bool(found), matters and bool(found))):
                         counts[index] += counted
                     name = split_name(program.entry.function or "")[2]

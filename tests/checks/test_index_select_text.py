@@ -54,7 +54,8 @@ SUBSCRIPTS = [
     ("x.index_select(1, await i)", "x[:, await i]"),
     # nested calls need no second round, or get one
     ("x.index_select(0, i).index_select(1, j)", "x[i][:, j]"),
-    ("x.index_select(0, i.index_select(0, j))", "x[i[j]]"),
+    # what selects from an index sums no gradient, and stays
+    ("x.index_select(0, i.index_select(0, j))", "x[i.index_select(0, j)]"),
     ("torch.index_select(torch.index_select(x, 0, i), -1, j)", "x[i][..., j]"),
     ("x" + ".index_select(0, i)" * 14, "x" + "[i]" * 14),
     ("torch.index_select(" * 14 + "x" + ", 0, i)" * 14, "x" + "[i]" * 14),
