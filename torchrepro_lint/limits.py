@@ -44,8 +44,10 @@ MAX_TEXT_PARTS = 6
 MAX_TEXT_DEPTH = 2
 # Words of variables that hold a function, or a table of functions. Calls by further ones are not found, silently.
 MAX_ALIASES = 30
-# Functions that hand their ``*args`` and ``**kwargs``, or a function, on to one another. What further ones get is unknown, silently.
+# Functions that hand their ``*args`` and ``**kwargs`` on to one another. What further ones get is unknown, silently.
 MAX_HANDED_ON = 4
+# Parameters through which functions hand a function on to one another. What further ones call is unknown, silently.
+MAX_FORWARDS = 20
 # Expressions through which an object is followed; what is left is unknown: a call of it is a gap that TRL003 reports.
 MAX_OBJECT_STEPS = 60
 # Expressions through which an element of a container is followed, silently: each step of an object may look for one.

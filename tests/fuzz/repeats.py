@@ -242,6 +242,11 @@ REPEATS: dict[str, Callable[[int], str]] = {
     "a string in lines": _joined("x = '''", "a{i}\n", "'''"),
     "annotations": _lines("x{i}: 'nn.Module | None' = None\nx{i}(1)\n"),
     "unions": _joined("def f(x: int", " | C{i}", "): return x(1)\nf(1)"),
+    "a callback that is handed on": _joined(
+        "def walk(fn, tree):\n",
+        "  walk(fn, tree[{i}])\n",
+        "  fn(tree)\ndef init(m): nn.init.normal_(m)\nwalk(init, [])\ntorch.save(1, 'y.pt')",
+    ),
     "hashes": _lines("x{i} = hash(str(y{i})) % 10\ntorch.manual_seed(x{i})\n"),
     "results as they come": _lines(
         "for f in as_completed(fs{i}): out.append(f.result())\n",

@@ -224,11 +224,10 @@ class MemoTable(Generic[_Key, _Value]):
         self._reads.dependencies |= depends_on
         return answer  # type: ignore[no-any-return]
 
-    def run(self, key: _Key, compute: Callable[[], Any], *, tells: bool = False, again: Again = None) -> Any:
+    def run(self, key: _Key, compute: Callable[[], Any], *, tells: bool = False) -> Any:
         """The answer for a key; where it is not known, it is computed and remembered.
 
         Where ``compute`` ``tells``, it also says whether its answer is final: a provisional one (see ``cycles``) is not remembered.
-        ``again`` computes it again after a change, if not by the same call.
         """
         reads = self._reads
         if (tells or reads.early_cutoff) and (known := self.find(key, MISSING)) is not MISSING:
@@ -238,7 +237,7 @@ class MemoTable(Generic[_Key, _Value]):
         try:
             answer, is_final = compute() if tells else (compute(), True)
             if is_final and reads.early_cutoff:
-                self.put(key, answer, reads.since(mark), again or partial(self.run, key, compute, tells=tells))
+                self.put(key, answer, reads.since(mark), partial(self.run, key, compute, tells=tells))
                 self.fold(key, mark)
             elif is_final:
                 self.put(key, answer, (reads.dependencies, ()))

@@ -73,6 +73,7 @@ class TablingSolver(CycleSolver):
         # have the same queries are one.
         self._used_cycles: frozenset[_Cycle] = frozenset()
         self._cycles: dict[_Cycle, _Cycle] = {}
+        self._revision = self._reads.revision
         # The answers so far of the large component that is being solved, with the depth of its outermost query; and the queries
         # of large components of which no solution was found, with the revision.
         self._assumed: dict[Asked, tuple[_Names, int]] = {}
@@ -121,7 +122,8 @@ class TablingSolver(CycleSolver):
 
         Nothing that is computed so may build on another such computation, or their order would matter: ``in_isolation`` says so.
         """
-        own, tables = ("_open", "_trail", "_assumed", "_endless", "in_isolation", *self._kept), tuple(self.tables)
+        own = ("_open", "_trail", "_assumed", "_endless", "_cycles", "in_isolation", *self._kept)
+        tables = tuple(self.tables)
         before: list[tuple[object, str, Any]] = [(self, slot, getattr(self, slot)) for slot in own]
         before += [(each, slot, getattr(each, slot)) for each in tables for slot in each.answers]
         self.begin()
@@ -169,6 +171,8 @@ class TablingSolver(CycleSolver):
             return answer, {}
         if not others:
             return answer, {query: answer}
+        if self._revision != self._reads.revision:  # cycles of older ones go with their answers
+            self._revision, self._cycles = self._reads.revision, {}
         cycle = frozenset((*others, query))
         cycles = frozenset((self._cycles.setdefault(cycle, cycle),))
         self._used_cycles |= cycles

@@ -89,7 +89,7 @@ class CallGraph(NumberedCalls):
     def passed(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
         """The arguments for the parameter at a position: the calling file and the expression, None where a call leaves it out.
 
-        A call with ``*`` or ``**`` may pass anything and gives nothing, but what displays that are passed to where it stands have there.
+        A call with ``*`` or ``**`` may pass anything: it gives what a display that is passed so has for the parameter, and else nothing.
         """
         yield from self.passed_by_name(name, function, position)
         bound = takes_receiver(function)
@@ -97,7 +97,8 @@ class CallGraph(NumberedCalls):
             arg = parameter_argument(call, function, position, bound=bound)
             yield from _unless_starred(path, arg)
             if arg is not None and arg.star:
-                key = function.params[position].name if arg.star == "**" else position - bound - call.args.index(arg)
+                before = sum(not each.keyword for each in call.args[: call.args.index(arg)])
+                key = function.params[position].name if arg.star == "**" else position - bound - before
                 shown = ((file, entries_of_display(each) or {}) for file, each in self._names.values(path, arg.value))
                 yield from ((file, entries[key]) for file, entries in shown if key in entries)
         for path, call in self._partials(name):

@@ -70,8 +70,9 @@ class AddressTaken:
 
     def any(self, name: Symbol, function: Function, words: list[str], count_stored: bool) -> bool:
         """Whether a function is named as a value by one of these words; ``count_stored`` includes storing it in an attribute."""
-        known = (word for word in words if word != "__init__" and self.has(word))
-        return any(self._is_value(word, name, function, count_stored) for word in known)
+        return any(
+            self._is_value(one, name, function, count_stored) for one in words if one != "__init__" and self.has(one)
+        )
 
     def replace(self, path: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
         """Replace the value words of a changed file."""
@@ -118,8 +119,7 @@ class AddressTaken:
         """By its last word, each reference that a file stores or makes the default of a parameter, with what holds it."""
         found: dict[str, list[tuple[Ref, tuple[Expression, ...]]]] = {}
         tree = self._names.modules.files[path]
-        assigned = (each for each in all_statements(tree) if isinstance(each, Assign) and each.op == "=")
-        stored = [(each.value, each.targets) for each in assigned]
+        stored = [(one.value, one.targets) for one in all_statements(tree) if isinstance(one, Assign) and one.op == "="]
         for each in tree.functions:
             held = ((param.default, local_symbol(each.name, param.name)) for param in each.params if param.default)
             stored += ((default, (Ref(0, 0, (symbol,), (), 0),)) for default, symbol in held)
@@ -360,19 +360,23 @@ class HigherOrderCalls:
                 if _is_call_of(call, root):
                     yield from (encode_target(target, number) for target in targets)
 
-    def _passed(self, path: str, root: Root, depth: int = 0) -> Iterator[Symbol]:
+    def _passed(self, path: str, root: Root, seen: set[Symbol] | None = None) -> Iterator[Symbol]:
         """The functions, and the constructors of the classes, that are passed for a parameter where it is called by name."""
-        found = self._names.parameter(path + root)
-        if found is None or self._names.assigned(path + root) or depth > limits.MAX_HANDED_ON:
+        seen, found = set() if seen is None else seen, self._names.parameter(path + root)
+        if found is None or not self._is_kept(path + root) or path + root in seen or len(seen) > limits.MAX_FORWARDS:
             return
+        seen.add(path + root)
         function, param, position = found
         for caller, given in self._passed_by_name(path + function.name, function, position):
-            if isinstance(given, Ref) and not given.path and self._names.parameter(caller + given.roots[0]):
-                yield from self._passed(caller, given.roots[0], depth + 1)
-            elif given is not None:
-                yield from self._callable(caller, given)
-            elif param.default is not None:
-                yield from self._callable(path, param.default)
+            roots = given.roots if isinstance(given, Ref) and not given.path else ()
+            handed_on = [each for each in roots if self._is_kept(caller + each)]
+            yield from chain.from_iterable(self._passed(caller, each, seen) for each in handed_on)
+            value, file = (param.default, path) if given is None else (given, caller)
+            yield from self._callable(file, value) if value is not None and not handed_on else ()
+
+    def _is_kept(self, symbol: Symbol) -> bool:
+        """Whether a variable is a parameter to which nothing is assigned."""
+        return self._names.parameter(symbol) is not None and not self._names.assigned(symbol)
 
     def _callable(self, path: str, given: Expression) -> Iterator[Symbol]:
         if self._is_partial(path, given):
@@ -387,11 +391,8 @@ class HigherOrderCalls:
     def _is_partial(self, path: str, given: Expression, *, variables: bool = True) -> bool:
         if isinstance(given, Call):
             return "functools.partial" in self._names.names(path, given.func)
-        values = (
-            (value for root in given.roots for _, value in self._names.assigned(path + root))
-            if isinstance(given, Ref)
-            else ()
-        )
+        roots = given.roots if isinstance(given, Ref) else ()
+        values = (value for root in roots for _, value in self._names.assigned(path + root))
         return variables and any(self._is_partial(path, each, variables=False) for each in values)
 
 

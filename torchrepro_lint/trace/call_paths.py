@@ -291,9 +291,8 @@ def _given_back(flow: ValueFlow, path: str, call: Call) -> list[str]:
                 displays = [*flow.resolver.displays(path, held)]
                 if not displays:
                     return []
-                found += (
-                    each for file, one in displays for item in one.items if item for each in flow.names(file, item)
-                )
+                rows = ((file, one.items[1::2] if one.kind == "dict" else one.items) for file, one in displays)
+                found += (each for file, items in rows for item in items if item for each in flow.names(file, item))
                 is_table = True
             else:
                 whole = given.get(returned.roots[0]) if isinstance(returned, Ref) and not returned.path else None

@@ -18,6 +18,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, leaves, uncertain_guards
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Arg,
@@ -152,12 +153,13 @@ def _between(
 
 
 def _is_another_element(names: Names, name: str, held: AccessPath, between: range) -> bool:
-    """Whether a loop begins between two places that gives the key of an element other values: ``for name in some: nets[name]``."""
+    """Whether the key of an element is bound between two places, as by a loop: ``for name in some: nets[name]``."""
     if not held[1] or not held[1][-1].startswith("["):
         return False
     bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
-    loops = (each for body in bodies for each in statements(body) if isinstance(each, Loop) and each.start in between)
-    return any(isinstance(each.target, Ref) and held[1][-1] == element_word(each.target) for each in loops)
+    written = (each for body in bodies for one in statements(body) if one.start in between for each in targets(one))
+    bound = (part for each in written for part in bound_references(each) if not part.path)
+    return any(held[1][-1] == element_word(part) for part in bound)
 
 
 def _certain(

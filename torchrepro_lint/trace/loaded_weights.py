@@ -20,7 +20,7 @@ from torchrepro_lint.syntax.control_flow import (
     holds_always,
     uncertain_guards,
 )
-from torchrepro_lint.syntax.definitions import targets
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Arg,
@@ -42,7 +42,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, root_of, simple_name
 from torchrepro_lint.syntax.use_def import receiver_or_container
-from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier
 
 # Methods of Lightning's trainer that load the weights of a model from a checkpoint.
 _EVALUATING = ("test", "validate", "predict")
@@ -157,9 +157,9 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *
             always.add(itself[:1])
     found: list[Load] = []
     for function in names.functions(name):
-        tested = _tests_of_arguments(own, function, passed)
+        tested = _tests_of_arguments(own, function, call, passed)
         models = [(param, arg.value) for param, arg in passed]
-        if receiver is not None and names.is_bound(path, call.func, function):
+        if receiver is not None and function.params and names.is_bound(path, call.func, function):
             models.append((function.params[0], receiver))
         for param, model in models:
             root = (local_symbol(own, param.name),)
@@ -169,22 +169,21 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *
     return found
 
 
-def _tests_of_arguments(own: str, function: Function, passed: Iterable[tuple[Param, Arg]]) -> Mapping[str, Expression]:
+def _tests_of_arguments(
+    own: str, function: Function, call: Call, passed: Iterable[tuple[Param, Arg]]
+) -> Mapping[str, Expression]:
     """What a call passes for the parameters of a function that it binds nowhere else, by their names."""
-    assigned = (
-        part for one in visitor.statements(function.body) for each in targets(one) for part in subexpressions(each)
-    )
-    bound = {root for each in assigned if isinstance(each, Ref) and not each.path for root in each.roots}
-    given = {param: arg.value for param, arg in passed}
-    defaults = {param: param.default for param in function.params if isinstance(param.default, Constant)}
+    written = (each for one in visitor.statements(function.body) for each in targets(one))
+    bound = {root for each in written for part in bound_references(each) if not part.path for root in part.roots}
+    given = {param: arg.value for param, arg in passed if param in function.params and not arg.star}
+    left_out = () if any(arg.star for arg in call.args) else function.params
+    defaults = {param: param.default for param in left_out if isinstance(param.default, Constant)}
     values = {local_symbol(own, param.name): value for param, value in {**defaults, **given}.items() if value}
     return {root: value for root, value in values.items() if root not in bound}
 
 
 def _tests_passed(guards: tuple[Guard, ...], values: Mapping[str, Expression]) -> tuple[Guard, ...] | None:
-    """The tests of parameters as tests of what is passed for them, but those that constants decide; None if they are not all such, or
-    one does not hold.
-    """
+    """The tests of parameters as tests of what is passed for them, if all are such and none is a constant that rules it out."""
     found: list[Guard] = []
     for guard in guards:
         test = _replaced(guard.value, values)

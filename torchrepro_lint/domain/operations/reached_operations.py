@@ -83,14 +83,9 @@ _ONLY_MODELS = ("transformers.", "pytorch_transformers.", "pytorch_pretrained_be
 
 # Classes whose objects run no layer by themselves, and what runs the layers of a network without naming them.
 _PLAIN = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "builtins.object"})
-_WITHOUT_NAMES = (
-    "IntermediateLayerGetter",
-    "_modules",
-    "children",
-    "create_feature_extractor",
-    "getattr",
-    "named_children",
-)
+_WITHOUT_NAMES = frozenset({"IntermediateLayerGetter", "create_feature_extractor", "getattr", "vars", "attrgetter"})
+_WITHOUT_NAMES |= {"_modules", "modules", "named_modules", "children", "named_children", "get_submodule"}
+_WITHOUT_NAMES |= {"methodcaller", "__dict__", "__getattr__"}
 
 _MAKING = lazy_pattern(r"\.(from_pretrained|from_config)$")
 
