@@ -15,7 +15,7 @@ from typing import NamedTuple
 from torchrepro_lint.config.roots import ConfigOptions
 from torchrepro_lint.domain.operations.callee_origins import REASONS
 from torchrepro_lint.domain.operations.program_gaps import causes_of_gaps, explained
-from torchrepro_lint.domain.programs import all_programs
+from torchrepro_lint.domain.programs import all_programs, is_relevant
 from torchrepro_lint.engine.import_closure import plan
 from torchrepro_lint.engine.partition import Partition
 from torchrepro_lint.engine.read_project import read_tree
@@ -66,7 +66,7 @@ def measured(path: Path) -> Repository:
                     if program.entry.path not in given:
                         continue
                     found = causes_of_gaps(project, program)
-                    matters = bool(program.effects.results) and program.effects.acts
+                    matters = is_relevant(project, program)
                     for index, counted in enumerate((True, matters, bool(found), matters and bool(found))):
                         counts[index] += counted
                     name = split_name(program.entry.function or "")[2]

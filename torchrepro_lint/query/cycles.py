@@ -30,7 +30,7 @@ Compute: TypeAlias = Callable[[], Any]
 
 
 class Provisional(NamedTuple):
-    """A provisional answer: how it is computed, None for a table outside of the equations, what its query read, and its number on the trail."""
+    """A provisional answer, how it is computed (None outside of the equations), what its query read, and its number on the trail."""
 
     answer: Any
     compute: Compute | None

@@ -73,7 +73,7 @@ class TablingSolver(CycleSolver):
         # have the same queries are one.
         self._used_cycles: frozenset[_Cycle] = frozenset()
         self._cycles: dict[_Cycle, _Cycle] = {}
-        self._revision = self._reads.revision
+        self._cycles_revision = self._reads.revision
         # The answers so far of the large component that is being solved, with the depth of its outermost query; and the queries
         # of large components of which no solution was found, with the revision.
         self._assumed: dict[Asked, tuple[_Names, int]] = {}
@@ -171,8 +171,8 @@ class TablingSolver(CycleSolver):
             return answer, {}
         if not others:
             return answer, {query: answer}
-        if self._revision != self._reads.revision:  # cycles of older ones go with their answers
-            self._revision, self._cycles = self._reads.revision, {}
+        if self._cycles_revision != self._reads.revision:  # cycles of older ones go with their answers
+            self._cycles_revision, self._cycles = self._reads.revision, {}
         cycle = frozenset((*others, query))
         cycles = frozenset((self._cycles.setdefault(cycle, cycle),))
         self._used_cycles |= cycles

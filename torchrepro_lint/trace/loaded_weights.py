@@ -300,9 +300,9 @@ def _constants(names: Names, made: Sequence[tuple[str, Expression]]) -> Mapping[
 
 def _assigns_attribute(statement: Statement, words: frozenset[str]) -> bool:
     """``self.word = ...``."""
-    targets = statement.targets if isinstance(statement, Assign) else ()
-    own = (isinstance(each, Ref) and len(each.path) == 1 and each.roots[0].endswith(".self") for each in targets)
-    return all(own) and bool(targets) and all(words.issuperset(each.path) for each in targets if isinstance(each, Ref))
+    places = statement.targets if isinstance(statement, Assign) else ()
+    own = [each for each in places if isinstance(each, Ref) and len(each.path) == 1 and each.roots[0].endswith(".self")]
+    return bool(own) and len(own) == len(places) and all(words.issuperset(each.path) for each in own)
 
 
 def _is_of_base(statement: Statement) -> bool:

@@ -135,10 +135,8 @@ class UnknownCalls:
             case Attribute(name=word):
                 return self._is_of_modules(word)
             case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(_, Arg(value=key), *_)):
-                words = self._names.literal_texts(path, key)
-                return not words or not all(
-                    map(_is_of_values, words)
-                )  # ``getattr(x, "float")()`` is a method of tensors
+                words = self._names.literal_texts(path, key)  # ``getattr(x, "float")()`` is a method of tensors
+                return not words or not all(map(_is_of_values, words))
         return True
 
     def _is_own(self, path: str, function: str, roots: tuple[str, ...]) -> bool:
