@@ -1,5 +1,5 @@
-"""Constant propagation: the one constant that an expression can be. Expressions are also written as short text here, for
-messages. The value that an expression has by default is a record with the declaration of the default.
+"""Constant propagation: the one constant that an expression can be, and the tests that earlier ones decide. Expressions are also
+written as short text here, for messages. The value that an expression has by default is a record with the declaration of the default.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
 from torchrepro_lint.resolve.configurations import read_part
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.cli_options import read_of_getattr
+from torchrepro_lint.syntax.control_flow import leaves
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Arg,
     Assign,
     Attribute,
@@ -24,13 +27,23 @@ from torchrepro_lint.syntax.nodes import (
     Comprehension,
     Constant,
     Expression,
+    If,
     Operation,
     Record,
     Ref,
+    Statement,
     Subscript,
+    SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import is_own, is_unresolved, simple_name, without_parentheses
-from torchrepro_lint.syntax.visitor import all_statements, last_identifier, receiver_of
+from torchrepro_lint.syntax.qualified_names import is_local, is_own, is_unresolved, simple_name, without_parentheses
+from torchrepro_lint.syntax.visitor import (
+    all_statements,
+    blocks,
+    body_expressions,
+    last_identifier,
+    receiver_of,
+    statements,
+)
 
 if TYPE_CHECKING:
     from torchrepro_lint.resolve.names import Names
@@ -292,6 +305,67 @@ _WRITTEN = {
     "false": False,
     "False": False,
 }
+
+
+def correlated_tests(facts: SyntaxTree) -> dict[Expression, bool]:
+    """The tests of a file that earlier ones decide, with their truth: ``if ddp`` holds behind ``if ddp: wrap() else: raise``."""
+    found: dict[Expression, bool] = {}
+    for body in (facts.body, *(each.body for each in facts.functions)):
+        _correlate(body, {}, found)
+    return found
+
+
+def _correlate(body: Iterable[Statement], known: dict[AccessPath, bool], found: dict[Expression, bool]) -> None:
+    """Walk through a block, from the ``known`` truth of variables and attributes before it to that behind it."""
+    for statement in body:
+        if isinstance(statement, If):
+            place, holds = _tested(statement.test)
+            if place in known:
+                found[statement.test] = known[place] == holds
+            for block, is_so in ((statement.body, holds), (statement.orelse, not holds)):
+                _correlate(block, {**known, place: is_so} if place else dict(known), found)
+            if place and leaves(statement.body) != leaves(statement.orelse):
+                known[place] = holds == leaves(statement.orelse)
+            _forget_bound(statement, known)
+        else:
+            _forget_bound(statement, known)
+            for block in blocks(statement):
+                _correlate(block, dict(known), found)
+
+
+def _tested(test: Expression) -> tuple[AccessPath | None, bool]:
+    """The variable or attribute that a test reads, and whether it is true where the test holds."""
+    match test:
+        case Operation(op="not", operands=(inner,)):
+            place, holds = _tested(inner)
+            return place, not holds
+        case Ref(roots=(root,)) if test.path or is_local(root):
+            return test.access_path, True
+    return None, True
+
+
+def _forget_bound(statement: Statement, known: dict[AccessPath, bool]) -> None:
+    """Forget what a statement, or one in its blocks, may bind: what it assigns, and the attributes of what it passes to a call."""
+    if not known:
+        return
+    bound = [each for one in statements((statement,)) for it in targets(one) for each in bound_references(it)]
+    passed: list[Ref] = []
+    for each in body_expressions((statement,)):
+        match each:
+            case Operation(op=":=", operands=(Ref() as target, _)):
+                bound.append(target)
+            case Call(func=func, args=args):
+                passed += [arg.value for arg in args if isinstance(arg.value, Ref)]
+                passed += [func._replace(path=func.path[:-1])] if isinstance(func, Ref) and func.path else []
+    for place in [each for each in known if any(_is_within(each, one) for one in bound)]:
+        del known[place]
+    for place in [each for each in known if any(each[1] != one.path and _is_within(each, one) for one in passed)]:
+        del known[place]
+
+
+def _is_within(place: AccessPath, holder: Ref) -> bool:
+    """Whether a place is a variable or attribute itself, or below it."""
+    return place[0] == holder.roots and place[1][: len(holder.path)] == holder.path
 
 
 class Ruling(Record, frozen=True):

@@ -92,6 +92,10 @@ class ValueSources(Protocol):
         """The definitions of the variables of a file."""
         ...
 
+    def correlated_tests(self, path: str) -> Mapping[Expression, bool]:
+        """The tests of a file that earlier ones decide."""
+        ...
+
     def mutations(self, path: str) -> MutationSites:
         """The in-place updates of containers in a file."""
         ...

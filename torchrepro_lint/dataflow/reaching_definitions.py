@@ -1,5 +1,4 @@
-"""Reaching definitions: which values a variable or an attribute may have at a place, and which in-place updates it has
-seen.
+"""Reaching definitions: the values that a variable or an attribute may have at a place, and the in-place updates that it has seen.
 
 Attributes of objects of the project are field-sensitive and flow-insensitive.
 """
@@ -8,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -108,6 +107,7 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
     if not colon or not rest:
         return
     home = _shared_body(sources.project.files[path], f":{rest}", closure.value.start) if path == closure.path else None
+    correlated = sources.correlated_tests(path)
     steps: dict[Statement, list[ReachingDefinition]] = {}
     for each in sources.assignments(path).get(f":{rest}", ()):
         value = Closure(path, each.value, closure.environment)
@@ -117,7 +117,8 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
         steps.setdefault(site.statement, []).append(ReachingDefinition(path, change=site.change))
 
     def decide(test: Expression) -> bool | None:
-        return sources.truth(Closure(path, test, closure.environment)) if isinstance(home, Function) else None
+        known = sources.truth(Closure(path, test, closure.environment)) if isinstance(home, Function) else None
+        return correlated.get(test) if known is None else known
 
     reached: ReachingStatements = dict.fromkeys((None, *steps), False)
     if home is not None and steps:
@@ -319,10 +320,9 @@ def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterato
     if name in closure.environment.star_arguments or param.kind.startswith("*"):
         yield ReachingDefinition(path, closure.environment.star_arguments.get(name, UNKNOWN_ARGUMENTS))
         return
-    if name in closure.environment.arguments:
-        values = list(closure.environment.arguments[name])
-    else:
-        values = [Closure(file, value) for file, value in sources.project.resolver.passed(name)]
+    values: Iterable[Closure] | None = closure.environment.arguments.get(name)
+    if values is None:
+        values = (Closure(file, value) for file, value in sources.project.resolver.passed(name))
     yield from (ReachingDefinition(path, value) for value in values)
 
 

@@ -6,7 +6,7 @@ stands for itself. ``ValueFlow`` is the layer of a project that answers these qu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from torchrepro_lint import limits
@@ -18,6 +18,7 @@ from torchrepro_lint.dataflow.arguments import (
     is_list,
     list_items,
 )
+from torchrepro_lint.dataflow.constants import correlated_tests
 from torchrepro_lint.dataflow.environment import (
     BoundArguments,
     Budget,
@@ -107,6 +108,11 @@ class ValueSourceAnalysis:
             not isinstance(each.value, Call) or (each.path, each.value.start) == (made.path, made.value.start)
             for each in objects
         )
+
+    @query()
+    def correlated_tests(self, path: str) -> Mapping[Expression, bool]:
+        """The tests of a file that earlier ones decide."""
+        return correlated_tests(self.project.files[path])
 
     @query()
     def mutations(self, path: str) -> MutationSites:
