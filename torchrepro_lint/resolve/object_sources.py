@@ -20,7 +20,8 @@ from torchrepro_lint.catalogue.libraries import (
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.symbols import NAMES
-from torchrepro_lint.resolve.values import PLAIN_MODULE, Values
+from torchrepro_lint.resolve.values import PLAIN_MODULE, Values, is_abstract
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import base_constructor_calls
 from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
@@ -44,11 +45,8 @@ from torchrepro_lint.syntax.qualified_names import (
     is_element,
     is_instance,
     is_module,
-    passes_call,
     path_of,
     project_classes,
-    simple_name,
-    split_call,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
@@ -57,31 +55,16 @@ _TRANSPARENT = frozenset(
     {"functools.partial", "copy.copy", "copy.deepcopy", "builtins.iter", "builtins.next"}
     | {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm"}
 )
-# Classes that an annotation gives for any object of a kind: they say nothing of what a call runs.
-_ABSTRACT = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "typing.Any"})
-_ABSTRACT |= {"collections.abc.Callable", "builtins.object", "types.FunctionType"}
-# The methods of ``torch.nn.Module`` that run no forward, beside those that begin as ``named_`` and ``register_``.
-_OWN_METHODS = FLUENT_METHODS | frozenset(
-    {"apply", "type", "children", "modules", "buffers", "parameters", "state_dict", "load_state_dict", "zero_grad"}
-    | {"extra_repr", "compile", "add_module", "T_destination", "dump_patches", "call_super_init", "ipu", "mtia"}
-)
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # What a call gives that makes an empty container.
 _EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
 _EMPTY |= {"torch.nn.ModuleList()", "torch.nn.ModuleDict()"}
+# The methods that give the children of a module of a class of the project.
+_CHILDREN = lazy_pattern(r"torch\.nn\.Module\(\)\.((named_)?(children|modules)|_modules\.(values|items))")
+_MODULE = lazy_pattern(r"torch\.nn\.(modules\.)?(?!Parameter\b|functional\b|parameter\b)\w+")
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
-
-
-def is_abstract(name: Value) -> bool:
-    """Whether a name is an object of a class that says nothing of what a call runs, or a method that its subclass has."""
-    made, called, rest = split_call(name)
-    if not called or made not in _ABSTRACT or passes_call(rest):
-        return False
-    word = simple_name(rest)
-    is_own = word in _OWN_METHODS or word.startswith(("named_", "register_", "get_", "set_", "_"))
-    return word == "__call__" or not is_own
 
 
 class Objects(Record, frozen=True):
@@ -167,6 +150,9 @@ class ObjectSources(Values):
         """The names that a chain of attributes of objects may stand for."""
         known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
         found = {name for each in known for name in self.follow(each, words)}
+        found = {
+            each for each in found if not is_abstract(each)
+        } or found  # a class without the method is not asked for it
         every = tuple(sorted(found.union({_UNKNOWN}.intersection(owners))))
         return every if len(found) <= limits.MAX_OBJECT_CLASSES else (_UNKNOWN,)
 
@@ -243,12 +229,27 @@ class ObjectSources(Values):
             if wrappers := [each for name in names if not in_project(name) and (each := module_wrapper(name))]:
                 given = [element_of_result(each, value, keys[0]) for each in wrappers if isinstance(keys[0], int)]
                 return [(path, each, keys[1:]) for each in given if each is not None]
+            if any(map(_CHILDREN.fullmatch, names)):
+                return [*self._children(path, value.func, keys)]
             held = [(path, *each) for each in containers_behind(names, value, keys)]
             if held := held or self._handed_to_base(path, names, value, keys):
                 return held
         if isinstance(value, Subscript):
             return [(path, value.value, subscript_keys(value, keys))]
         return [(file, each, joined_keys(taken, keys)) for file, each, taken in self._sources(path, value)]
+
+    def _children(self, path: str, func: Expression, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
+        """The modules that a call of a method gives one by one: ``self.children()``, ``net.named_children()``, ``self._modules.values()``."""
+        holder, word = _parted(func)
+        holder = receiver_of(holder) if holder is not None and word in ("values", "items") else holder
+        in_pair = word == "items" or word.startswith("named_")
+        for owner in self._known_objects(path, holder) if holder and (not in_pair or keys[1:2] == (1,)) else ():
+            own = class_of(owner) if is_instance(owner) and in_project(owner) else ""
+            for each in filter(in_project, (*self.ancestry(own), *self.subclasses(own)) if own else ()):
+                for how, _, value in (row for found in self.instance_attributes(each).values() for row in found):
+                    names = self.names(path_of(each), value) if how == "=" else ()
+                    if any(is_instance(name) and (in_project(name) or _MODULE.match(name)) for name in names):
+                        yield path_of(each), value, keys[1 + in_pair :]
 
     def _handed_to_base(self, path: str, names: tuple[Value, ...], call: Call, keys: Keys) -> _Sources:
         """The same for a class of the project that is a container, by what its base gets: ``super().__init__(body, head)``."""

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import frameworks, handed_parameters
+from torchrepro_lint.catalogue.libraries import FLUENT_METHODS
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_graph import CallGraph
@@ -39,9 +40,11 @@ from torchrepro_lint.syntax.qualified_names import (
     is_instance,
     last_word,
     local_symbol,
+    passes_call,
     path_of,
     project_classes,
     simple_name,
+    split_call,
     split_name,
 )
 from torchrepro_lint.syntax.visitor import is_none
@@ -50,6 +53,25 @@ from torchrepro_lint.syntax.visitor import is_none
 PLAIN_MODULE = "torch.nn.Module()"
 # An attribute of one, or of an element of a container of modules, which may be one.
 _ON_PLAIN = lazy_pattern(r"torch\.nn\.Module(\(\)|(List|Dict)\(\)\[\])\.(?P<word>\w+)(?P<rest>(\.\w+)*)")
+
+# Classes that an annotation gives for any object of a kind: they say nothing of what a call runs.
+_ABSTRACT = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "typing.Any"})
+_ABSTRACT |= {"collections.abc.Callable", "builtins.object", "types.FunctionType"}
+# The methods of ``torch.nn.Module`` that run no forward, beside those that begin as ``named_`` and ``register_``.
+_OWN_METHODS = FLUENT_METHODS | frozenset(
+    {"apply", "type", "children", "modules", "buffers", "parameters", "state_dict", "load_state_dict", "zero_grad"}
+    | {"extra_repr", "compile", "add_module", "T_destination", "dump_patches", "call_super_init", "ipu", "mtia"}
+)
+
+
+def is_abstract(name: Value) -> bool:
+    """Whether a name is an object of a class that says nothing of what a call runs, or a method that its subclass has."""
+    made, called, rest = split_call(name)
+    if not called or made not in _ABSTRACT or passes_call(rest):
+        return False
+    word = simple_name(rest)
+    is_own = word in _OWN_METHODS or word.startswith(("named_", "register_", "get_", "set_", "_"))
+    return word == "__call__" or not is_own
 
 
 class Values(LiteralTexts):

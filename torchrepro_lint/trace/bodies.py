@@ -13,9 +13,10 @@ from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.object_sources import Objects, is_abstract
+from torchrepro_lint.resolve.object_sources import Objects
 from torchrepro_lint.resolve.program_index import entered_functions
 from torchrepro_lint.resolve.registries import DECORATED, is_decorated_function
+from torchrepro_lint.resolve.values import is_abstract
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import accepts
 from torchrepro_lint.syntax.control_flow import Event
@@ -371,6 +372,7 @@ class _Body:
 _HELD = lazy_pattern(
     r"(builtins\.(tuple|list|dict|set|zip|enumerate|map|iter|sorted|reversed)|collections\.(OrderedDict|defaultdict|deque))\(\)"
     r"((\.(items|values|copy)\(\))?\[\]|\.(get|pop|setdefault)\(\)).*"
+    r"|torch\.nn\.Module\(\)\.((named_)?(children|modules)\(\)|_modules\.(values|items)\(\))\[\].*"
     r"|(argparse\.(\w+\(\)\.parse_(known_)?args|Namespace)|types\.SimpleNamespace)\(\)(\[\])?\.\w+.*"
 )
 
@@ -382,5 +384,5 @@ def _specified(found: tuple[str, ...], objects: Objects) -> tuple[str, ...]:
 
 
 def _is_held(name: str) -> bool:
-    """Whether a name is an element of a container of Python's own, an attribute of a namespace, or of such a value."""
+    """Whether a name is an element of a container of Python's own, a child of a module, an attribute of a namespace, or of such a value."""
     return _HELD.fullmatch(name) is not None

@@ -17,8 +17,8 @@ from torchrepro_lint.domain.operations.unknown_calls import CHOOSING_AT_ONCE, ch
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import Parameter
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.resolve.values import is_abstract
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import parameter_argument, takes_receiver
 from torchrepro_lint.syntax.definitions import EACH, ITEM, Keys, joined_keys, subscript_keys

@@ -17,8 +17,8 @@ from torchrepro_lint.domain.operations.callee_origins import CalleeOrigins
 from torchrepro_lint.domain.operations.unknown_calls import UnknownCalls, is_known_package, passed_on_edges
 from torchrepro_lint.domain.programs import Program, program_at
 from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.values import is_abstract
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.nodes import (
     Attribute,

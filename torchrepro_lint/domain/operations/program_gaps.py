@@ -24,8 +24,8 @@ from torchrepro_lint.domain.programs import program_at
 from torchrepro_lint.domain.rng.feasibility import is_reachable
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.computed_names import EVALUATED
-from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.values import is_abstract
 from torchrepro_lint.source.text import Message
 from torchrepro_lint.syntax.binding import is_classmethod
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref

@@ -14,8 +14,8 @@ from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.names import Names
-from torchrepro_lint.resolve.object_sources import is_abstract
 from torchrepro_lint.resolve.program_index import entered_functions
+from torchrepro_lint.resolve.values import is_abstract
 from torchrepro_lint.syntax.binding import parameter_argument, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Arg,
