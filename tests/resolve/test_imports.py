@@ -194,3 +194,26 @@ def test_a_module_in_a_folder_with_or_without_init(package: dict[str, str]) -> N
     receivers = project.resolver.receiver
     func = next(site.call.func for site in project.calls("main.py") if "large" in getattr(site.call.func, "path", ()))
     assert [*receivers("main.py", func)] == ["nets/deep/large.py:"]
+
+
+def test_modules_of_a_package_find_what_its_script_finds_beside_itself() -> None:
+    files = {
+        "src/__init__.py": "",
+        "src/rows/__init__.py": "",
+        "src/rows/plain.py": "from rows import common\nimport losses, json\n",
+        "src/rows/common.py": "def crop(): ...\n",
+        "src/losses/__init__.py": "def focal(): ...\n",
+        "src/json.py": "def load(): ...\n",
+        "src/train.py": f"import rows\n{SCRIPT}",
+    }
+    linked = modules(files)
+    assert linked.resolve("src/rows/plain.py", "rows.common.crop") == ("src/rows/common.py:crop",)
+    # No script imports it so, and Python's own modules stay what they are.
+    assert linked.resolve("src/rows/plain.py", "losses.focal") == ("losses.focal",)
+    assert linked.resolve("src/rows/plain.py", "json.load") == ("json.load",)
+    # A module of the root comes first, and without a script in the folder nothing is found.
+    assert modules(files | {"rows.py": "def crop(): ...\n"}).resolve("src/losses/__init__.py", "rows.crop") == (
+        "rows.py:crop",
+    )
+    del files["src/train.py"]
+    assert modules(files).resolve("src/rows/plain.py", "rows.common.crop") == ("rows.common.crop",)

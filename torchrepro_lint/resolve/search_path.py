@@ -201,11 +201,9 @@ _FINDING_BY_TEXT = frozenset({"locate", "get_class", "get_method", "get_object",
 
 
 class ModuleTree:
-    """The modules of a project by path.
-
-    ``source_roots`` are directories in which absolute imports are looked up; those that the project puts on ``sys.path`` are
-    added. ``stems`` has the file of each module by its path without suffix, or an empty text for a folder without ``__init__.py``;
-    they are those of ``files`` unless others are given. ``configurations`` are files that name modules.
+    """The modules of a project by path. Absolute imports are looked up in ``source_roots``, and in what the project puts on ``sys.path``.
+    ``stems`` has the file of each module by its path without suffix, or an empty text for a folder without ``__init__.py``; they are
+    those of ``files`` unless others are given. ``configurations`` are files that name modules.
     """
 
     def __init__(
@@ -286,13 +284,12 @@ class ModuleTree:
             if place is None and self.beside(self.folder(path), parts[0]):
                 place = self.folder(path)
         found = self.stems.get(place) if dots and place is not None else None
-        if place is not None:
-            for part in parts:
-                place = join_path(place, part)
-                below = self.stems.get(place)
-                if below is None:
-                    break
-                found = below or found
+        for part in parts if place is not None else ():
+            place = join_path(place or "", part)
+            below = self.stems.get(place)
+            if below is None:
+                break
+            found = below or found
         return found or None
 
     def above(self, path: str, dots: int) -> str:
@@ -306,8 +303,7 @@ class ModuleTree:
         """The directory in which an absolute import in a file finds its first word; None where there is none.
 
         A file does not import itself: ``utils/model.py`` means the package ``model`` by that word, of the project or from outside it.
-        ``utils.config`` is looked for in a folder ``utils`` before ``utils.py`` beside the file, which Python finds there only for a
-        script.
+        ``utils.config`` is looked for in a folder ``utils`` before ``utils.py`` beside the file, which only a script finds there.
         """
         folder, word = self.folder(path), parts[0]
         if (nearer := self._of_its_own(path, folder, parts)) is not None:
@@ -360,8 +356,15 @@ class ModuleTree:
                 self._searched[folder] = tuple(dict.fromkeys(self._search_path(folder)))
             found = (each for each in self._searched[folder] if join_path(each, word) in self.stems)
             own = word in sys.stdlib_module_names  # Python's own come before all folders but that of the script
-            self._homes[key] = next((each for each in found if not own or self._may_start(each)), None)
+            home = next((each for each in found if not own or self._may_start(each)), None)
+            self._homes[key] = self._beside_script(folder, word) if home is None and not own else home
         return self._homes[key]
+
+    def _beside_script(self, folder: str, word: str) -> str | None:
+        """The nearest package around a folder in which a script imports a module from beside itself: it is the first place searched."""
+        scripts = {self.folder(path) for path, words in self._scripts.items() if word in words}
+        around = (each for each in (folder, *parent_folders(folder)) if each in scripts)
+        return next((each for each in around if join_path(each, word) in self.stems), None)
 
     def _may_start(self, folder: str) -> bool:
         """Whether a script may be started in a folder: it has one, or no folder above has."""
@@ -369,20 +372,16 @@ class ModuleTree:
         return folder in starting or starting.isdisjoint(parent_folders(folder))
 
     def beside(self, folder: str, word: str) -> bool:
-        """Whether a package's folder has a module of a name and may be searched: one of its files is started as a script.
-
-        It is searched last, and not for names of the standard library: a package's ``random.py`` is not ``random``. Names that only
-        projects use are found in any case.
+        """Whether a package's folder has a module of a name and may be searched: one of its files is started as a script. It is searched
+        last, and not for names of the standard library (``random.py`` is not ``random``); names that only projects use are found always.
         """
         if (folder not in self._script_folders and word not in OWN_MODULES) or word in sys.stdlib_module_names:
             return False
         return join_path(folder, word) in self.stems
 
     def _search_path(self, folder: str) -> Iterator[str]:
-        """The folders that Python searches: a script's own folder, the source roots, then enclosing folders, for ``PYTHONPATH``.
-
-        Directories that the project puts on ``sys.path`` are among the roots; from one of them, the folder of who puts it there is
-        searched, too. The folder of a module in a package is not searched.
+        """The folders that Python searches: a script's own folder, the source roots, then enclosing folders, for ``PYTHONPATH``. From a
+        directory that is put on ``sys.path``, the folder of who puts it there is searched, too; that of a module in a package is not.
         """
         above = [folder, *parent_folders(folder)] if folder else [""]
         plain = [each for each in above if not self._is_package(each)]
