@@ -300,16 +300,17 @@ class _LoopBody:
     def _called(self, call: Call) -> Iterator[TaintStep]:
         word, names = last_identifier(call.func), self.analysis.names.names(self.path, call.func)
         varies = any(self._varies(arg.value) for arg in call.args)
+        into = receiver_of(call.func) if word in _WRITING | _REGISTERING else None
+        into = call.args[1].value if word == "dump" and len(call.args) > 1 else into  # ``json.dump(row, file)``
         if word in _APPENDING and varies:
             yield from self._grown(call)
         elif (
             varies
-            and word in _WRITING | _REGISTERING
-            and argument_effect(names, word, written=True) != "free"
-            and isinstance(ref := receiver_of(call.func), Ref)
-            and self._is_outside(ref)
+            and isinstance(into, Ref)
+            and self._is_outside(into)
+            and (word == "dump" or argument_effect(names, word, written=True) != "free")
         ):
-            yield Sink(self.path, call, "written" if word in _WRITING else "registered")
+            yield Sink(self.path, call, "registered" if word in _REGISTERING else "written")
         elif varies and word in _KEYING and isinstance(ref := receiver_of(call.func), Ref) and self._is_outside(ref):
             if self._orders_keys(ref, keys_put(call)):
                 yield from self.analysis.reads(self.path, ref, MAPPING, self._spot_of(call), call.end)
