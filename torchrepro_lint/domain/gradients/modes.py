@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from torchrepro_lint.dataflow.types.context import gradient_mode
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Guard
@@ -26,6 +27,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import outermost_function, path_of, simple_name, split_name
 from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier
+from torchrepro_lint.trace.events import TraceEvent, guards
 
 _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
 _EVALUATION_STEPS = frozenset(
@@ -57,19 +59,43 @@ def in_evaluation_mode(project: ProgramIndex, function: str, at: int, guards: It
     )
 
 
-def in_training_mode(guards: Iterable[Guard]) -> bool:
-    """Whether an event under ``guards`` happens only when the network is in training mode: ``if self.training:``, ``if training:``."""
-    return any(guard.kind in ("if", "else") and _is_mode(guard.value, training=guard.kind == "if") for guard in guards)
+def only_in_training_mode(names: Names, trace_event: TraceEvent) -> bool:
+    """Whether an event of a trace happens only when the network is in training mode: under ``if self.training:``, or behind
+    ``if not training: return x`` of a function on its call path.
+    """
+    tests = (each for each in guards(trace_event) if each.kind != "with")
+    if any(_implies_training(each.value, truth=each.kind == "if") for each in tests):
+        return True
+    functions = [step.into for step in trace_event.call_path] or [trace_event.function]
+    places = [*(step.event for step in trace_event.call_path[1:]), trace_event.event]
+    return any(
+        _returns_in_evaluation(each.body, place.statement.start)
+        for function, place in zip(functions, places, strict=True)
+        for each in names.functions(function)
+    )
 
 
-def _is_mode(test: Expression, *, training: bool) -> bool:
-    """Whether a test is of ``self.training``, or of a parameter of that name, alone or in a conjunction, and asks for ``training``."""
+def _implies_training(test: Expression, *, truth: bool) -> bool:
+    """Whether a test with this truth says that the network is in training mode, by ``self.training`` or a parameter of that name."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            return _is_mode(inner, training=not training)
-        case Operation(op="and", operands=operands) if training:
-            return any(_is_mode(each, training=True) for each in operands)
-    return training and isinstance(test, Ref) and last_identifier(test) == "training"
+            return _implies_training(inner, truth=not truth)
+        case Operation(op="and" | "or" as op, operands=operands):
+            holds = any if truth == (op == "and") else all
+            return holds(_implies_training(each, truth=truth) for each in operands)
+    return truth and isinstance(test, Ref) and last_identifier(test) == "training"
+
+
+def _returns_in_evaluation(body: tuple[Statement, ...], offset: int) -> bool:
+    """Whether ``if not training: return x`` precedes an offset in a body, or in a block around it."""
+    for statement in body:
+        if statement.start <= offset < statement.end:
+            return any(_returns_in_evaluation(block, offset) for block in blocks(statement))
+        match statement:
+            case If(test=test, body=(*_, SimpleStatement(kind="return" | "raise"))):
+                if _implies_training(test, truth=False):
+                    return True
+    return False
 
 
 def is_evaluation_step(project: ProgramIndex, function: str) -> bool:

@@ -13,7 +13,7 @@ from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.determinism_mode import programs_reaching_or_importing
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
-from torchrepro_lint.domain.gradients.modes import in_training_mode
+from torchrepro_lint.domain.gradients.modes import only_in_training_mode
 from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.gaps import first_gap
 from torchrepro_lint.domain.operations.verdicts import strict_mode_would_stop, verdicts_of
@@ -45,7 +45,7 @@ from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
-from torchrepro_lint.trace.events import TraceEvent, calls_in, guards, prefix_and_rest
+from torchrepro_lint.trace.events import TraceEvent, calls_in, prefix_and_rest
 from torchrepro_lint.trace.traces import Context, Traces
 
 # The typical operation of models of other libraries.
@@ -260,7 +260,7 @@ def _runs_phase(context: Context, program: Program, operation: ReachedOperation,
     """Whether a program runs the affected phase of an operation. One without a backward pass trains no network."""
     if operation.row.phase == "backward":
         return backward and not _gets_no_gradient(context, program, operation)
-    return backward or not in_training_mode(guards(operation.trace_event))
+    return backward or not only_in_training_mode(context.project.resolver, operation.trace_event)
 
 
 def _gets_no_gradient(context: Context, program: Program, operation: ReachedOperation) -> bool:

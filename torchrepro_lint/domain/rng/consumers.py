@@ -10,7 +10,7 @@ from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument
 from torchrepro_lint.catalogue.libraries import LibraryVersions, transform_models
 from torchrepro_lint.catalogue.rows import FAMILIES, Consumer, Scalar
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
-from torchrepro_lint.domain.gradients.modes import in_training_mode
+from torchrepro_lint.domain.gradients.modes import only_in_training_mode
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
@@ -150,7 +150,7 @@ class Consumers:
         if only_evaluates:
             known["module.training"] = False
         if only_evaluates and (
-            in_training_mode(guards(trace_event))
+            only_in_training_mode(self._names, trace_event)
             or any(_is_training_flag(argument(word)) for word in ("training", "train"))
         ):
             return False
