@@ -126,11 +126,11 @@ def evaluate_test(
             return None if answer is None else not answer
         case Operation(op=("and" | "or") as op, operands=operands):
             return _short_circuit(op, [evaluate_test(sources, path, each, environment, depth) for each in operands])
-        case Operation(op="is" | "is not" as op, operands=(Ref() as tested, right)) if is_none(right) and (
-            _is_given(sources, path, tested, environment)
-        ):
+        case Operation(op="is" | "is not" | "==" | "!=" as op, operands=(Ref() as tested, right)) if is_none(
+            right
+        ) and (_is_given(sources, path, tested, environment)):
             nulls = [_is_null(sources, each, depth) for each in sources.of(Closure(path, tested, environment))]
-            answers = [None if null is None else null is (op == "is") for null in nulls]
+            answers = [None if null is None else null is (op in ("is", "==")) for null in nulls]
         case Operation(op=op, operands=(left, right)) if op in COMPARISONS:
             answers = [
                 compared(op, one, other)

@@ -259,7 +259,7 @@ def captured_parameters(names: Names, function: Symbol) -> frozenset[Symbol]:
         calls = [each for each in inside if isinstance(each, Call)]
         naming = [each for each in calls if any(map(_NAMING.fullmatch, names.names(path, each.func)))]
         named = {arg.value for each in naming for arg in each.args}
-        tests = (each for each in inside if isinstance(each, Operation) and each.op in ("is", "is not", "not"))
+        tests = (each for each in inside if isinstance(each, Operation) and each.op in _TESTING)
         named.update(operand for each in tests for operand in each.operands)
         refs = [each for each in inside if isinstance(each, Ref) and each not in named]
         used = {root for each in refs if not (each.path and each.path[-1][:2] == "__") for root in each.roots}
@@ -268,6 +268,8 @@ def captured_parameters(names: Names, function: Symbol) -> frozenset[Symbol]:
     return frozenset(found)
 
 
+# Operators that ask whether a function is given.
+_TESTING = frozenset({"is", "is not", "==", "!=", "not"})
 # Functions that copy what a function is called, or read it.
 _NAMING = lazy_pattern(
     r"functools\.(wraps|update_wrapper)|inspect\.\w+|builtins\.(getattr|hasattr|callable|isinstance)"
