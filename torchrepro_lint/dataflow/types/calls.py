@@ -253,12 +253,29 @@ def _of_name(inference: TypeInference, name: str, call: Call, point: ProgramPoin
 def _of_function(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     if in_project(name):
         found = refine_by_returned_parameters(inference, name, call, point, return_value(inference, name, point))
-        return without_gradient(inference, name, call, point, found)
+        found = without_gradient(inference, name, call, point, found)
+        return _as_recorded(inference, found, call, point) if _computes(inference, name) else found
     if name.startswith("torch."):
         of_torch = transfer_functions.function_value(inference, name, call, point)
         if of_torch is not None:
             return of_torch
     return library_functions.function_value(inference, name, call, point)
+
+
+# Functions by which what is called under ``no_grad`` records gradients again.
+_RECORDING = frozenset({"enable_grad", "set_grad_enabled"})
+
+
+def _computes(inference: TypeInference, name: str) -> bool:
+    """Whether a function computes its result where it is called, in the grad mode of there: it yields nothing, and returns no attribute."""
+    definitions = inference.project.resolver.functions(name)
+    returned = [value for each in definitions for value in _return_values(each)]
+    return (
+        bool(returned)
+        and not any(each.generator for each in definitions)
+        and not any(isinstance(each, Ref) and each.path for each in returned)
+        and _RECORDING.isdisjoint(inference.project.resolver.modules.summary(path_of(name)).calls)
+    )
 
 
 def _constructed(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
