@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _CONDA = lazy_pattern(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
+# A line that ``conda list --export`` prints into a requirements.txt.
+_EXPORTED = lazy_pattern(r"\s*(?P<name>[\w.-]+)=(?P<version>[\w.]+)=[\w.]+\s*")
 _NAME = lazy_pattern(r"\s*([A-Za-z0-9][\w.-]*)")
 _TORCH = "torch"
 # A root with one of these says itself what it needs.
@@ -65,8 +67,11 @@ def declared_requirements(root: Path, library: str = _TORCH) -> Iterator[Version
     for text in _pyproject(_toml(root / "pyproject.toml"), library):
         yield from _requirement("pyproject.toml", text, library)
     for path in _files(root, "requirements*.txt", "requirements/*.txt"):
+        file = path.relative_to(root).as_posix()
         for line in _lines(path):
-            yield from _requirement(path.relative_to(root).as_posix(), line, library)
+            if (match := _EXPORTED.fullmatch(line)) and _conda_name(match["name"]) == library:
+                yield from _from_specifier(file, f"=={match['version']}")
+            yield from _requirement(file, line, library)
     for path in _files(root, "environment*.yml", "environment*.yaml"):
         for line in _lines(path):
             if (match := _CONDA.match(line)) and _conda_name(match["name"]) == library:
