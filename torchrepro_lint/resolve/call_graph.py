@@ -174,6 +174,10 @@ class CallGraph(NumberedCalls):
         """The arguments of a call of a function, each with the parameter that receives it; see ``receiving_parameters``."""
         return receiving_parameters(function, call, bound=self._names.is_bound(path, call.func, function))
 
+    def by_word(self, word: str) -> Iterator[tuple[str, Call]]:
+        """The calls by a word, whatever they call."""
+        return map(self._call, self._by_word(word))
+
     def constructor_calls(self, owner: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that construct an object of a class."""
         return map(self._call, self._in_order(self._numbers(simple_name(owner), owner)))

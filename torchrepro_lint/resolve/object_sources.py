@@ -20,7 +20,7 @@ from torchrepro_lint.catalogue.libraries import (
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.registries import passed_for_field
 from torchrepro_lint.resolve.symbols import NAMES
-from torchrepro_lint.resolve.values import PLAIN_MODULE, Values, is_abstract
+from torchrepro_lint.resolve.values import Values, is_abstract
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import base_constructor_calls
 from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, joined_keys, subscript_keys
@@ -284,8 +284,8 @@ class ObjectSources(Values):
             if is_instance(owner) and in_project(owner):
                 found += self._of_class_attribute(class_of(owner), word)
                 inner = inner or not any(map(self.functions, self.methods(class_of(owner), word)))
-            elif owner == PLAIN_MODULE:
-                found += _whole(self.stored_on_plain(path, word))
+            elif kept := [*self.stored_in(path, owner, word)]:
+                found += _whole(kept)
             elif owner == "torch.nn.ModuleDict()" and holder is not None:
                 found.append((path, holder, (word,)))
             elif is_module(owner):

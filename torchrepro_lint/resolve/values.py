@@ -4,6 +4,7 @@ arguments and returns: the middle layer of ``Names``, without an environment.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -51,8 +52,13 @@ from torchrepro_lint.syntax.visitor import is_none
 
 # A module that is made without a class of its own, to hold others.
 PLAIN_MODULE = "torch.nn.Module()"
-# An attribute of one, or of an element of a container of modules, which may be one.
-_ON_PLAIN = lazy_pattern(r"torch\.nn\.Module(\(\)|(List|Dict)\(\)\[\])\.(?P<word>\w+)(?P<rest>(\.\w+)*)")
+# Objects that keep the keyword arguments of their constructor as attributes.
+_RECORDS = frozenset({"munch.Munch()", "types.SimpleNamespace()", "argparse.Namespace()", "easydict.EasyDict()"})
+# An attribute of one of these, of a plain module, or of an element of a container of modules, which may be one.
+_ON_PLAIN = lazy_pattern(
+    rf"(?:torch\.nn\.Module(?:\(\)|(?:List|Dict)\(\)\[\])|(?P<record>{'|'.join(map(re.escape, sorted(_RECORDS)))}))"
+    r"\.(?P<word>\w+)(?P<rest>(\.\w+)*)"
+)
 
 # Classes that an annotation gives for any object of a kind: they say nothing of what a call runs.
 _ABSTRACT = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "typing.Any"})
@@ -169,18 +175,39 @@ class Values(LiteralTexts):
                 if len(target.path) == 1 and any(name in self.modules.resolve(file, root) for root in target.roots):
                     yield file, value
 
-    def stored_on_plain(self, path: str, word: str) -> Iterator[tuple[str, Expression]]:
-        """What a file stores as an attribute of plain modules, which have no class of their own: ``self.mid.block = Block()``."""
+    def stored_in(self, path: str, owner: Value, word: str) -> Iterator[tuple[str, Expression]]:
+        """What an object without a class of its own has under a name: a plain module what its file stores there, ``self.mid.block =
+        Block()``, a record what any gets, ``nets = Munch(encoder=net)``, ``nets.decoder = net``.
+        """
+        if owner == PLAIN_MODULE:
+            yield from ((path, value) for value in self._stored(path, word, owner))
+        elif owner in _RECORDS:
+            made = class_of(owner)
+            calls = [
+                (file, each)
+                for file, each in self.call_graph.by_word(simple_name(made))
+                if self._makes(file, each, made)
+            ]
+            yield from ((file, it) for file, call in calls if (it := known_argument(call, None, word)) is not None)
+            for file in sorted({file for file, _ in calls}):
+                yield from ((file, value) for value in self._stored(file, word, owner))
+
+    def _stored(self, path: str, word: str, owner: Value) -> Iterator[Expression]:
+        """What a file stores in an attribute of an object with this name."""
         for target, value in self.events.attribute_stores(path, word):
-            if PLAIN_MODULE in self.names(path, target._replace(path=target.path[:-1])):
-                yield path, value
+            if owner in self.names(path, target._replace(path=target.path[:-1])):
+                yield value
+
+    def _makes(self, path: str, call: Call, made: Value) -> bool:
+        return made in self.names(path, call.func)
 
     def _of_plain(self, path: str, name: Value, words: tuple[str, ...]) -> Iterator[Value]:
-        """The names that a chain of attributes of a name may stand for; those of a plain module as its file stores them."""
+        """The names that a chain of attributes of a name may stand for; those of a plain module, or a record, as they are stored."""
         for each in self.follow(name, words):
             found = _ON_PLAIN.fullmatch(each)
             rest = tuple(filter(None, found["rest"].split("."))) if found else ()
-            kept = self.stored_on_plain(path, found["word"]) if found else ()
+            owner = (found["record"] or PLAIN_MODULE) if found else ""
+            kept = self.stored_in(path, owner, found["word"]) if found else ()
             held = [one for file, it in kept for made in self.names(file, it) for one in self.follow(made, rest)]
             yield from held or (each,)
 
