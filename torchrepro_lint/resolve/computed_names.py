@@ -47,13 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.summary import reads_namespaces
-from torchrepro_lint.syntax.visitor import (
-    all_expressions,
-    last_identifier,
-    operands_of,
-    receiver_of,
-    subexpressions,
-)
+from torchrepro_lint.syntax.visitor import all_expressions, last_identifier, operands_of, receiver_of, subexpressions
 
 # The name of an attribute of an outside module that is looked up under an unknown name.
 UNKNOWN_ATTRIBUTE = "anything"
@@ -236,6 +230,11 @@ class ComputedNames(ObjectSources):
         texts = [gapped_text(value) for _, value in self.values(path, key)]
         return texts if all(texts) else []
 
+    def _is_partly_known(self, path: str, key: Expression) -> bool:
+        """Whether so many letters of a key are known that few names fit: ``"_augment_" + name``."""
+        texts = self.literal_texts(path, key) or self._composed(path, key)
+        return bool(texts) and all(len(each.replace(GAP, "")) >= _LEAST_LETTERS or GAP not in each for each in texts)
+
     def held_calls(self, path: str, value: Expression) -> Iterator[Call]:
         """A call, or those that are assigned to a variable of the file."""
         if isinstance(value, Call):
@@ -387,7 +386,7 @@ class ComputedNames(ObjectSources):
             match each:
                 case Call(func=Ref(roots=("builtins.vars",), path=()), args=(Arg(value=module),)):
                     yield from self._looked_up(path, self._holders(path, module), key)
-                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()) if self.literal_texts(path, key):
+                case Call(func=Ref(roots=("builtins.globals",), path=()), args=()) if self._is_partly_known(path, key):
                     yield from self._looked_up(path, (module_symbol(path),), key)
 
 
