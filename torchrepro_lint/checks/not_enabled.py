@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     """One finding for each entry point, where it reaches the first such operation."""
     for program in programs_of(context.project, context.path):
         effects = program.effects
-        if effects.results and effects.acts and not effects.unknown_seeder:
+        if effects.results and effects.acts and not effects.may_set_flags:
             yield from _of_program(context, program)
 
 

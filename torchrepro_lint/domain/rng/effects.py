@@ -95,9 +95,9 @@ CalleeEffectTable: TypeAlias = "MemoTable[tuple[tuple[str, ...], tuple[str, str]
 class RngEffects:
     """The draws and seeds of each family in a trace, in order, and the ``results`` of the run, without which it is not relevant.
 
-    ``acts``: the entry's own statements are relevant or draw, not only its imports. ``reseeds``: seeds that workers set
-    while they fetch samples, and those that are put back, which seed nothing else of the run. ``entropic``: calls that seed from entropy; ``optional``: families
-    that only an option seeds. ``iterates``: a loader is iterated; what draws on iteration, and is not seen to be iterated, draws at the ``end``.
+    ``acts``: the entry's own statements are relevant or draw, not only its imports. ``reseeds``: seeds that workers set while they fetch
+    samples, and those that are put back. ``entropic``: calls that seed from entropy; ``optional``: families that only an option seeds.
+    ``may_set_flags``: what may seed may set flags, too. ``iterates``: a loader is iterated; an unseen iteration draws at the ``end``.
     """
 
     def __init__(
@@ -115,6 +115,7 @@ class RngEffects:
         self.acts = False
         self.reseeds: dict[str, list[Seed]] = {}
         self.unknown_seeder = False
+        self.may_set_flags = False
         self.entropic: dict[str, list[Seed]] = {}
         self.optional: tuple[OptionalSeed, ...] = ()
         self.iterates = False
