@@ -179,8 +179,9 @@ class CallGraph(NumberedCalls):
         return map(self._call, self._by_word(word))
 
     def constructor_calls(self, owner: Symbol) -> Iterator[tuple[str, Call]]:
-        """The calls that construct an object of a class."""
-        return map(self._call, self._in_order(self._numbers(simple_name(owner), owner)))
+        """The calls that construct an object of a class, by its name or by that of a variable that holds it."""
+        words = (simple_name(owner), *self._address_taken.aliases(simple_name(owner)))
+        return map(self._call, self._in_order({each for word in words for each in self._numbers(word, owner)}))
 
     def _by_parameters(self, name: Symbol, function: Function) -> Iterator[tuple[str, Call]]:
         """The higher-order calls of a function: calls of parameters that it, or its class, is passed for."""
