@@ -28,6 +28,7 @@ from torchrepro_lint.domain.rng.seeding import PartlySeeded, seeding_functions, 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Call,
     Constant,
@@ -193,6 +194,7 @@ def _is_repeatable(part: Expression) -> bool:
     return isinstance(part, Ref)
 
 
+_NO_DEFAULT = "the program draws a seed when its user gives none, and only its author can choose a default"
 _INTEGER_DRAWS = lazy_pattern(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
 
 
@@ -202,6 +204,8 @@ def fix_drawn(project: Traces, program: Program, draw: Draw) -> Fix | NoFix | No
     A seed that the user can give, and that is drawn only where they give none, stays drawn.
     """
     statement, call = draw.trace_event.event.statement, draw.trace_event.event.value
+    if _is_drawn_for_none(project, draw.trace_event):
+        return NoFix(_NO_DEFAULT)
     if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None or call is None:
         return None
     if not all(SEED_NAME.fullmatch(last_identifier(target)) for target in statement.targets):
@@ -210,11 +214,22 @@ def fix_drawn(project: Traces, program: Program, draw: Draw) -> Fix | NoFix | No
     if drawn is None or not _is_number(project, draw.trace_event.path, drawn):
         return None
     if drawn != statement.value or _is_tested(draw.trace_event, statement.targets):
-        return NoFix("the program draws a seed when its user gives none, and only its author can choose a default")
+        return NoFix(_NO_DEFAULT)
     edit = Edit(span(drawn), FALLBACK)
     return fix_in(draw.trace_event.path, program.entry.path, f"Use {FALLBACK} as the seed", (edit,))._replace(
         seeds=True
     )
+
+
+def _is_drawn_for_none(project: Traces, trace_event: TraceEvent) -> bool:
+    """Whether a draw is itself what seeds where no seed is given: ``if seed is None: torch.manual_seed(randint(…))``."""
+    match trace_event.event.statement:
+        case ExpressionStatement(value=Call(func=func, args=(Arg(value=drawn),))) if drawn == trace_event.event.value:
+            tests = (guard.value for guard in trace_event.event.guards if guard.kind in ("if", "else"))
+            read = (each for test in tests for each in subexpressions(test) if isinstance(each, Ref))
+            seeds = not PLAIN_SEEDERS.isdisjoint(project.names(trace_event.path, func))
+            return seeds and any(SEED_NAME.fullmatch(last_identifier(each)) for each in read)
+    return False
 
 
 def _is_tested(trace_event: TraceEvent, targets: Sequence[Expression]) -> bool:
