@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from torchrepro_lint import limits
+from torchrepro_lint.dataflow.environment import Closure
 from torchrepro_lint.dataflow.types.annotations import annotated, annotations_of
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.types.lattice import AbstractValue
@@ -243,8 +244,24 @@ class _ElementSearch:
             case Subscript():
                 return self._subscripted(whole, places)
             case Ref(roots=roots, path=()):
-                return self._of_variable(roots, places)
+                left = self._reaching(whole, roots[0], places) if len(roots) == 1 else None
+                return self._of_variable(roots, places) if left is None else all(self.at(each, places) for each in left)
         return False
+
+    def _reaching(self, use: Ref, root: str, places: _ElementPath) -> list[Expression] | None:
+        """The values of a variable that reach a use, where it has others, too, and nothing is added to it: ``x = set(x.tolist())``."""
+        every = [each.value for each in self._assignments.get(root, ())]
+        is_parameter = self._project.resolver.parameter(self._path + root) is not None
+        if len(every) + is_parameter < 2 or not is_local(root) or any(True for _ in self._put_into(root, places)):
+            return None
+        if (visit := (f"{root} {use.start}", places)) in self._seen:
+            return []
+        found = [*self._project.value_sources.reaching_definitions(Closure(self._path, use))]
+        values = [each.value.value for each in found if isinstance(each.value, Closure) and each.value.value in every]
+        if not len(found) == len(values) < len(every) + is_parameter:
+            return None
+        self._seen.add(visit)
+        return values
 
     def _subscripted(self, part: Subscript, places: _ElementPath) -> bool:
         match part.indices:
