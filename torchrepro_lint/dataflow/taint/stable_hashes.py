@@ -127,7 +127,7 @@ def _has_stable_elements(
             stable = [_has_stable_elements(project, path, each, seen) for each in operands]
             # What is combined holds elements of one type. What is taken away does not matter.
             alike = any(stable) and all(_may_hold_numbers(project, path, each) for each in operands)
-            return alike or (op == "-" and stable[0])
+            return alike or all(stable) or (op == "-" and stable[0])
         case Collection(items=items):
             return bool(items) and all(isinstance(each, Constant) and type(each.value) is int for each in items)
         case Call(func=func, args=(arg, *_)) if not _SUBSET_CALLS.isdisjoint(project.names(path, func)):
