@@ -192,7 +192,7 @@ def _builtin(inference: TypeInference, word: str, call: Call, point: ProgramPoin
         source = args[0]
         of = containers.element(source)
         items = source.items if word in ("list", "tuple") else None
-        return AbstractValue(_COLLECTING[word], contents=of if of.kind else None, items=items)
+        return AbstractValue(_COLLECTING[word], contents=of if of.kind or of.grad is False else None, items=items)
     match word:
         case "enumerate":
             pair = (_INT, containers.element(args[0]) if args else UNKNOWN)
