@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _CONDA = lazy_pattern(r"""^\s*-\s*["']?(?:[\w.-]+::)?(?P<name>[\w.-]+)\s*(?P<spec>[^"'#\s]*)""")
 # A line that ``conda list --export`` prints into a requirements.txt.
-_EXPORTED = lazy_pattern(r"\s*(?P<name>[\w.-]+)=(?P<version>[\w.]+)=[\w.]+\s*")
+_EXPORTED = lazy_pattern(r"\s*(?P<name>[\w.-]+)=(?P<version>[\w.+!]+)=[\w.]+\s*")
 _NAME = lazy_pattern(r"\s*([A-Za-z0-9][\w.-]*)")
 _TORCH = "torch"
 # A root with one of these says itself what it needs.

@@ -15,7 +15,6 @@ from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
 from torchrepro_lint.resolve.configurations import read_part
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.cli_options import read_of_getattr
-from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
@@ -31,11 +30,12 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Record,
     Ref,
+    SimpleStatement,
     Statement,
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import is_local, is_own, is_unresolved, simple_name, without_parentheses
+from torchrepro_lint.syntax.qualified_names import is_own, is_self, is_unresolved, simple_name, without_parentheses
 from torchrepro_lint.syntax.visitor import (
     all_statements,
     blocks,
@@ -308,7 +308,11 @@ _WRITTEN = {
 
 
 def correlated_tests(facts: SyntaxTree) -> dict[Expression, bool]:
-    """The tests of a file that earlier ones decide, with their truth: ``if ddp`` holds behind ``if ddp: wrap() else: raise``."""
+    """The tests of a file that earlier ones decide, with their truth: after ``if args.ddp: wrap() else: raise``, ``args.ddp`` holds.
+
+    Only attributes of options count so: what their branches raise for does not change while the function runs, unless it binds the
+    attribute, or hands the options or the attribute to a call.
+    """
     found: dict[Expression, bool] = {}
     for body in (facts.body, *(each.body for each in facts.functions)):
         _correlate(body, {}, found)
@@ -316,56 +320,59 @@ def correlated_tests(facts: SyntaxTree) -> dict[Expression, bool]:
 
 
 def _correlate(body: Iterable[Statement], known: dict[AccessPath, bool], found: dict[Expression, bool]) -> None:
-    """Walk through a block, from the ``known`` truth of variables and attributes before it to that behind it."""
+    """Walk through a block. ``known`` has the attributes whose truth is known before it, and has those known behind it afterwards."""
     for statement in body:
+        if known:
+            _forget_changed(statement, known)
         if isinstance(statement, If):
-            place, holds = _tested(statement.test)
+            place, holds = _option_tested(statement.test)
             if place in known:
                 found[statement.test] = known[place] == holds
-            for block, is_so in ((statement.body, holds), (statement.orelse, not holds)):
-                _correlate(block, {**known, place: is_so} if place else dict(known), found)
-            if place and leaves(statement.body) != leaves(statement.orelse):
-                known[place] = holds == leaves(statement.orelse)
-            _forget_bound(statement, known)
+            for block in (statement.body, statement.orelse):
+                _correlate(block, dict(known), found)
+            raising = _raises(statement.body), _raises(statement.orelse)
+            if place and raising[0] != raising[1]:
+                known[place] = holds == raising[1]
+                _forget_changed(statement, known)
         else:
-            _forget_bound(statement, known)
             for block in blocks(statement):
                 _correlate(block, dict(known), found)
 
 
-def _tested(test: Expression) -> tuple[AccessPath | None, bool]:
-    """The variable or attribute that a test reads, and whether it is true where the test holds."""
+def _option_tested(test: Expression) -> tuple[AccessPath | None, bool]:
+    """The attribute of an object other than ``self`` that a test reads, and whether it is true where the test holds."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            place, holds = _tested(inner)
+            place, holds = _option_tested(inner)
             return place, not holds
-        case Ref(roots=(root,)) if test.path or is_local(root):
+        case Ref(roots=(root,), path=(_, *_)) if not is_self(root):
             return test.access_path, True
     return None, True
 
 
-def _forget_bound(statement: Statement, known: dict[AccessPath, bool]) -> None:
-    """Forget what a statement, or one in its blocks, may bind: what it assigns, and the attributes of what it passes to a call."""
-    if not known:
-        return
-    bound = [each for one in statements((statement,)) for it in targets(one) for each in bound_references(it)]
-    passed: list[Ref] = []
+def _raises(body: tuple[Statement, ...]) -> bool:
+    """Whether every path through a block raises an error."""
+    match body[-1:]:
+        case (SimpleStatement(kind="raise"),):
+            return True
+        case (If(body=then, orelse=orelse),):
+            return _raises(then) and _raises(orelse)
+    return False
+
+
+def _forget_changed(statement: Statement, known: dict[AccessPath, bool]) -> None:
+    """Forget what a statement, or one in its blocks, may change: what it binds, and what it hands to a call or calls a method of."""
+    changed = [each for one in statements((statement,)) for it in targets(one) for each in bound_references(it)]
     for each in body_expressions((statement,)):
         match each:
             case Operation(op=":=", operands=(Ref() as target, _)):
-                bound.append(target)
+                changed.append(target)
             case Call(func=func, args=args):
-                passed += [arg.value for arg in args if isinstance(arg.value, Ref)]
-                passed += [func._replace(path=func.path[:-1])] if isinstance(func, Ref) and func.path else []
-    for place in [each for each in known if any(_is_within(each, one) for one in bound)]:
-        del known[place]
-    for place in [each for each in known if any(each[1] != one.path and _is_within(each, one) for one in passed)]:
-        del known[place]
-
-
-def _is_within(place: AccessPath, holder: Ref) -> bool:
-    """Whether a place is a variable or attribute itself, or below it."""
-    return place[0] == holder.roots and place[1][: len(holder.path)] == holder.path
+                changed += [arg.value for arg in args if isinstance(arg.value, Ref)]
+                changed += [func._replace(path=func.path[:-1])] if isinstance(func, Ref) and func.path else []
+    for roots, path in [*known]:
+        if any(one.roots == roots and path[: len(one.path)] == one.path for one in changed):
+            del known[roots, path]
 
 
 class Ruling(Record, frozen=True):

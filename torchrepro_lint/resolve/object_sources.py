@@ -45,6 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_element,
     is_instance,
     is_module,
+    is_self,
     path_of,
     project_classes,
 )
@@ -60,7 +61,7 @@ _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # What a call gives that makes an empty container.
 _EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
 _EMPTY |= {"torch.nn.ModuleList()", "torch.nn.ModuleDict()"}
-# The methods that give the children of a module of a class of the project.
+# The methods that give the children of a module of a class of the project, and the classes of modules.
 _CHILDREN = lazy_pattern(r"torch\.nn\.Module\(\)\.((named_)?(children|modules)|_modules\.(values|items))")
 _MODULE = lazy_pattern(r"torch\.nn\.(modules\.)?(?!Parameter\b|functional\b|parameter\b)\w+")
 # Stands among the names of an object for a source that was not followed to where an object is made.
@@ -147,12 +148,10 @@ class ObjectSources(Values):
                 yield _UNKNOWN
 
     def _followed(self, owners: tuple[Value, ...], words: tuple[str, ...]) -> tuple[Value, ...]:
-        """The names that a chain of attributes of objects may stand for."""
+        """The names that a chain of attributes of objects may stand for. A class without the method is not asked for it."""
         known = [each for each in owners if each != _UNKNOWN and not is_abstract(each)]
         found = {name for each in known for name in self.follow(each, words)}
-        found = {
-            each for each in found if not is_abstract(each)
-        } or found  # a class without the method is not asked for it
+        found = {each for each in found if not is_abstract(each)} or found
         every = tuple(sorted(found.union({_UNKNOWN}.intersection(owners))))
         return every if len(found) <= limits.MAX_OBJECT_CLASSES else (_UNKNOWN,)
 
@@ -241,14 +240,15 @@ class ObjectSources(Values):
     def _children(self, path: str, func: Expression, keys: Keys) -> Iterator[tuple[str, Expression, Keys]]:
         """The modules that a call of a method gives one by one: ``self.children()``, ``net.named_children()``, ``self._modules.values()``."""
         holder, word = _parted(func)
-        holder = receiver_of(holder) if holder is not None and word in ("values", "items") else holder
+        holder = receiver_of(holder) if holder and word in ("values", "items") else holder
         in_pair = word == "items" or word.startswith("named_")
         for owner in self._known_objects(path, holder) if holder and (not in_pair or keys[1:2] == (1,)) else ():
-            own = class_of(owner) if is_instance(owner) and in_project(owner) else ""
-            for each in filter(in_project, (*self.ancestry(own), *self.subclasses(own)) if own else ()):
+            own = class_of(owner) if is_instance(owner) else ""
+            below = self.subclasses(own) if isinstance(holder, Ref) and any(map(is_self, holder.roots)) else ()
+            for each in filter(in_project, (*self.ancestry(own), *below)):
                 for how, _, value in (row for found in self.instance_attributes(each).values() for row in found):
                     names = self.names(path_of(each), value) if how == "=" else ()
-                    if any(is_instance(name) and (in_project(name) or _MODULE.match(name)) for name in names):
+                    if any(is_instance(it) and any(map(_MODULE.match, self.ancestry(class_of(it)))) for it in names):
                         yield path_of(each), value, keys[1 + in_pair :]
 
     def _handed_to_base(self, path: str, names: tuple[Value, ...], call: Call, keys: Keys) -> _Sources:

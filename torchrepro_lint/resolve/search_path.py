@@ -229,6 +229,9 @@ class ModuleTree:
         only_run = (path for path in commands if posixpath.basename(path).removesuffix(".py") not in imported)
         self._scripts = {path: frozenset(map(top_package, files[path].summary.imports)) for path in only_run}
         self._folders = {path: posixpath.dirname(path) for path in files}
+        self._run_beside: dict[str, set[str]] = {}  # the folders of scripts, by the words that they import
+        for path, word in ((path, word) for path, words in self._scripts.items() for word in words):
+            self._run_beside.setdefault(word, set()).add(self._folders[path])
         self._homes: dict[tuple[str, str], str | None] = {}
         self._searched: dict[str, tuple[str, ...]] = {}
         self._nearer: dict[str, tuple[str, ...]] = {}
@@ -268,8 +271,7 @@ class ModuleTree:
 
     def folder(self, path: str) -> str:
         """The directory of a file; a hot path."""
-        known = self._folders.get(path)
-        return posixpath.dirname(path) if known is None else known
+        return posixpath.dirname(path) if (known := self._folders.get(path)) is None else known
 
     def module(self, path: str, name: str) -> str | None:
         """The file of the module that an import of ``name`` in ``path`` names, or of the nearest enclosing package; None where it
@@ -361,9 +363,8 @@ class ModuleTree:
         return self._homes[key]
 
     def _beside_script(self, folder: str, word: str) -> str | None:
-        """The nearest package around a folder in which a script imports a module from beside itself: it is the first place searched."""
-        scripts = {self.folder(path) for path, words in self._scripts.items() if word in words}
-        around = (each for each in (folder, *parent_folders(folder)) if each in scripts)
+        """The nearest package around a folder in which a script imports the module from beside itself; asked where no other has it."""
+        around = (each for each in (folder, *parent_folders(folder)) if each in self._run_beside.get(word, ()))
         return next((each for each in around if join_path(each, word) in self.stems), None)
 
     def _may_start(self, folder: str) -> bool:

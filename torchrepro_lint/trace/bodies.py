@@ -257,21 +257,19 @@ class _Body:
         # An element of a container that is passed or returned: ``steps["train"](batch)``.
         names = self._names
         passed: tuple[str, ...] = ()
-        if isinstance(called, Subscript) and (not found or self._is_any_passed(called)):
+        if isinstance(called, Subscript) and (not found or self._is_under_unknown_key(called)):
             objects = names.objects(self._path, called).names
             passed = objects if set(found) < set(objects) else ()
         known = passed or self._specified_by_callers(called, found) or names.objects(self._path, called).names
         return known, bool(passed)
 
-    def _is_any_passed(self, called: Subscript) -> bool:
-        """Whether an element is of a container that is passed, under a key that a variable has: ``steps[key]``."""
-        container = called.value
-        return (
-            isinstance(container, Ref)
-            and not container.path
-            and all(isinstance(each, Ref) for each in called.indices)
-            and any(self._names.parameter(self._path + root) is not None for root in container.roots)
-        )
+    def _is_under_unknown_key(self, called: Subscript) -> bool:
+        """Whether an element is of a container that is passed, under a variable key of which no text is known: ``steps[key]``."""
+        roots = called.value.roots if isinstance(called.value, Ref) and not called.value.path else ()
+        keys = [
+            each for each in called.indices if isinstance(each, Ref) and not self._names.literal_texts(self._path, each)
+        ]
+        return len(keys) == len(called.indices) and any(self._names.parameter(self._path + root) for root in roots)
 
     def _in_own_table(self, called: Expression) -> tuple[str, ...]:
         """What a table of the receiver's class has, which base classes leave to it: ``cls.PRODUCTS[name]``."""

@@ -25,6 +25,8 @@ from torchrepro_lint.dataflow.taint.transfer import (
     roots_in,
 )
 from torchrepro_lint.dataflow.types.inference import type_inference
+from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -60,6 +62,10 @@ _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
 _REGISTERING = frozenset({"add_module", "register_module", "register_parameter", "add_param_group"})
 # Methods that put keys into a dictionary.
 _KEYING = frozenset({"update", "setdefault"})
+# Functions that write a value into an open file.
+_DUMPS = lazy_pattern(
+    r"(json|simplejson|ujson|pickle|cPickle|_pickle|dill|cloudpickle|joblib|yaml|msgpack|marshal)\.dump"
+)
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
@@ -301,15 +307,12 @@ class _LoopBody:
         word, names = last_identifier(call.func), self.analysis.names.names(self.path, call.func)
         varies = any(self._varies(arg.value) for arg in call.args)
         into = receiver_of(call.func) if word in _WRITING | _REGISTERING else None
-        into = call.args[1].value if word == "dump" and len(call.args) > 1 else into  # ``json.dump(row, file)``
+        if is_dump := any(map(_DUMPS.fullmatch, names)):
+            into = known_argument(call, 1, "fp") or known_argument(call, None, "file")
+        is_free = not is_dump and argument_effect(names, word, written=True) == "free"
         if word in _APPENDING and varies:
             yield from self._grown(call)
-        elif (
-            varies
-            and isinstance(into, Ref)
-            and self._is_outside(into)
-            and (word == "dump" or argument_effect(names, word, written=True) != "free")
-        ):
+        elif varies and isinstance(into, Ref) and self._is_outside(into) and not is_free:
             yield Sink(self.path, call, "registered" if word in _REGISTERING else "written")
         elif varies and word in _KEYING and isinstance(ref := receiver_of(call.func), Ref) and self._is_outside(ref):
             if self._orders_keys(ref, keys_put(call)):

@@ -16,7 +16,19 @@ from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
 from torchrepro_lint.syntax.binding import receiving_parameters, takes_receiver
-from torchrepro_lint.syntax.nodes import Attribute, Call, Collection, Expression, Function, Param, Ref, SimpleStatement
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Collection,
+    Expression,
+    Function,
+    Operation,
+    Param,
+    Ref,
+    SimpleStatement,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -266,14 +278,31 @@ def _of_function(inference: TypeInference, name: str, call: Call, point: Program
 _RECORDING = frozenset({"enable_grad", "set_grad_enabled"})
 
 
+def _returned_parts(value: Expression) -> Iterator[Expression]:
+    """What a returned value is, or may be an item or an attribute of: ``self.tables`` of ``self.tables[i]``, and of ``getattr(self, word)``."""
+    match value:
+        case Subscript(value=inner) | Attribute(value=inner):
+            yield from _returned_parts(inner)
+        case Collection(items=items):
+            yield from (each for item in items if item is not None for each in _returned_parts(item))
+        case Operation(op="if" | "or" | "and", operands=operands):
+            yield from (each for item in operands for each in _returned_parts(item))
+        case Call(func=Ref(roots=("builtins.getattr",), path=()), args=(Arg(value=Ref() as held), *_)):
+            yield held._replace(path=(*held.path, "*"))
+        case _:
+            yield value
+
+
 def _computes(inference: TypeInference, name: str) -> bool:
-    """Whether a function computes its result where it is called, in the grad mode of there: it yields nothing, and returns no attribute."""
+    """Whether a function computes its result while it is called, under the grad mode of its caller: it is no generator, and returns
+    nothing that may be kept elsewhere, as an attribute or an element of one.
+    """
     definitions = inference.project.resolver.functions(name)
     returned = [value for each in definitions for value in _return_values(each)]
     return (
         bool(returned)
         and not any(each.generator for each in definitions)
-        and not any(isinstance(each, Ref) and each.path for each in returned)
+        and not any(isinstance(each, Ref) and each.path for value in returned for each in _returned_parts(value))
         and _RECORDING.isdisjoint(inference.project.resolver.modules.summary(path_of(name)).calls)
     )
 

@@ -108,12 +108,12 @@ class FetchEffects:
             case Constant() | Collection() | Comprehension():
                 return NO_GENERATORS
             case Call(func=func):
-                names = self._project.names(each.path, func) or self._callee_names(each._replace(value=func))
-                kept = [
-                    *filter(self._may_fetch, names)
-                ] or names  # the others are chosen by a text that does not name them
+                names = self._project.names(each.path, func)
+                if any(map(self._project.resolver.classes, names)):  # what functions return are values of their own
+                    names = tuple(filter(self._may_fetch, names)) or names
+                names = names or self._callee_names(each._replace(value=func))
                 return (
-                    NO_GENERATORS.union(*(self._of_call(each, name, depth) for name in kept)) if kept else ANY_GENERATOR
+                    NO_GENERATORS.union(*(self._of_call(each, it, depth) for it in names)) if names else ANY_GENERATOR
                 )
             case Subscript(value=value) | Operation(op="*", operands=(value,)):
                 return self._of_part(each._replace(value=value), depth)
