@@ -38,6 +38,7 @@ def target(folder: Path, files: dict[str, str], asked: str | None = None) -> Tar
             "requirements.txt",
         ),
         ({"requirements.txt": "torch=2.0.1=pypi_0\n"}, "2.0", "requirements.txt"),
+        ({"requirements.txt": "torch=1.8.0+cu111=pypi_0\n"}, "1.8", "requirements.txt"),
         ({"requirements.txt": "pytorch=1.8.1\npytorch-cuda=11.7=h778d358_5\n"}, "2.13", "the newest release known"),
         ({"requirements.txt": "-r base.txt\ntorchvision==0.9\n--hash x\n"}, "2.13", "the newest release known"),
         ({"pyproject.toml": PROJECT.format("==2.0.0")}, "2.0", "pyproject.toml"),
