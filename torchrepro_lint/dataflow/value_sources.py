@@ -208,7 +208,7 @@ class ValueSourceAnalysis:
             each = queue.pop()
             self._steps -= 1
             behind = list(self.step_back(each)) if self._steps > 0 else []
-            if not behind or each in behind:
+            if not behind:
                 found.append(each)
             for one in reversed(behind):
                 if one not in seen:
@@ -273,14 +273,9 @@ class ValueSourceAnalysis:
         yield from found
 
     def _returned(self, closure: Closure, call: Call) -> Iterator[Closure]:
-        """The values that functions of the project return, in the environment of this call; None if one returns nothing. Where it may
-        make an object instead, as of a class that is chosen by a text, also the call itself.
-        """
+        """The values that functions of the project return, in the environment of this call; None if one returns nothing."""
         resolver = self.project.resolver
-        names = self.project.names(closure.path, call.func)
-        if any(map(resolver.functions, names)) and any(map(resolver.classes, names)):
-            yield closure
-        for name in names:
+        for name in self.project.names(closure.path, call.func):
             if name in _COPIES and call.args:
                 yield closure._replace(value=call.args[0].value)
             for function in resolver.functions(name) if not resolver.is_generator(name) else ():

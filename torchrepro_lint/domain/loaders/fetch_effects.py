@@ -56,8 +56,15 @@ from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Traces
 
 _FETCH_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "get")
-_VISION = ("torchvision.datasets.VisionDataset", "torchvision.datasets.vision.VisionDataset")
-_ABSTRACT_BASES = ("torch.utils.data.", "typing.", "abc.", "builtins.object", "collections.abc.", *_VISION)
+_ABSTRACT_BASES = (
+    "torch.utils.data.",
+    "typing.",
+    "abc.",
+    "builtins.object",
+    "collections.abc.",
+    "torchvision.datasets.VisionDataset",
+    "torchvision.datasets.vision.VisionDataset",
+)
 _SEQUENCES = frozenset(f"builtins.{word}" for word in ("list", "tuple", "range", "zip", "enumerate", "sorted", "dict"))
 
 
@@ -108,12 +115,11 @@ class FetchEffects:
             case Constant() | Collection() | Comprehension():
                 return NO_GENERATORS
             case Call(func=func):
-                names = self._project.names(each.path, func)
-                if any(map(self._project.resolver.classes, names)):  # what functions return are values of their own
-                    names = tuple(filter(self._may_fetch, names)) or names
-                names = names or self._callee_names(each._replace(value=func))
+                names = self._project.names(each.path, func) or self._callee_names(each._replace(value=func))
                 return (
-                    NO_GENERATORS.union(*(self._of_call(each, it, depth) for it in names)) if names else ANY_GENERATOR
+                    NO_GENERATORS.union(*(self._of_call(each, name, depth) for name in names))
+                    if names
+                    else ANY_GENERATOR
                 )
             case Subscript(value=value) | Operation(op="*", operands=(value,)):
                 return self._of_part(each._replace(value=value), depth)
@@ -130,12 +136,6 @@ class FetchEffects:
         """The names of a callee that is a parameter, if every value passed for it has a name."""
         found = [self._project.names(each.path, each.value) for each in self._value_sources.of(called)]
         return tuple(dict.fromkeys(name for names in found for name in names)) if all(found) else ()
-
-    def _may_fetch(self, name: str) -> bool:
-        """Whether a call may make a dataset: it is of a class from outside, or of one of the project that has samples or a base from there."""
-        has_samples = any(self._project.resolver.methods(name, word) for word in _FETCH_METHODS)
-        bases = self._project.resolver.ancestry(name)
-        return has_samples or not all(in_project(each) or each == "builtins.object" for each in bases)
 
     def _of_part(self, whole: Closure, depth: int) -> GeneratorSet:
         """A part that draws as its whole does: of a split, of a dataset of graphs that is indexed by many."""
