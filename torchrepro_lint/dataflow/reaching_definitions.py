@@ -107,7 +107,6 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
     if not colon or not rest:
         return
     home = _shared_body(sources.project.files[path], f":{rest}", closure.value.start) if path == closure.path else None
-    correlated = sources.correlated_tests(path)
     steps: dict[Statement, list[ReachingDefinition]] = {}
     for each in sources.assignments(path).get(f":{rest}", ()):
         value = Closure(path, each.value, closure.environment)
@@ -118,7 +117,7 @@ def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes:
 
     def decide(test: Expression) -> bool | None:
         known = sources.truth(Closure(path, test, closure.environment)) if isinstance(home, Function) else None
-        return correlated.get(test) if known is None else known
+        return sources.correlated_tests(path).get(test) if known is None else known
 
     reached: ReachingStatements = dict.fromkeys((None, *steps), False)
     if home is not None and steps:

@@ -126,9 +126,8 @@ def _program_effects(project: Traces, entry: Entry, run: Trace) -> RngEffects:
         if not effects.seeds[family]:
             del effects.seeds[family]
     effects.optional = shipped.optional
-    effects.may_set_flags = (
-        effects.unknown_seeder
-    )  # what runs a function of an experiment seeds, and leaves torch's flags alone
+    # What runs a function of an experiment seeds, and leaves torch's flags alone.
+    effects.may_set_flags = effects.unknown_seeder
     effects.unknown_seeder = effects.unknown_seeder or is_seeded_by_runner(project.resolver, entry)
     return effects
 

@@ -183,11 +183,8 @@ class Values(LiteralTexts):
             yield from ((path, value) for value in self._stored(path, word, owner))
         elif owner in _RECORDS:
             made = class_of(owner)
-            calls = [
-                (file, each)
-                for file, each in self.call_graph.by_word(simple_name(made))
-                if self._makes(file, each, made)
-            ]
+            named = self.call_graph.by_word(simple_name(made))
+            calls = [(file, each) for file, each in named if made in self.names(file, each.func)]
             yield from ((file, it) for file, call in calls if (it := known_argument(call, None, word)) is not None)
             for file in sorted({file for file, _ in calls}):
                 yield from ((file, value) for value in self._stored(file, word, owner))
@@ -197,9 +194,6 @@ class Values(LiteralTexts):
         for target, value in self.events.attribute_stores(path, word):
             if owner in self.names(path, target._replace(path=target.path[:-1])):
                 yield value
-
-    def _makes(self, path: str, call: Call, made: Value) -> bool:
-        return made in self.names(path, call.func)
 
     def _of_plain(self, path: str, name: Value, words: tuple[str, ...]) -> Iterator[Value]:
         """The names that a chain of attributes of a name may stand for; those of a plain module, or a record, as they are stored."""

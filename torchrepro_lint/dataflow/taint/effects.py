@@ -62,10 +62,9 @@ _WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
 _REGISTERING = frozenset({"add_module", "register_module", "register_parameter", "add_param_group"})
 # Methods that put keys into a dictionary.
 _KEYING = frozenset({"update", "setdefault"})
-# Functions that write a value into an open file.
-_DUMPS = lazy_pattern(
-    r"(json|simplejson|ujson|pickle|cPickle|_pickle|dill|cloudpickle|joblib|yaml|msgpack|marshal)\.dump"
-)
+# Modules whose ``dump`` writes a value into an open file.
+SERIALISERS = r"(json|simplejson|ujson|pickle|cPickle|_pickle|dill|cloudpickle|joblib|yaml|msgpack|marshal)"
+_DUMPS = lazy_pattern(rf"{SERIALISERS}\.dump")
 _LEAVING = frozenset({"break", "return"})
 _COMPARING = frozenset({"<", ">", "<=", ">=", "==", "is"})
 
@@ -307,12 +306,13 @@ class _LoopBody:
         word, names = last_identifier(call.func), self.analysis.names.names(self.path, call.func)
         varies = any(self._varies(arg.value) for arg in call.args)
         into = receiver_of(call.func) if word in _WRITING | _REGISTERING else None
-        if is_dump := any(map(_DUMPS.fullmatch, names)):
+        if is_dump := word == "dump" and any(map(_DUMPS.fullmatch, names)):
             into = known_argument(call, 1, "fp") or known_argument(call, None, "file")
-        is_free = not is_dump and argument_effect(names, word, written=True) == "free"
         if word in _APPENDING and varies:
             yield from self._grown(call)
-        elif varies and isinstance(into, Ref) and self._is_outside(into) and not is_free:
+        elif (varies and isinstance(into, Ref) and self._is_outside(into)) and (
+            is_dump or argument_effect(names, word, written=True) != "free"
+        ):
             yield Sink(self.path, call, "registered" if word in _REGISTERING else "written")
         elif varies and word in _KEYING and isinstance(ref := receiver_of(call.func), Ref) and self._is_outside(ref):
             if self._orders_keys(ref, keys_put(call)):

@@ -12,6 +12,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
+from torchrepro_lint.dataflow.taint.effects import SERIALISERS
 from torchrepro_lint.dataflow.taint.transfer import OrderTaint
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
@@ -23,7 +24,7 @@ from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 # Calls that write data into a file, by name, and methods of objects that are not known.
 _WRITERS = lazy_pattern(
     r"numpy\.(save|savez|savez_compressed|savetxt)|torch\.save|safetensors(\.\w+)*\.save_file|"
-    r"(json|simplejson|ujson|pickle|cPickle|_pickle|dill|cloudpickle|joblib|yaml|msgpack|marshal)\.(safe_)?dump|"
+    rf"{SERIALISERS}\.(safe_)?dump|"
     r"scipy\.(io\.savemat|sparse\.save_npz)|pyarrow\.(\w+\.)*write_\w+|"
     r"(builtins|io|gzip|bz2|lzma|codecs)\.(open|\w+File|TextIOWrapper)\(\)\.write(lines)?|"
     r"pathlib\.\w+\(\)\.(write_text|write_bytes|open\(\)\.write(lines)?)|"

@@ -97,7 +97,7 @@ class RngEffects:
 
     ``acts``: the entry's own statements are relevant or draw, not only its imports. ``reseeds``: seeds that workers set while they fetch
     samples, and those that are put back. ``entropic``: calls that seed from entropy; ``optional``: families that only an option seeds.
-    ``may_set_flags``: what may seed may set flags, too. ``iterates``: a loader is iterated; an unseen iteration draws at the ``end``.
+    ``may_set_flags``: a call that may seed may set torch's flags. ``iterates``: a loader is iterated; an unseen iteration draws at the ``end``.
     """
 
     def __init__(
