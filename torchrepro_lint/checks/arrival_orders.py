@@ -52,7 +52,7 @@ from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, 
 _WORKER_MODULES = frozenset({"threading", "multiprocessing", "concurrent"})
 _MAKING_QUEUES = frozenset({"Queue", "SimpleQueue", "LifoQueue", "JoinableQueue"})
 _QUEUES = lazy_pattern(
-    r"(queue|asyncio(\.queues)?|(\w+\.)*multiprocessing(\.\w+(\(\))?)*)\.(Simple|Lifo|Joinable)?Queue\(\)\.(get|get_nowait)"
+    r"(queue|asyncio(\.queues)?|(\w+\.)*multiprocessing(\.\w+(\(\))?)*)\.(Simple|Lifo|Joinable)?Queue"
 )
 _PUTTING = frozenset({"put", "put_nowait"})
 _TAKING = frozenset({"get", "get_nowait", "iter"})
@@ -98,10 +98,10 @@ def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
             continue
         if "builtins.iter" in site.names and len(site.call.args) == 2:
             got = site.call.args[0].value
-        if not isinstance(got, Ref) or not any(map(_QUEUES.fullmatch, project.names(path, got))):
+        made = set() if not isinstance(got, Ref) else set(_creations(project, path, got._replace(path=got.path[:-1])))
+        if not any(map(_QUEUES.fullmatch, (name for file, each in made for name in project.names(file, each.func)))):
             continue
-        queue = got._replace(path=got.path[:-1])
-        if not _has_several_producers(project, path, queue):
+        if not _has_several_producers(project, made):
             continue
         if got != site.call.func:
             tainted: tuple[TaintedValue | Sink, ...] = (TaintedValue(path, site.call, COMPLETION),)
@@ -142,10 +142,7 @@ def _taken(project: TaintFlow, path: str, call: Call, depth: int = 0) -> Iterato
             yield from _taken(project, file, each, depth + 1)
 
 
-def _has_several_producers(project: TaintFlow, path: str, queue: Ref) -> bool:
-    made = set(_creations(project, path, queue))
-    if not made:
-        return False
+def _has_several_producers(project: TaintFlow, made: set[tuple[str, Call]]) -> bool:
     started: set[tuple[str, int]] = set()
     for file in sorted(project.resolver.call_graph.paths(_PUTTING)):
         for site in (each for each in project.calls(file) if last_identifier(each.call.func) in _PUTTING):
