@@ -24,6 +24,7 @@ from torchrepro_lint.syntax.qualified_names import (
     passes_call,
     path_of,
     simple_name,
+    split_last,
     without_calls,
 )
 from torchrepro_lint.syntax.visitor import (
@@ -104,6 +105,7 @@ _TRAINING_WORDS = frozenset({"train_step", "training_step", "partial_fit", "fit"
 _OPTIMIZING_PACKAGES = frozenset({"torch", "timm", "apex", "bitsandbytes", "transformers"})
 _SHORT_OPTIMIZER = lazy_pattern(r"opt(_?[a-z0-9]{1,2})?")
 _STEPPING = lazy_pattern(r"(torch\.optim\.(?!lr_scheduler\.)|deepspeed\.|torch\.(amp|cuda\.amp)\.).*\.step")
+_OPTIMIZERS = lazy_pattern(r"torch\.optim\.(?!lr_scheduler\.)")
 _SCALER = lazy_pattern(r"\w*scaler", re.IGNORECASE)
 _GENERATORS = (
     "random.Random()",
@@ -131,13 +133,26 @@ class CallEffects:
 
     def has_optimizer(self, path: str, calls: Iterable[Call]) -> bool:
         """Whether some of a file's calls is the step of an optimizer."""
-        return any(_steps(call, self._names.names(path, call.func), lambda _: True) for call in calls)
+        return any(STEPS in self._one(path, call, lambda _: True)[0] for call in calls)
 
     def _one(self, path: str, call: Call, is_outside: Callable[[Ref], bool]) -> tuple[frozenset[str], list[str]]:
         """What a call does by its name, and the functions of the project that it runs."""
         names = self._names.names(path, call.func)
         called = [each for name in names if in_project(name) for each in _functions(self._names, name)]
-        return frozenset() if called else frozenset(_own_effects(call, names, is_outside)), called
+        own = frozenset(() if called else _own_effects(call, names, is_outside))
+        return own.union(self._of_optimizers(call, names, is_outside)), called
+
+    def _of_optimizers(self, call: Call, names: Iterable[str], is_outside: Callable[[Ref], bool]) -> Iterator[str]:
+        """What a call does that makes or steps an optimizer of the project, whose class extends one of torch."""
+        receiver = receiver_of(call.func)
+        for name in filter(in_project, names):
+            made = bool(self._names.classes(name))
+            owner, method = (name, "") if made else split_last(name)
+            if (made or method == "step") and any(map(_OPTIMIZERS.match, self._names.ancestry(owner))):
+                if made:
+                    yield OPTIMIZER
+                elif not isinstance(receiver, Ref) or is_outside(receiver):
+                    yield STEPS
 
     @query()
     def _reached(self, name: str, depth: int) -> frozenset[str]:
