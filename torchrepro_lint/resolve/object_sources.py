@@ -23,11 +23,12 @@ from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.resolve.values import Values, is_abstract
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import base_constructor_calls
-from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, joined_keys, subscript_keys
+from torchrepro_lint.syntax.definitions import EACH, Keys, joined_keys, subscript_keys
 from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Collection,
+    Comprehension,
     Constant,
     Expression,
     Operation,
@@ -58,9 +59,9 @@ _TRANSPARENT = frozenset(
 )
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
-# What a call gives that makes an empty container.
+# What a call gives that makes an empty container, or one whose places are filled later.
 _EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
-_EMPTY |= {"torch.nn.ModuleList()", "torch.nn.ModuleDict()"}
+_EMPTY |= {"torch.nn.ModuleList()", "torch.nn.ModuleDict()", "builtins.range()"}
 # The methods that give the children of a module of a class of the project, and the classes of modules.
 _CHILDREN = lazy_pattern(r"torch\.nn\.Module\(\)\.((named_)?(children|modules)|_modules\.(values|items))")
 _MODULE = lazy_pattern(r"torch\.nn\.(modules\.)?(?!Parameter\b|functional\b|parameter\b)\w+")
@@ -178,18 +179,6 @@ class ObjectSources(Values):
                 if how == "[]" and (keys := self.unpacking(path, root, made)):
                     yield path, made, keys
 
-    def unpacked(self, path: str, name: Symbol, value: Expression) -> _Expressions:
-        """The parts of a container that a variable gets, those under an option's literals if any are there; none of a function's result."""
-        keys = self.unpacking(path, name[len(path) :], value)
-        returned = isinstance(value, Call) and any(map(self.functions, self.names(path, value.func)))
-        if not keys or keys == (EACH,) or keys[-1] is SOME or returned:
-            return []
-        found: _Expressions = []
-        if isinstance(value, Subscript):
-            words = self.literal_texts(path, value.indices[0]) if len(value.indices) == 1 else ()
-            found = [each for word in words for each in self.elements(path, value.value, (word, *keys))]
-        return found or self.elements(path, value, keys)
-
     def _taken(self, sources: _Sources) -> _Expressions:
         """The sources themselves, or what these containers have under the keys."""
         return [each for file, value, keys in sources for each in self.elements(file, value, keys)]
@@ -215,7 +204,9 @@ class ObjectSources(Values):
                 (stored if isinstance(value, Ref) else queue).extend(reversed([*self.entries(file, value, left)]))
                 behind = self._behind_element(file, value, left)
                 queue += reversed(behind)
-                made = not behind and (isinstance(value, Collection) or not _EMPTY.isdisjoint(self.names(file, value)))
+                made = not behind and (
+                    isinstance(value, Collection | Comprehension) or not _EMPTY.isdisjoint(self.names(file, value))
+                )
                 is_made |= made
         return found
 
@@ -223,6 +214,8 @@ class ObjectSources(Values):
         """The expressions that an element of a container comes from, one step back."""
         if isinstance(value, Operation) and value.op in ("+", "|"):
             return [(path, each, keys) for each in value.operands]
+        if isinstance(value, Operation) and value.op == "*":  # ``[None] * n``, whose places are filled later
+            return [(path, each, (EACH, *keys[1:])) for each in value.operands if isinstance(each, Collection)]
         if isinstance(value, Call):
             names = self.names(path, value.func)
             if wrappers := [each for name in names if not in_project(name) and (each := module_wrapper(name))]:

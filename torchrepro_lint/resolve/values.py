@@ -21,7 +21,7 @@ from torchrepro_lint.resolve.registries import Registries, argument_makers, made
 from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument, takes_receiver
-from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
+from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -30,6 +30,7 @@ from torchrepro_lint.syntax.nodes import (
     Function,
     Param,
     Ref,
+    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     Root,
@@ -100,6 +101,18 @@ class Values(LiteralTexts):
         A parameter without arguments stands for itself, and so does every expression that is not followed.
         """
         return self._worked_out(path, expression, calls=False)
+
+    def unpacked(self, path: str, name: Symbol, value: Expression) -> list[tuple[str, Expression]]:
+        """The parts of a container that a variable gets, those under an option's literals if any are there; none of a function's result."""
+        keys = self.unpacking(path, name[len(path) :], value)
+        returned = isinstance(value, Call) and any(map(self.functions, self.names(path, value.func)))
+        if not keys or keys == (EACH,) or keys[-1] is SOME or returned:
+            return []
+        found: list[tuple[str, Expression]] = []
+        if isinstance(value, Subscript):
+            words = self.literal_texts(path, value.indices[0]) if len(value.indices) == 1 else ()
+            found = [each for word in words for each in self.elements(path, value.value, (word, *keys))]
+        return found or [*self.elements(path, value, keys)]
 
     def values_through_calls(self, path: str, expression: Expression) -> Iterable[tuple[str, Expression]]:
         """``values``, and for a call of a function of the project the expressions that it returns."""
