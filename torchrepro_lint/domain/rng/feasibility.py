@@ -14,7 +14,7 @@ from torchrepro_lint.domain.loaders.constructions import loader_kind, may_shuffl
 from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead, loader_modes
 from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Lambda, Operation, Ref
-from torchrepro_lint.syntax.qualified_names import in_project, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import in_project, is_self, path_of, simple_name
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.call_paths import is_another_picked
 from torchrepro_lint.trace.contexts import CallEdgeContexts
@@ -72,10 +72,14 @@ def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> boo
 def _hangs_on_parameter(project: ValueFlow, trace_event: TraceEvent) -> bool:
     tests = (each.value for each in trace_event.event.guards if each.kind in ("if", "else"))
     return any(
-        isinstance(each, Ref) and any(project.resolver.parameter(trace_event.path + root) for root in each.roots)
+        isinstance(each, Ref)
+        and (
+            len(each.path) == 1
+            if any(map(is_self, each.roots))
+            else not each.path and any(project.resolver.parameter(trace_event.path + root) for root in each.roots)
+        )
         for test in tests
         for each in subexpressions(test)
-        if not isinstance(each, Ref) or not each.path
     )
 
 
