@@ -284,12 +284,15 @@ def _results(sources: ValueSources, called: Closure, depth: int) -> list[object]
 
 
 def _is_given(sources: ValueSources, path: str, operand: Ref, environment: Environment) -> bool:
-    """Whether the environment gives a variable, or the object that has an attribute which nothing else sets."""
+    """Whether the environment gives a variable, or the object that has an attribute which nothing else sets or counts up."""
     match operand.path:
         case ():
             return all(environment.arguments.get(path + root) for root in operand.roots)
-        case (word,):
-            return bool(environment.receiver_class) and not is_set_from_outside(sources, path, word, environment)
+        case (word,) if word != "training" and (owner := environment.receiver_class):  # torch sets it, too
+            names = sources.project.resolver
+            stored = (row for each in names.ancestry(owner) for row in names.stored_attributes(each, word))
+            is_counted = any(how not in ("=", "[]") for how, _, _ in stored)
+            return not is_counted and not is_set_from_outside(sources, path, word, environment)
     return False
 
 
@@ -317,13 +320,6 @@ def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:
 
 _IMPLIES_ONE = {("==", 1), ("<", 2), ("<=", 1)}
 _EXCLUDES_ONE = {("!=", 1), (">", 1), (">=", 2)}
-
-
-def is_length_read(spots: UseDefIndex, ref: Ref) -> bool:
-    """Whether a read of a variable is the ``x`` of ``len(x)``."""
-    spot = spots.of(ref)
-    call = spot.parent if spot is not None else None
-    return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
 
 
 def implies_one_element(

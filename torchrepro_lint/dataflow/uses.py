@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.feasibility import implies_one_element, is_length_read
+from torchrepro_lint.dataflow.feasibility import implies_one_element
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
@@ -236,7 +236,7 @@ class DefUse:
             and spot.function == here.function
             and implies_one_element(spots, spot, here, partial(self._only_raises, path))
             for root in ref.roots
-            for each in spots.uses_matching(root, "measured", partial(is_length_read, spots))
+            for each in spots.uses_matching(root, "measured", partial(_is_length_read, spots))
         )
 
     def _only_raises(self, path: str, call: Call) -> bool:
@@ -282,6 +282,13 @@ def _importers(project: ProgramIndex) -> dict[str, list[tuple[str, str]]]:
 def _ends_in_raise(body: tuple[Statement, ...]) -> bool:
     kinds = [each.kind for each in statements(body) if isinstance(each, SimpleStatement)]
     return bool(body) and isinstance(body[-1], SimpleStatement) and body[-1].kind == "raise" and "return" not in kinds
+
+
+def _is_length_read(spots: UseDefIndex, ref: Ref) -> bool:
+    """Whether a read of a variable is the ``x`` of ``len(x)``."""
+    spot = spots.of(ref)
+    call = spot.parent if spot is not None else None
+    return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
 
 
 def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozenset[str], ref: Ref) -> bool:
