@@ -285,8 +285,8 @@ def is_relevant(project: Traces, program: Program) -> bool:
 def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEvent, family: str = "") -> bool:
     """Whether an event belongs to another entry point, whose function this one only launches.
 
-    Not where the other one seeds ``family``, does not draw from it there, as far as its arguments say, or is not a relevant run: then
-    this one reports.
+    Not where the other one seeds ``family``, does not come to the event or draw there, as far as its arguments say, or is not a
+    relevant run: then this one reports.
     """
     entered = {step.into for step in trace_event.call_path}
     return any(
@@ -299,14 +299,24 @@ def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEve
             for name in entered
         )
         and any(name == other.entry.function or name in other.run.started for name in entered)
-        and (
-            not family
-            or any(
-                event_key(draw.trace_event.path, draw.trace_event.event)
-                == event_key(trace_event.path, trace_event.event)
-                and is_feasible(project, other.run, draw.trace_event, likely=False)
-                for draw in other.effects.draws.get(family, ())
-            )
-        )
+        and (_draws_there(project, other, trace_event, family) if family else _comes_to(project, other, trace_event))
         for other in all_programs(project)
+    )
+
+
+def _draws_there(project: Traces, other: Program, trace_event: TraceEvent, family: str) -> bool:
+    same = event_key(trace_event.path, trace_event.event)
+    return any(
+        event_key(draw.trace_event.path, draw.trace_event.event) == same
+        and is_feasible(project, other.run, draw.trace_event, likely=False)
+        for draw in other.effects.draws.get(family, ())
+    )
+
+
+def _comes_to(project: Traces, other: Program, trace_event: TraceEvent) -> bool:
+    return any(
+        each.function == trace_event.function
+        and each.event == trace_event.event
+        and is_reachable(project, other.run, each)
+        for each in (other.run.trace_events if trace_event.function in other.run.functions else ())
     )
