@@ -52,6 +52,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_name,
 )
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
+from torchrepro_lint.trace.bodies import MODULE_CONTAINERS
 from torchrepro_lint.trace.traces import Traces
 
 # The kinds of reasons, each with its sentence; ``{}`` is what cannot be followed.
@@ -74,7 +75,6 @@ _ITERATING = frozenset({"builtins.filter", "collections.ChainMap"})
 _TAKING = frozenset({"popleft", "popitem"})
 _ALL_OF = frozenset({"values", "items", "children", "modules", "named_children", "named_modules"})
 _OF_CONTAINER = lazy_pattern(r"\.?\b(items|values|copy|get|pop|setdefault)\(\)")
-_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _THROUGH = frozenset({"if", "or", "and", "+", "|", "await", "*", ":="})
 
 
@@ -381,7 +381,7 @@ class CalleeOrigins:
         for name in names:
             if name in _ITERATING:
                 found += (_Origin(path, arg.value, keys) for arg in call.args)
-            elif name in _CONTAINERS and keys:
+            elif name in MODULE_CONTAINERS and keys:
                 found += (_Origin(path, arg.value, keys if arg.star else keys[1:]) for arg in call.args)
             elif name in CHOOSING_AT_ONCE:
                 return []

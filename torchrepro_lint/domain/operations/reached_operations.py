@@ -43,6 +43,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_nested, simple_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
+from torchrepro_lint.trace.bodies import MODULE_CONTAINERS
 from torchrepro_lint.trace.call_paths import place_of
 from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent, calls_in, prefix_and_rest
@@ -280,6 +281,12 @@ def _trains_no_layer(context: Context, program: Program, function: str, made: Ex
     project = context.project
     owner = project.resolver.owner(function)
     runners = project.resolver.methods(owner, "forward") if owner else ()
+    if (
+        owner
+        and not MODULE_CONTAINERS.isdisjoint(project.resolver.ancestry(owner))
+        and not any(map(in_project, runners))
+    ):
+        runners = (function,)  # a list of layers runs where it is made for
     return any(entered_without_gradient(project, program.run, each) for each in runners) or is_frozen(
         project, program.run, function, made
     )
@@ -316,7 +323,7 @@ def _all_operations(context: Context, program: Program) -> Iterator[ReachedOpera
         for value, row in rows.items():
             for order, trace_event in part.by_value.get(value, ()):
                 found.append(ReachedOperation(display_name(row.signature.name), row, trace_event, order))
-        yield from sorted(found, key=_in_order)
+        yield from sorted(found, key=lambda each: each.order)
 
 
 def _calls_of(context: Context, program: Program) -> tuple[_CallIndex, ...]:
@@ -362,10 +369,6 @@ def _passes_edges(trace_event: TraceEvent, call: Call) -> bool:
 def _is_fused(operation: ReachedOperation) -> bool:
     """Whether an operation is the message passing of a layer that multiplies by a sparse matrix instead."""
     return operation.row.operation == "torch.Tensor.scatter_add_" and _FUSED.search(operation.label) is not None
-
-
-def _in_order(operation: ReachedOperation) -> int:
-    return operation.order
 
 
 def _library_model_operations(context: Context, trace_event: TraceEvent, order: int) -> Iterator[ReachedOperation]:
