@@ -283,16 +283,19 @@ def _results(sources: ValueSources, called: Closure, depth: int) -> list[object]
     return []
 
 
+_MODULES = lazy_pattern(r"torch\.nn\.|(pytorch_)?lightning\.")
+
+
 def _is_given(sources: ValueSources, path: str, operand: Ref, environment: Environment) -> bool:
     """Whether the environment gives a variable, or the object that has an attribute which nothing else sets or counts up."""
     match operand.path:
         case ():
             return all(environment.arguments.get(path + root) for root in operand.roots)
-        case (word,) if word != "training" and (owner := environment.receiver_class):  # torch sets it, too
-            names = sources.project.resolver
-            stored = (row for each in names.ancestry(owner) for row in names.stored_attributes(each, word))
-            is_counted = any(how not in ("=", "[]") for how, _, _ in stored)
-            return not is_counted and not is_set_from_outside(sources, path, word, environment)
+        case (word,) if owner := environment.receiver_class:
+            names, bases = sources.project.resolver, sources.project.resolver.ancestry(owner)
+            is_counted = any(row[0] not in ("=", "[]") for each in bases for row in names.stored_attributes(each, word))
+            is_mode = word == "training" and any(map(_MODULES.match, bases))  # torch sets it, too
+            return not is_counted and not is_mode and not is_set_from_outside(sources, path, word, environment)
     return False
 
 
