@@ -203,7 +203,8 @@ def _object_type(sources: ValueSources, made: Closure) -> str:
     return "object" if names and plain else ""
 
 
-# Classes that no type of Python's own is a base of.
+# Modules, and classes that no type of Python's own is a base of.
+_MODULES = lazy_pattern(r"torch\.nn\.|(pytorch_)?lightning\.")
 _PLAIN_CLASS = lazy_pattern(r"torch\.nn\.(\w+\.)*[A-Z]\w*|abc\.ABC|builtins\.object")
 
 
@@ -283,14 +284,13 @@ def _results(sources: ValueSources, called: Closure, depth: int) -> list[object]
     return []
 
 
-_MODULES = lazy_pattern(r"torch\.nn\.|(pytorch_)?lightning\.")
-
-
 def _is_given(sources: ValueSources, path: str, operand: Ref, environment: Environment) -> bool:
     """Whether the environment gives a variable, or the object that has an attribute which nothing else sets or counts up."""
     match operand.path:
         case ():
-            return all(environment.arguments.get(path + root) for root in operand.roots)
+            hows = (how for root in operand.roots for how, _ in sources.project.files[path].assigned.get(root, ()))
+            given = all(environment.arguments.get(path + root) for root in operand.roots)
+            return given and not any(how[:-1] and how[-1] == "=" for how in hows)
         case (word,) if owner := environment.receiver_class:
             names, bases = sources.project.resolver, sources.project.resolver.ancestry(owner)
             is_counted = any(row[0] not in ("=", "[]") for each in bases for row in names.stored_attributes(each, word))

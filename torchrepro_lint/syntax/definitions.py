@@ -61,13 +61,14 @@ def assignments(facts: SyntaxTree) -> Assignments:
 
 
 def attribute_stores(facts: SyntaxTree) -> Iterator[tuple[Ref, Expression]]:
-    """The stores to attributes of objects other than ``self``: the target, and the value."""
+    """The stores to attributes of objects other than ``self``: the target, and the value; the sum for ``+=``."""
     for body in (facts.body, *(each.body for each in facts.functions)):
         for statement in statements(body):
-            if isinstance(statement, Assign) and statement.value is not None and statement.op == "=":
+            if isinstance(statement, Assign) and (value := statement.value) is not None:
                 for target in statement.targets:
                     if isinstance(target, Ref) and len(target.path) > any(map(is_self, target.roots)):  # not ``self.x``
-                        yield target, statement.value
+                        counts = Operation(statement.start, statement.end, statement.op[:-1], (target, value))
+                        yield target, counts if counts.op else value
 
 
 def _definitions_in(statement: Statement) -> Iterator[tuple[str, Expression]]:
@@ -246,11 +247,9 @@ def _updates(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
             if isinstance(target, Subscript) and isinstance(target.value, Ref):
                 yield target.value, ContainerUpdate("set", _key(target.indices), statement.value)
             elif statement.op in ("|=", "+=") and isinstance(target, Ref):
+                kind = "merge" if statement.op == "|=" else "join"
                 arg = Arg(statement.value.start, statement.value.end, None, "", statement.value)
-                yield (
-                    target,
-                    ContainerUpdate("merge" if statement.op == "|=" else "join", None, statement.value, (arg,)),
-                )
+                yield target, ContainerUpdate(kind, None, statement.value, (arg,))
     if isinstance(statement, SimpleStatement) and statement.kind == "del":
         for value in statement.values:
             for each in value.items if isinstance(value, Collection) else (value,):
