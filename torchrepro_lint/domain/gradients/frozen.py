@@ -87,10 +87,10 @@ def _runs_without_gradient(project: ProgramIndex, run: Trace, site: CallSite) ->
 
 
 def entered_without_gradient(project: ProgramIndex, run: Trace, function: str) -> bool:
-    """Whether a trace enters a function only in no-grad mode. False where it does not enter it."""
-    if is_evaluation_step(project, function):
-        return True
-    return _is_entered_without_gradient(project, run, function)
+    """Whether a trace enters a function only in no-grad mode. False where it does not enter it, or starts in it."""
+    if function in run.starts:  # even if another module imports it again
+        return False
+    return is_evaluation_step(project, function) or _is_entered_without_gradient(project, run, function)
 
 
 # Recursion adds no other entry, so at first it holds of all functions that they are entered without gradient.
@@ -137,8 +137,7 @@ def _runners(project: ProgramIndex, run: Trace, owner: str) -> list[str]:
 
 def _is_kept_for_no_gradient(project: ProgramIndex, run: Trace, caller: str, event: Event) -> bool:
     """Whether an event keeps modules that run without gradient only, by calls in the file that keeps them."""
-    called = project.files[path_of(caller)].summary.calls
-    if not any(has_word(called, word) for word in GRADIENT_MODES):
+    if not any(has_word(project.files[path_of(caller)].summary.calls, word) for word in GRADIENT_MODES):
         return False
     kept = _modules_kept(event)
     tracker = _ModuleTracker(project, run, path_of(caller), kept)
