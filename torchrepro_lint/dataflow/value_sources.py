@@ -305,7 +305,8 @@ class ValueSourceAnalysis:
         key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
         given = dictionary_entries(self, holder).named if indices and isinstance(holder.value, Ref) else {}
         # What is kept under a key that is not known may be under this one.
-        kept = [*given.values()] if key is None else [given[each] for each in (key, UNKNOWN_KEY) if each in given]
+        words = given if key is None else (key, UNKNOWN_KEY) if isinstance(key, str) else (UNKNOWN_KEY,)
+        kept = (given.get(word, ()) for word in words)
         yield from (each for values in kept for each in values)
         if isinstance(key, str) and key in given:
             return
