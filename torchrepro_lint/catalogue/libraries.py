@@ -280,7 +280,7 @@ _OF_MODULES = frozenset(
     f"{module}().{word}"
     for module in ("torch.nn.Module", "torch.nn.modules.module.Module")
     for word in ("apply", "type")
-)
+) | {"ray.remote().options"}
 # Methods of ``torch.nn.Module`` that run no forward pass.
 METHODS_WITHOUT_FORWARD = frozenset(
     {"parameters", "named_parameters", "children", "modules", "named_modules", "buffers", "state_dict", "eval", "train"}

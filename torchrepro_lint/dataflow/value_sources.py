@@ -6,7 +6,7 @@ stands for itself. ``ValueFlow`` is the layer of a project that answers these qu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from torchrepro_lint import limits
@@ -20,6 +20,7 @@ from torchrepro_lint.dataflow.arguments import (
 )
 from torchrepro_lint.dataflow.constants import correlated_tests
 from torchrepro_lint.dataflow.environment import (
+    UNKNOWN_KEY,
     BoundArguments,
     Budget,
     Closure,
@@ -48,10 +49,14 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
+from torchrepro_lint.syntax.qualified_names import is_self, local_symbol, path_of
 from torchrepro_lint.syntax.visitor import element_behind_view, returned_values
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
+
+
+# The updates that put something into a dictionary.
+_FILLING = frozenset({"set", "default", "merge"})
 
 
 class ValueSourceAnalysis:
@@ -303,11 +308,13 @@ class ValueSourceAnalysis:
         """The item under a literal index or key, of a display or set later; all items if the index is unknown."""
         key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
         given = dictionary_entries(self, holder).named if indices and isinstance(holder.value, Ref) else {}
+        # What is kept under a key that is not known may be under this one.
+        words = given if key is None else (key, UNKNOWN_KEY) if isinstance(key, str) else (UNKNOWN_KEY,)
+        for word in words:
+            if word != UNKNOWN_KEY or not self._is_filled_elsewhere(holder, given.get(word, ())):
+                yield from given.get(word, ())
         if isinstance(key, str) and key in given:
-            yield from given[key]
             return
-        if key is None:
-            yield from (each for values in given.values() for each in values)
         index = holder._replace(value=indices[0]) if len(indices) == 1 else None
         for each in self.of(holder):
             value = each.value
@@ -327,6 +334,15 @@ class ValueSourceAnalysis:
                 yield from self.list_items(each).excess
             elif isinstance(value, Collection) and type(key) is int and key >= 0:
                 yield from self.list_items(holder).excess[key : key + 1]  # one that was appended
+
+    def _is_filled_elsewhere(self, holder: Closure, kept: Iterable[Closure]) -> bool:
+        """Whether a file of a dictionary that an object has may fill it through another name of the object: ``splits.parts[key] = part``."""
+        word = holder.value.path[-1:] if isinstance(holder.value, Ref) else ()
+        return bool(word) and any(
+            path[-1:] == word and not is_self(root) and any(each.change.kind in _FILLING for each in sites)
+            for file in sorted({holder.path, *(each.path for each in kept)})
+            for (root, path), sites in self.mutations(file).items()
+        )
 
     def list_items(self, closure: Closure) -> BoundArguments:
         """The items of a list or tuple, appended ones included, as excess arguments."""

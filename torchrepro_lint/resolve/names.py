@@ -52,6 +52,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     project_classes,
     qualifier_of,
+    ray_attribute,
     split_last,
     split_name,
     unbound_method,
@@ -280,8 +281,8 @@ class Names(ComputedNames):
             return self._of_instance(class_of(name), word)
         if self.classes(name):
             inner = self._each_value((f"{name}.{word}",)) if self.assigned(f"{name}.{word}") else ()
-            return inner or tuple(map(unbound_method, self.methods(name, word)))
-        return ()
+            return inner or tuple(map(unbound_method, self.methods(name, word))) or ray_attribute(name, word)
+        return ray_attribute(name, word) if self.functions(name) else ()
 
     def _each_value(self, names: tuple[Value, ...]) -> tuple[Value, ...]:
         return tuple(sorted({value for name in names for value in self._points_to(name)}))
@@ -350,8 +351,7 @@ class Names(ComputedNames):
         elif name in CHOOSERS and call.args:
             yield from self._chosen(path, call, name)
         elif name == "builtins.type" and len(call.args) == 1:
-            objects = self.names(path, call.args[0].value)
-            yield from [*project_classes(objects)] or ("builtins.type()",)
+            yield from [*project_classes(self.names(path, call.args[0].value))] or ("builtins.type()",)
         elif not in_project(name):
             yield from self.receiver(path, call.func) if is_fluent(name) else (instance_value(name),)
         elif is_instance(name):

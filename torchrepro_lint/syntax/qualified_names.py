@@ -156,6 +156,11 @@ def is_object(value: Value) -> bool:
     return value.endswith(_OBJECTS)
 
 
+def ray_attribute(name: Value, word: str) -> tuple[Value, ...]:
+    """What Ray gives a function or class: ``play.remote(board)`` runs it elsewhere, ``play.options(num_cpus=1)`` gives it back."""
+    return (name,) if word == "remote" else ("ray.remote().options",) if word == "options" else ()
+
+
 def super_value(name: Value) -> Value:
     """The ``super`` of a class: its methods are those of its bases."""
     return f"{name}{_SUPER}"

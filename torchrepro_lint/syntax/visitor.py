@@ -54,12 +54,13 @@ def last_identifier(named: Expression) -> str:
 
 
 def callee_identifier(func: Expression) -> str:
-    """The identifier by which a callee is called: the last one; ``<super>.step`` for a method of a base class."""
-    if type(func) is Attribute and type(func.value) is Call and type(func.value.func) is Ref:
-        root = func.value.func.roots[0]
-        if is_super(root):
-            return super_call(func.name)
-    return last_identifier(func)
+    """The identifier by which a callee is called: the last one, before Ray's ``play.remote``; ``<super>.step`` for a base class's method."""
+    made = func.value.func if type(func) is Attribute and type(func.value) is Call else None
+    if type(made) is Ref and is_super(made.roots[0]):
+        return super_call(last_identifier(func))
+    held = receiver_of(func) if last_identifier(func) == "remote" else None
+    holder = (receiver_of(held.func) or held.func) if isinstance(held, Call) else held
+    return last_identifier(func if holder is None else holder)
 
 
 def other_identifiers(func: Expression) -> Iterator[str]:

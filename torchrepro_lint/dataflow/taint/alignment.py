@@ -13,6 +13,8 @@ from torchrepro_lint import limits
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.syntax.definitions import bound_references
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
+    Arg,
     Assign,
     Call,
     Collection,
@@ -37,6 +39,8 @@ _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">="
 _RANKING = frozenset({"argsort", "lexsort", "sorted"})
 # Keys that several files share, or that differ between machines.
 _SHARED = frozenset({"len", "getmtime", "getctime", "getatime", "getsize", "stat"})
+# Calls that show how far a loop has come.
+_SHOWING = frozenset({"tqdm", "track"})
 # Calls that give the same elements, or element, in another form.
 _CONVERTING = frozenset({"array", "asarray", "list", "tuple", "tensor", "as_tensor", "int", "tolist", "item", "numpy"})
 
@@ -44,6 +48,51 @@ _CONVERTING = frozenset({"array", "asarray", "list", "tuple", "tensor", "as_tens
 def is_index_aligned(project: ValueFlow, path: str, subscript: Subscript) -> bool:
     """Whether a list built along a set is read at the index of the set's element, or a list at the places that sort it."""
     return _is_ranked(project, path, subscript) or _is_aligned(project, path, subscript)
+
+
+def loop_along(project: ValueFlow, path: str, subscript: Subscript) -> Loop | None:
+    """The loop that goes along a list by its numbers, each of which it uses only to read the item: ``for i in range(len(names))``."""
+    spots = project.uses.spots(path)
+    spot = spots.of(subscript)
+    match subscript:
+        case Subscript(value=Ref() as whole, indices=(Ref(roots=(index,), path=()),)) if spot is not None:
+            loop = next((b.owner for b in reversed(spot.blocks) if _binds(spots, b.owner, index)), None)
+            if isinstance(loop, Loop) and _numbers(loop) == whole.access_path:
+                inside = [each for root in (index, *whole.roots) for each in spots.uses(root)]
+                inside = [each for each in inside if loop.source.end <= each.start < loop.end]
+                return loop if all(_reads_item(spots, each, subscript) for each in inside) else None
+    return None
+
+
+def _numbers(loop: Loop) -> AccessPath | None:
+    """The list whose numbers a loop goes along: of ``range(len(names))``, also in ``tqdm(...)``."""
+    source = loop.source
+    while isinstance(source, Call) and last_identifier(source.func) in _SHOWING and source.args:
+        source = source.args[0].value
+    match loop.target, source:
+        case Ref(path=()), Call(
+            func=Ref(roots=("builtins.range",), path=()),
+            args=(Arg(value=Call(func=Ref(roots=("builtins.len",), path=()), args=(Arg(value=Ref() as whole),))),),
+        ):
+            return whole.access_path
+    return None
+
+
+def _reads_item(spots: UseDefIndex, ref: Ref, item: Subscript) -> bool:
+    """Whether a use of a list or of a number is in a read of the item under the number, or of another attribute of the object."""
+    assert isinstance(item.value, Ref)
+    if ref.roots == item.value.roots and ref.path[: len(item.value.path)] != item.value.path:
+        return True
+    spot = spots.of(ref)
+    parent = spot.parent if spot is not None else None
+    outer = spots.of(parent) if isinstance(parent, Subscript) else None
+    return (
+        isinstance(parent, Subscript)
+        and is_same_reference(parent.value, item.value)
+        and _same_indices(parent.indices, item.indices)
+        and outer is not None
+        and not outer.written
+    )
 
 
 def _is_ranked(project: ValueFlow, path: str, subscript: Subscript) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from torchrepro_lint import limits
-from torchrepro_lint.dataflow.taint.alignment import cancels, is_index_aligned
+from torchrepro_lint.dataflow.taint.alignment import cancels, is_index_aligned, loop_along
 from torchrepro_lint.dataflow.taint.arguments import ArgumentTaint
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintedVariable, TaintStep
 from torchrepro_lint.dataflow.taint.loops import LoopTaint
@@ -174,7 +174,9 @@ def _in_expression(
                 else analysis.arguments.steps(tainted, parent, spot)
             )
         case Subscript(value=value) if value == node:
-            yield from analysis.methods.picked(tainted, parent)
+            loop = loop_along(analysis.project, path, parent) if taint.kind in ("sequence", "ranked") else None
+            picked = analysis.methods.picked(tainted, parent)
+            yield from picked if loop is None else analysis.loops.numbered(tainted, parent, loop)
         case Subscript() if not cancels(analysis.project, path, parent):
             if spot.written or _is_stored(analysis, path, parent):
                 if taint.kind == "scalar":

@@ -81,6 +81,17 @@ class LoopTaint:
             )
         yield from observe_order(tainted, tainted.node, then)
 
+    def numbered(self, tainted: TaintedValue, item: Subscript, loop: Loop) -> Iterator[TaintStep]:
+        """The steps of a list where a loop along its numbers reads an item: those of a loop along the list."""
+        spot = self._analysis.uses.spots(tainted.path).of(loop.source)
+        element, then = _element(tainted.taint), list[TaintStep]()
+        if element is not None:
+            then.append(TaintedValue(tainted.path, item, element))
+        if spot is not None:
+            inside = spot._replace(blocks=(*spot.blocks, Block(loop, 0, loop.end, "")))
+            then += loop_effects(self._analysis, tainted, loop, inside)
+        yield from observe_order(tainted, item, (step for step in then if not _is_choice(tainted, step)))
+
     def _sorts_folders(self, path: str, loop: Loop) -> bool:
         """Whether the body sorts the folders of ``os.walk``, ``dirs.sort()``: then the walk is in order."""
         parts = [each for each in getattr(loop.target, "items", ()) if isinstance(each, Ref)]

@@ -49,6 +49,8 @@ _INDICES = lazy_pattern(
     r"numpy\.(argsort|argpartition|lexsort|arange|flatnonzero|digitize|searchsorted|random\.randint)|"
     r"scipy\.signal\.(find_peaks_cwt|argrelextrema|argrelmax|argrelmin)"
 )
+# Calls that give the elements of what they get, or some of them; of a number, numbers below it.
+_CHOOSING = lazy_pattern(r"numpy\.(array|asarray|unique|sort|random\.(permutation|choice))|random\.(sample|choices)")
 # Calls that return a number.
 _NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
 _DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"})
@@ -295,9 +297,10 @@ class _ElementSearch:
         names = self._project.names(self._path, call.func)
         if len(args) == 1 and len(places) > 1 and not _PLACES.isdisjoint(names):
             return True
-        if places[0] == 0 and "scipy.signal.find_peaks" in names:
-            return True  # the other is a dictionary
-        return any(_INDICES.fullmatch(name) for name in names) or self._returned(names, places)
+        if len(places) == 1 and args and names and all(map(_CHOOSING.fullmatch, names)):
+            return self.iterated(args[0], ()) or self.number(args[0])
+        peaks = places[0] == 0 and "scipy.signal.find_peaks" in names  # the other is a dictionary
+        return peaks or any(map(_INDICES.fullmatch, names)) or self._returned(names, places)
 
     def _of_table(self, call: Call, args: list[Expression], places: _ElementPath) -> bool | None:
         """The answer for a method of a dictionary; None for another call."""
@@ -372,24 +375,24 @@ def _is_empty(value: Expression, places: _ElementPath) -> bool:
             return last_identifier(func) == "defaultdict"
         case Collection(kind="list" | "dict", items=()):
             return True
+        case Comprehension(kind="list", elements=(element,)) if len(places) > 1:
+            return _is_empty(element, places[1:])
     return False
 
 
 def subscript_path(expression: Subscript) -> tuple[Expression, _ElementPath] | None:
-    """The innermost value of nested subscripts, and the path of indices; an empty subscript stands for any element, as in
-    the definitions of loop variables.
-    """
+    """The innermost value of nested subscripts, and the path of indices; an empty one stands for any element, as for loop variables."""
     inner: Expression = expression
     places: list[int | None] = []
     while isinstance(inner, Subscript):
         match inner.indices:
-            case ():
-                places.append(None)
             case (Constant(value=int(index)),):
                 places.append(index)
+            case (Operation(op=":"),) if places:
+                places[-1] = None
             case (Operation(op=":"),):
                 return None
-            case (_,):
+            case () | (_,):
                 places.append(None)
             case _:
                 return None

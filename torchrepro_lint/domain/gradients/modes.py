@@ -25,7 +25,14 @@ from torchrepro_lint.syntax.nodes import (
     SimpleStatement,
     Statement,
 )
-from torchrepro_lint.syntax.qualified_names import outermost_function, path_of, simple_name, split_name
+from torchrepro_lint.syntax.qualified_names import (
+    Root,
+    local_symbol,
+    outermost_function,
+    path_of,
+    simple_name,
+    split_name,
+)
 from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier
 from torchrepro_lint.trace.events import TraceEvent, guards
 
@@ -63,37 +70,52 @@ def only_in_training_mode(names: Names, trace_event: TraceEvent) -> bool:
     """Whether an event of a trace happens only when the network is in training mode: under ``if self.training:``, or behind
     ``if not training: return x`` of a function on its call path.
     """
+    always = _always_training(names, trace_event)
     tests = (each for each in guards(trace_event) if each.kind != "with")
-    if any(_implies_training(each.value, truth=each.kind == "if") for each in tests):
+    if any(_implies_training(each.value, always, truth=each.kind == "if") for each in tests):
         return True
     functions = [step.into for step in trace_event.call_path] or [trace_event.function]
     places = [*(step.event for step in trace_event.call_path[1:]), trace_event.event]
     return any(
-        _returns_in_evaluation(each.body, place.statement.start)
+        _returns_in_evaluation(each.body, place.statement.start, always)
         for function, place in zip(functions, places, strict=True)
         for each in names.functions(function)
     )
 
 
-def _implies_training(test: Expression, *, truth: bool) -> bool:
+def _always_training(names: Names, trace_event: TraceEvent) -> frozenset[Root]:
+    """The parameters ``training`` for which the calls that lead to an event pass a literal: ``drop_path(x, 0.1, True)``."""
+    return frozenset(
+        local_symbol(function.name, param.name)
+        for step in trace_event.call_path
+        if isinstance(call := step.event.value, Call)
+        for function in names.functions(step.into)
+        for arg, param in names.call_graph.receiving(step.path, call, function)
+        if param.name == "training" and isinstance(arg.value, Constant) and arg.value.value
+    )
+
+
+def _implies_training(test: Expression, always: frozenset[Root], *, truth: bool) -> bool:
     """Whether a test with this truth says that the network is in training mode, by ``self.training`` or a parameter of that name."""
     match test:
         case Operation(op="not", operands=(inner,)):
-            return _implies_training(inner, truth=not truth)
+            return _implies_training(inner, always, truth=not truth)
         case Operation(op="and" | "or" as op, operands=operands):
             holds = any if truth == (op == "and") else all
-            return holds(_implies_training(each, truth=truth) for each in operands)
-    return truth and isinstance(test, Ref) and last_identifier(test) == "training"
+            return holds(_implies_training(each, always, truth=truth) for each in operands)
+    if not isinstance(test, Ref) or last_identifier(test) != "training":
+        return False
+    return truth and (bool(test.path) or always.isdisjoint(test.roots))
 
 
-def _returns_in_evaluation(body: tuple[Statement, ...], offset: int) -> bool:
+def _returns_in_evaluation(body: tuple[Statement, ...], offset: int, always: frozenset[Root]) -> bool:
     """Whether ``if not training: return x`` precedes an offset in a body, or in a block around it."""
     for statement in body:
         if statement.start <= offset < statement.end:
-            return any(_returns_in_evaluation(block, offset) for block in blocks(statement))
+            return any(_returns_in_evaluation(block, offset, always) for block in blocks(statement))
         match statement:
             case If(test=test, body=(*_, SimpleStatement(kind="return" | "raise"))):
-                if _implies_training(test, truth=False):
+                if _implies_training(test, always, truth=False):
                     return True
     return False
 
