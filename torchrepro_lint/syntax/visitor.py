@@ -371,3 +371,26 @@ def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str
     if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
         return []
     return [part for pair in zip(pieces, [*items, ""], strict=True) for part in pair if part != ""]
+
+
+_ITERATION_WRAPPERS = {f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")}
+# Those of other libraries, by their last identifiers: progress bars and slices of an iterator.
+_LIBRARY_WRAPPERS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
+
+
+def iterated_values(source: Expression) -> Iterator[Expression]:
+    """The values that iterating an expression iterates: itself, and the arguments of ``enumerate`` and the like."""
+    yield source
+    match source:
+        case Call(func=Ref(roots=roots, path=()), args=args) if not _ITERATION_WRAPPERS.isdisjoint(roots):
+            for arg in args:
+                yield from iterated_values(arg.value)
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
+            yield from iterated_values(first.value)
+
+
+def shown_values(value: Expression) -> Iterator[Expression]:
+    """The values that iterating a progress bar iterates, without the bar; none for another expression."""
+    match value:
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
+            yield from iterated_values(first.value)
