@@ -50,7 +50,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_local,
     split_name,
 )
-from torchrepro_lint.syntax.scopes import functions_around
+from torchrepro_lint.syntax.scopes import evaluation_start, functions_around
 from torchrepro_lint.syntax.use_def import contains
 from torchrepro_lint.syntax.visitor import blocks, is_starred, statements
 
@@ -71,7 +71,8 @@ def attribute_values(sources: ValueSources, owner: str, word: str, environment: 
             continue
         for how, method, value in resolver.stored_attributes(each, word):
             if how in ("=", "[]") and all(
-                sources.is_feasible(path, function, value.start, environment) for function in resolver.functions(method)
+                sources.is_feasible(path, function, evaluation_start(value), environment)
+                for function in resolver.functions(method)
             ):
                 keys = (resolver.attribute_unpacking(method, word, value) if how == "[]" else None) or ()
                 steps = [key for key in keys if isinstance(key, int)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.arguments import (
@@ -50,6 +51,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_self, local_symbol, path_of
+from torchrepro_lint.syntax.scopes import evaluation_start
 from torchrepro_lint.syntax.visitor import element_behind_view, returned_values
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
@@ -295,7 +297,9 @@ class ValueSourceAnalysis:
                     outer=Environment.of(receiver_class=self._receiver(closure, name)),
                 )
                 values = list(resolver.return_expressions(name))
-                kept = [each for each in values if self.is_feasible(path, function, each.start, environment)] or values
+                starts = [evaluation_start(each) for each in values]
+                feasible = (self.is_feasible(path, function, start, environment) for start in starts)
+                kept = [*compress(values, feasible)] or values
                 yield from (Closure(path, each, environment) for each in kept or [Constant(call.start, call.end, None)])
 
     def _receiver(self, closure: Closure, name: str) -> str:

@@ -35,12 +35,7 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import last_word
-from torchrepro_lint.syntax.visitor import (
-    blocks,
-    expressions,
-    last_identifier,
-    operands_of,
-)
+from torchrepro_lint.syntax.visitor import blocks, expressions, iterated_values, operands_of, shown_values
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -217,6 +212,8 @@ class _EventExtractor:
         self._context = context
         self._properties = context.properties
         self.found: list[Event] = []
+        # What is iterated when a variable is, as by a progress bar, with the guards of the binding: ``with tqdm(loader) as bar``.
+        self._shown: dict[tuple[str, ...], list[tuple[tuple[Guard, ...], Expression]]] = {}
 
     def _note(
         self,
@@ -243,7 +240,7 @@ class _EventExtractor:
             if isinstance(statement, SimpleStatement | ExpressionStatement) and leaves((statement,)):
                 return  # what follows in this block never runs
             if isinstance(statement, Loop) and statement.target is not None:
-                for each in _iterated(statement.source):
+                for each in self._iterates(statement.source):
                     self._note("iterate", each, statement, guards)
             if kind is not ExpressionStatement and kind is not SimpleStatement:
                 self._blocks(statement, inner)
@@ -260,12 +257,32 @@ class _EventExtractor:
             if type(statement) is With:
                 self._note("enter", expression, statement, inner)
                 inner = (*inner, Guard("with", expression))
+        for shown, target in statement.items if isinstance(statement, With) else ():
+            self._bind(target, shown, guards)
         return inner
+
+    def _bind(self, target: Expression | None, value: Expression, guards: tuple[Guard, ...]) -> None:
+        """Note what a variable shows from here on; what it was bound to in the same block, or in one inside of it, is gone."""
+        if isinstance(target, Ref) and not target.path:
+            shown = [(guards, each) for each in shown_values(value)]
+            if shown or target.roots in self._shown:
+                before = self._shown.get(target.roots, ())
+                self._shown[target.roots] = [*(each for each in before if each[0][: len(guards)] != guards), *shown]
+
+    def _iterates(self, source: Expression) -> Iterator[Expression]:
+        """The values that iterating an expression iterates, also behind a variable that holds a progress bar."""
+        for each in iterated_values(source):
+            yield each
+            if self._shown and isinstance(each, Ref) and not each.path:
+                yield from (shown for _, shown in self._shown.get(each.roots, ()))
 
     def _assign(self, statement: Assign, guards: tuple[Guard, ...]) -> None:
         value = statement.value
         if value is not None:
             self._expression(value, statement, guards)
+            if self._shown or type(value) is Call:
+                for target in statement.targets:
+                    self._bind(target, value, guards)
         # Most targets are plain variables, which have no events.
         places = [target for target in statement.targets if type(target) is not Ref or target.path]
         for target in places:
@@ -335,13 +352,13 @@ class _EventExtractor:
         """A call, and the iteration of what ``next(iterator)`` advances."""
         self._note("call", call, statement, guards)
         if isinstance(call.func, Ref) and call.func.roots == ("builtins.next",) and call.args:
-            for each in _iterated(call.args[0].value):
+            for each in self._iterates(call.args[0].value):
                 self._note("iterate", each, statement, guards)
 
     def _comprehension(self, made: Comprehension, statement: Statement, guards: tuple[Guard, ...]) -> None:
         for clause in made.clauses:
             self._expression(clause.source, statement, guards)
-            for each in _iterated(clause.source):
+            for each in self._iterates(clause.source):
                 self._note("iterate", each, statement, guards)
             for test in clause.tests:
                 self._expression(test, statement, guards)
@@ -380,19 +397,3 @@ def _loaded_modules(statement: Import) -> Iterator[str]:
     """The modules that an import may load: those named, and bound names that may be submodules."""
     yield from statement.modules
     yield from (name for _, name in statement.names)
-
-
-_ITERATION_WRAPPERS = {f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")}
-# Those of other libraries, by their last identifiers: progress bars and slices of an iterator.
-_LIBRARY_WRAPPERS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
-
-
-def _iterated(source: Expression) -> Iterator[Expression]:
-    """The values that iterating an expression iterates: itself, and the arguments of ``enumerate`` and the like."""
-    yield source
-    match source:
-        case Call(func=Ref(roots=roots, path=()), args=args) if not _ITERATION_WRAPPERS.isdisjoint(roots):
-            for arg in args:
-                yield from _iterated(arg.value)
-        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
-            yield from _iterated(first.value)

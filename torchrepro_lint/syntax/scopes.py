@@ -10,18 +10,20 @@ import builtins
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.syntax.nodes import (
+    Collection,
     Comprehension,
     DefinitionStatement,
     Expression,
     Function,
     If,
     Loop,
+    Operation,
     Record,
     Statement,
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import imported_root, interned_names, is_lambda, top_package
-from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier, operands_of, subexpressions
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
@@ -238,3 +240,12 @@ def _spots(body: tuple[Statement, ...], offset: int, around: Statement | None) -
                 for block in blocks(statement):
                     yield from _spots(block, offset, statement)
             return
+
+
+def evaluation_start(place: Expression | Statement) -> int:
+    """The offset at which the evaluation of an expression begins, or that of a statement. It is the start of the text, but for
+    ``one if test else other``: there the test comes first, and ``one``, which has the same start, may not run at all.
+    """
+    while isinstance(place, Operation | Collection) and (operands := operands_of(place)):
+        place = operands[0]
+    return place.start

@@ -8,7 +8,6 @@ from typing import Any
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Assign,
     Attribute,
     Call,
@@ -84,31 +83,6 @@ def without_subscripts(expression: Expression) -> Expression:
     while isinstance(expression, Subscript):
         expression = expression.value
     return expression
-
-
-def computed_callees(facts: SyntaxTree, is_module: Callable[[Ref], bool]) -> tuple[str, ...]:
-    """The words of what a file may call by a computed name of a module: variables that hold what ``getattr`` gives, and the empty word,
-    of a call's result.
-    """
-    words = set[str]()
-    for number in facts.bodies_calling("getattr"):
-        some = numbered_bodies(facts, number)
-        for each in (statement for body in some for statement in statements(body)):
-            match each:
-                case Assign(targets=(Ref(path=()) as target,), value=Call() as read) if _reads(read, is_module):
-                    words.add(last_identifier(target))
-        called = (each.func for body in some for each in body_expressions(body) if isinstance(each, Call))
-        if any(isinstance(func, Call) and _reads(func, is_module) for func in called):
-            words.add("")
-    return tuple(sorted(words))
-
-
-def _reads(read: Call, is_module: Callable[[Ref], bool]) -> bool:
-    """Whether a call is ``getattr`` of a module."""
-    match read:
-        case Call(func=func, args=(Arg(value=Ref() as holder), *_)):
-            return last_identifier(func) == "getattr" and is_module(holder)
-    return False
 
 
 def numbered_bodies(facts: SyntaxTree, number: int | None) -> list[tuple[Statement, ...]]:
@@ -398,3 +372,26 @@ def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str
     if len(pieces) != len(items) + 1 or any("%" in piece or "{" in piece for piece in pieces):
         return []
     return [part for pair in zip(pieces, [*items, ""], strict=True) for part in pair if part != ""]
+
+
+_ITERATION_WRAPPERS = {f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")}
+# Those of other libraries, by their last identifiers: progress bars and slices of an iterator.
+_LIBRARY_WRAPPERS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
+
+
+def iterated_values(source: Expression) -> Iterator[Expression]:
+    """The values that iterating an expression iterates: itself, and the arguments of ``enumerate`` and the like."""
+    yield source
+    match source:
+        case Call(func=Ref(roots=roots, path=()), args=args) if not _ITERATION_WRAPPERS.isdisjoint(roots):
+            for arg in args:
+                yield from iterated_values(arg.value)
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
+            yield from iterated_values(first.value)
+
+
+def shown_values(value: Expression) -> Iterator[Expression]:
+    """The values that iterating a progress bar iterates, without the bar; none for another expression."""
+    match value:
+        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
+            yield from iterated_values(first.value)

@@ -211,10 +211,10 @@ class _Body:
         return self._names.objects(self._path, value).names
 
     def _calls_parameters(self, name: str) -> bool:
-        """Whether calling an object runs a method that calls one of its parameters: ``def __call__(self, net, x): return net(x)``."""
+        """Whether calling an object runs a method of a class whose methods call parameters: ``def __call__(self, net, x): return net(x)``."""
         methods = filter(in_project, self._names.call_methods(name)) if in_project(name) and is_instance(name) else ()
         return any(
-            enclosing_function(path_of(method) + root) == method
+            self._names.owner(enclosing_function(path_of(method) + root)) == self._names.owner(method)
             for method in methods
             for root in self._names.modules.summary(path_of(method)).through
         )

@@ -14,6 +14,7 @@ from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Call, Record
 from torchrepro_lint.syntax.qualified_names import is_module, module_symbol, path_of
+from torchrepro_lint.syntax.scopes import evaluation_start
 from torchrepro_lint.trace.bodies import EnteringEvent, Step
 from torchrepro_lint.trace.call_targets import Frame
 from torchrepro_lint.trace.entry_points import Entry
@@ -308,7 +309,7 @@ def _steps_in_mode(names: Names, function: str, steps: tuple[Step, ...], flags: 
         return steps
 
     def runs(event: Event) -> bool:
-        at = event.value.start if event.value is not None else event.statement.start
+        at = evaluation_start(event.value or event.statement)
         return next(ruling_tests(bodies[0], at, partial(test_of_flags, flags)), None) is None
 
     kept = (

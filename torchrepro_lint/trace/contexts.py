@@ -36,6 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     root_of,
     simple_name,
 )
+from torchrepro_lint.syntax.scopes import evaluation_start
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 from torchrepro_lint.trace.call_paths import is_another_picked
 from torchrepro_lint.trace.library_models import dataset_attribute
@@ -114,11 +115,9 @@ class CallingContexts:
 
     def _runs(self, function: str, event: Event, scope: Environment) -> bool:
         """Whether an event is feasible in an environment: no branch around it is ruled out."""
-        place = event.value if event.value is not None else event.statement
-        return all(
-            self._origins.is_feasible(path_of(function), each, place.start, scope)
-            for each in self._origins.project.resolver.functions(function)
-        )
+        offset = evaluation_start(event.value or event.statement)
+        path, functions = path_of(function), self._origins.project.resolver.functions(function)
+        return all(self._origins.is_feasible(path, each, offset, scope) for each in functions)
 
 
 def passes_own_arguments(project: ProgramIndex, name: str, function: Function, path: str, call: Call) -> bool:

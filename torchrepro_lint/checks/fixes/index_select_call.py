@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import passing_argument
-from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Record
+from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Record
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
@@ -56,9 +56,24 @@ def parse_index_select(project: Traces, path: str, site: CallSite) -> IndexSelec
         return None
     if not all(_may_be_tensor(project, name) for name in project.resolver.receiver(path, site.call.func)):
         return None
-    if any(map(in_project, site.names)):
+    if any(map(in_project, site.names)) or _is_of_named_tensor(project, path, site.call):
         return None
     return _parse_arguments(site.call, source)
+
+
+def _is_of_named_tensor(project: Traces, path: str, call: Call) -> bool:
+    """Whether a method is that of a class of tensors with named dimensions: ``x.index_select("rows", index)``, ``x.index_select(...).values``,
+    which of torch's tensors is a method.
+    """
+    dim = passing_argument(call, 0, "dim")
+    if dim is not None and isinstance(dim.value, Constant) and isinstance(dim.value.value, str):
+        return True
+    spots = project.uses.spots(path)
+    match here.parent if (here := spots.of(call)) is not None else None:
+        case Attribute(name="values") as read:
+            above = spots.of(read)
+            return above is None or not (isinstance(above.parent, Call) and above.parent.func == read)
+    return False
 
 
 def _receiver(call: Call) -> Expression | None:

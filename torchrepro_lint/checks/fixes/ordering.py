@@ -5,6 +5,7 @@ For ``os.walk`` the directories are sorted in the loop with ``dirs.sort()``, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrepro_lint.checks.fixes.element_order import sorting_obstacle
@@ -82,7 +83,37 @@ class SortFixes:
         if not listing.is_list and not iterated:
             return NoFix("the code that gets the iterator may call next, which a list does not allow")
         by_name = ", key=lambda entry: entry.name" if listing.label == "os.scandir" else ""
-        return Fix(_LISTING_TITLE, self._wrap_in_sorted(call, position, by_name), iterated)
+        edits = self._wrap_in_sorted(call, position, by_name)
+        for twin, spot in self._listed_again(listing):
+            if self._blocked(twin, "sorted") or not (listing.is_list or self._is_only_iterated(twin, spot)):
+                return NoFix(
+                    "the function lists the same folder again, in the same order, and the fix cannot sort that"
+                )
+            edits += self._wrap_in_sorted(twin, spot, by_name)
+        return Fix(_LISTING_TITLE, edits, iterated)
+
+    def _listed_again(self, listing: Listing) -> Iterator[tuple[Call, ExpressionPosition]]:
+        """The other calls of a function that list the same folder for a variable, such as the labels of the files: their orders belong
+        together, so that none may be sorted alone.
+        """
+        text, own = self._context.lines.text, listing.site
+        written = _without_spaces(text, own.call)
+        for site in self._context.project.calls(self._path):
+            other = site.function == own.function and site.call != own.call
+            spot = self._spots.of(site.call) if other and _without_spaces(text, site.call) == written else None
+            if spot is not None and isinstance(spot.statement, Assign) and not self._is_order_free(site.call, spot):
+                yield site.call, spot
+
+    def _is_order_free(self, node: Expression, position: ExpressionPosition) -> bool:
+        """Whether what takes a value where it stands ignores its order, sorts it, or takes one element."""
+        match position.parent:
+            case Call(func=func) as call if func != node:
+                names = self._context.project.names(self._path, func)
+                what = argument_effect(names, last_identifier(func), isinstance(func, Ref) and bool(func.path))
+                return what in ("free", "sorted", "next") and call != node
+            case Operation(op=op):
+                return op in ("in", "not in", "not")
+        return False
 
     def of_set(self, order: OrderObservation, elements: AbstractValue, in_table: bool) -> SetRemedy:
         """``sorted(names)`` where elements compare; ``dict.fromkeys(names)`` where they come in a fixed order.
@@ -315,3 +346,8 @@ def _may_be_bottom_up(call: Call) -> bool:
     """Whether ``topdown`` may be false, so that the order of directories is fixed before the loop sees them."""
     topdown = bound_argument(call, 1, "topdown", "top_down")
     return topdown is not None and not (isinstance(topdown, Constant) and topdown.value is True)
+
+
+def _without_spaces(text: str, node: Expression) -> str:
+    """The text of an expression on one line."""
+    return "".join(text[node.start : node.end].split())

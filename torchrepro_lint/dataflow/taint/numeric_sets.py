@@ -58,8 +58,7 @@ _DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dat
 _PLACES = frozenset({"numpy.where", "numpy.nonzero", "scipy.sparse.find"})
 
 _ElementPath: TypeAlias = "tuple[int | None, ...]"
-# In such a path: the keys of a dictionary.
-_KEYS = -1
+_KEYS = -1  # in such a path: the keys of a dictionary
 # Types with two parameters, of which the first is that of the keys.
 _TABLES = frozenset({"dict", "Dict", "defaultdict", "DefaultDict", "OrderedDict", "Mapping", "MutableMapping"})
 
@@ -109,9 +108,7 @@ class _ElementSearch:
 
     def number(self, expression: Expression) -> bool:
         match expression:
-            case Operation(op="if", operands=(_, one, other)):
-                return self.number(one) and self.number(other)
-            case Operation(op="*", operands=(one, other)):
+            case Operation(op="if", operands=(_, one, other)) | Operation(op="*", operands=(one, other)):
                 return self.number(one) and self.number(other)
             case Operation(op=op, operands=operands) if op in _ARITHMETIC:
                 return any(self.number(each) for each in operands) and all(self._may_be(each) for each in operands)
@@ -150,7 +147,7 @@ class _ElementSearch:
         self._seen.update((root, places) for root in known)
         parts = [(each.value, places) for root in known for each in self._assignments.get(root, ())]
         parts += [(value, rest) for root in known for value, rest in self._put_into(root, places)]
-        filled = [(value, rest) for value, rest in parts if not (places and _is_empty(value, places))]
+        filled = [(value, rest) for value, rest in parts if not (rest and _is_empty(value, rest))]
         return (bool(filled) or not known) and all(self.at(value, rest) for value, rest in filled)
 
     def _put_into(self, root: str, places: _ElementPath) -> Iterator[tuple[Expression, _ElementPath]]:
@@ -164,6 +161,9 @@ class _ElementSearch:
         spots = self._project.uses.spots(self._path)
         for read in spots.uses(root):
             match spots.of(read).parent, read.path:  # type: ignore[union-attr]  # a use has a position
+                case Call(args=args) as item, ("setdefault",) if not keys and len(places) > 1:
+                    yield from ((arg.value, places[1:]) for arg in args[1:])
+                    yield from self._put_into_element(item, places)
                 case Call(func=func, args=args), (word,) if func == read:
                     adding = ("setdefault",) if keys else _ADDING
                     rest = {**dict.fromkeys(adding, places[1:]), **dict.fromkeys(_EXTENDING, places)}.get(word)
@@ -177,8 +177,8 @@ class _ElementSearch:
         written = {} if keys else element_writes(self._project, self._path)
         yield from ((value, places[1:]) for value in written.get(root, ()))
 
-    def _put_into_element(self, item: Subscript, places: _ElementPath) -> Iterator[tuple[Expression, _ElementPath]]:
-        """What a method adds to an element of a container: ``groups[key].append(row)``."""
+    def _put_into_element(self, item: Expression, places: _ElementPath) -> Iterator[tuple[Expression, _ElementPath]]:
+        """What a method adds to an element: ``groups[key].append(row)``, ``groups.setdefault(key, []).append(row)``."""
         spots = self._project.uses.spots(self._path)
         spot = spots.of(item)
         call = spot and spot.parent and spots.of(spot.parent)
@@ -311,8 +311,8 @@ class _ElementSearch:
                 return self.at(func._replace(path=tuple(words)), (_KEYS, *places[1:]))
             case Ref(path=(*words, "values")) as func if places[0] is None:
                 return self.at(func._replace(path=tuple(words)), places)
-            case Ref(path=(*words, "items")) as func if places[1:2] == (0,):
-                return self.at(func._replace(path=tuple(words)), (_KEYS, *places[2:]))
+            case Ref(path=(*words, "items")) as func if places[1:2] in ((0,), (1,)):
+                return self.at(func._replace(path=tuple(words)), (None if places[1] else _KEYS, *places[2:]))
             case Ref(path=(*words, "get" | "setdefault")) as func if args:
                 found = self.at(func._replace(path=tuple(words)), (None, *places))
                 return found and all(_is_empty(each, places) or self.at(each, places) for each in args[1:])

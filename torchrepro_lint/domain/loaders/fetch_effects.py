@@ -47,6 +47,7 @@ from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
     is_instance,
+    is_module,
     qualname_of,
     unbound_method,
     without_brackets,
@@ -115,12 +116,8 @@ class FetchEffects:
             case Constant() | Collection() | Comprehension():
                 return NO_GENERATORS
             case Call(func=func):
-                names = self._project.names(each.path, func) or self._callee_names(each._replace(value=func))
-                return (
-                    NO_GENERATORS.union(*(self._of_call(each, name, depth) for name in names))
-                    if names
-                    else ANY_GENERATOR
-                )
+                found = [self._of_call(each, name, depth) for name in self._callee_names(each._replace(value=func))]
+                return NO_GENERATORS.union(*found) if found else ANY_GENERATOR
             case Subscript(value=value) | Operation(op="*", operands=(value,)):
                 return self._of_part(each._replace(value=value), depth)
             case Operation(op="+" | "*", operands=operands):  # ``100 * rows + others``
@@ -133,7 +130,9 @@ class FetchEffects:
         return ANY_GENERATOR
 
     def _callee_names(self, called: Closure) -> tuple[str, ...]:
-        """The names of a callee that is a parameter, if every value passed for it has a name."""
+        """The names of a callee but modules, which a text may name, too; of a parameter those of what is passed, if all have any."""
+        if names := self._project.names(called.path, called.value):
+            return tuple(name for name in names if not is_module(name))
         found = [self._project.names(each.path, each.value) for each in self._value_sources.of(called)]
         return tuple(dict.fromkeys(name for names in found for name in names)) if all(found) else ()
 

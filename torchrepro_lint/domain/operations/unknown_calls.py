@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import described_packages
 from torchrepro_lint.catalogue.tensor_operations import tensor_operations
 from torchrepro_lint.query.database import query
@@ -75,7 +76,18 @@ _OF_CONTAINERS = frozenset(
 # Methods that every object has: those that make an object apart, they run no code of a class that does not define them.
 _OF_OBJECTS = frozenset(dir(object)) - {"__class__", "__init__", "__new__", "__init_subclass__", "__subclasshook__"}
 _OF_TENSORS = frozenset(
-    {"backward", "detach", "numpy", "item", "tolist", "data_ptr", "retain_grad", "requires_grad_", "register_hook"}
+    {
+        "backward",
+        "detach",
+        "numpy",
+        "item",
+        "tolist",
+        "data_ptr",
+        "retain_grad",
+        "requires_grad_",
+        "register_hook",
+        "new",
+    }
     | {"cuda", "to", "cpu", "type", "half", "bfloat16", "contiguous", "clone", "new_zeros", "new_ones", "new_tensor"}
 )
 # Methods of every network that only list its parts.
@@ -165,9 +177,11 @@ class UnknownCalls:
                     yield from part.operands
 
 
-def passed_on_edges(project: Traces, run: Trace, path: str, function: Symbol, func: Expression) -> frozenset[Value]:
+def passed_on_edges(
+    project: Traces, run: Trace, path: str, function: Symbol, func: Expression, hops: int = limits.MAX_HANDED_ON
+) -> frozenset[Value]:
     """The names of what all calls by which a trace comes to a function pass for its parameter that is called: ``residual(x, attention)``
-    calls ``forward``. None where one passes something that is not known.
+    calls ``forward``, which may hand it on to another method. None where one passes something that is not known.
     """
     names, unknown = project.resolver, UnknownCalls(project)
     root = func.roots[0] if isinstance(func, Ref) and not func.path else ""
@@ -179,10 +193,18 @@ def passed_on_edges(project: Traces, run: Trace, path: str, function: Symbol, fu
         for call in _calls_of_edge(names, edge) or (None,):
             bound = takes_receiver(known.function)
             arg = parameter_argument(call, known.function, known.position, bound=bound) if call is not None else None
-            passed = names.objects(path_of(edge.caller), arg.value) if arg is not None and not arg.star else None
-            if passed is None or not passed.complete or unknown.are_unknown(passed.names):
+            if arg is None or arg.star:
                 return frozenset()
-            found.update(passed.names)
+            passed = names.objects(path_of(edge.caller), arg.value)
+            if passed.complete and not unknown.are_unknown(passed.names):
+                found.update(passed.names)
+                continue
+            handed = (
+                passed_on_edges(project, run, path_of(edge.caller), edge.caller, arg.value, hops - 1) if hops else ()
+            )
+            if not handed:
+                return frozenset()
+            found.update(handed)
     entered = {target for name in found if in_project(name) for target in entered_functions(names, name, "call")}
     return frozenset(found) if entered <= run.functions else frozenset()
 

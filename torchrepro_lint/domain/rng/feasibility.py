@@ -15,6 +15,7 @@ from torchrepro_lint.domain.loaders.liveness import draws_later, is_dead, loader
 from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Lambda, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, path_of, simple_name
+from torchrepro_lint.syntax.scopes import evaluation_start
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 from torchrepro_lint.trace.call_paths import is_another_picked
 from torchrepro_lint.trace.contexts import CallEdgeContexts
@@ -242,7 +243,7 @@ class PathFeasibility:
 
     def _runs(self, function: str, event: Event, environment: Environment) -> bool:
         found = self._project.resolver.functions(function)
-        offset = event.value.start if event.value is not None else event.statement.start
+        offset = evaluation_start(event.value or event.statement)
         return len(found) != 1 or self._project.value_sources.is_feasible(
             path_of(function), found[0], offset, environment
         )
