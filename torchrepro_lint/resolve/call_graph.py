@@ -15,13 +15,17 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.definitions import EventCache
-from torchrepro_lint.resolve.higher_order import AddressTaken, CallTargetTable, HigherOrderCalls, encode_target
+from torchrepro_lint.resolve.higher_order import (
+    AddressTaken,
+    CallTargetTable,
+    HigherOrderCalls,
+    encode_target,
+)
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.binding import (
     STARTING,
     UNKNOWN_ARGUMENT,
     accepts,
-    computed_callees,
     entries_of_display,
     given_function,
     launched_call,
@@ -41,7 +45,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     super_call,
 )
-from torchrepro_lint.syntax.visitor import held_references, last_identifier
+from torchrepro_lint.syntax.visitor import computed_callees, held_references, last_identifier
 
 
 class _PartialIndex(Record, frozen=True):
@@ -300,8 +304,7 @@ class CallGraph(NumberedCalls):
     @query(cutoff=True, cycle=NAMES)
     def _runs_computed(self) -> Iterator[str]:
         """The functions that calls by a computed name of a module run, also of a variable that holds one: ``getattr(nets, word)(x)``."""
-        for file in sorted({*self._files_with("getattr"), *self._files_with("import_module")}):
-            path = self._paths[file]
+        for path, file in ((self._paths[file], file) for file in self._files_with("getattr")):
             words = computed_callees(self._modules.files[path], partial(self._is_module, path))
             for number in (each for word in words for each in self._in(file, word)):
                 targets = self._names.without_imported_bases(self._targets(path, self._at(number).call.func))

@@ -361,9 +361,8 @@ class ComputedNames(ObjectSources):
 
     def _of_namespace(self, path: str, table: Expression, key: Expression) -> Iterator[Value]:
         """``module.__dict__[key]``, ``vars(module)[key]`` and ``globals()[key]``, also where the namespace is in a variable."""
-        module = receiver_of(table) if last_identifier(table) == "__dict__" else None
-        if module is not None:
-            yield from self._looked_up(path, self._holders(path, module), key, own=self._is_chosen(path, module))
+        if isinstance(table, Ref) and table.path[-1:] == ("__dict__",):
+            yield from self._looked_up(path, self.names_of(path, table._replace(path=table.path[:-1])), key)
         elif self.has_namespaces and isinstance(table, Call | Ref):
             yield from self._of_called_namespace(path, table, key)
 

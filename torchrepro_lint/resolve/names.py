@@ -381,7 +381,7 @@ class Names(ComputedNames):
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[Value]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
         key = index[0] if len(index) == 1 else None
-        by_name = key is not None and (self.has_namespaces or last_identifier(value) == "__dict__")
+        by_name = key is not None and (self.has_namespaces or (type(value) is Ref and value.path[-1:] == ("__dict__",)))
         looked_up = self._of_namespace(path, value, key) if by_name and key is not None else self._listed(path, value)
         if found_in := [*looked_up]:
             yield from found_in

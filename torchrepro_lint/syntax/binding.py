@@ -1,16 +1,15 @@
 """Argument binding: which argument of a call binds to a parameter, which parameter receives an argument, and what a signature is.
 
-Also here: the call that a thread, a process or a pool makes of the arguments that it is started with, and the calls of computed names.
+Also here: the call that a thread, a process or a pool makes of the arguments that it is started with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from torchrepro_lint.syntax.nodes import (
     Arg,
-    Assign,
     Call,
     Collection,
     Comprehension,
@@ -22,18 +21,9 @@ from torchrepro_lint.syntax.nodes import (
     Param,
     Ref,
     SimpleStatement,
-    Statement,
     Subscript,
-    SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import (
-    body_expressions,
-    is_starred,
-    last_identifier,
-    numbered_bodies,
-    receiver_of,
-    statements,
-)
+from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements
 
 # Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
@@ -262,41 +252,3 @@ def call_with_key(indexed: Subscript) -> Call:
     index = indexed.indices[0]
     arg = Arg(index.start, index.end, None, "", index)
     return Call(indexed.start, indexed.end, indexed.value, (arg,), index.start)
-
-
-def computed_callees(facts: SyntaxTree, is_module: Callable[[Ref], bool]) -> tuple[str, ...]:
-    """The words of what a file may call by a computed name of a module: variables that hold it, and the empty word, of other calls."""
-    words = set[str]()
-    for number in dict.fromkeys((*facts.bodies_calling("getattr"), *facts.bodies_calling("import_module"))):
-        some = numbered_bodies(facts, number)
-        held = [*_held_by_variables(each for body in some for each in statements(body))]
-        loaded = {word.roots for word, value in held if isinstance(value, Call) and _imports(value)}
-        words.update(last_identifier(word) for word, value in held if _looks_up(value, loaded, is_module))
-        called = (each.func for body in some for each in body_expressions(body) if isinstance(each, Call))
-        words.update("" for func in called if _looks_up(func, loaded, is_module))
-    return tuple(sorted(words))
-
-
-def _held_by_variables(among: Iterable[Statement]) -> Iterator[tuple[Ref, Expression]]:
-    for each in among:
-        match each:
-            case Assign(targets=(Ref(path=()) as target,), value=value) if value is not None:
-                yield target, value
-
-
-def _looks_up(read: Expression, loaded: Container[tuple[str, ...]], is_module: Callable[[Ref], bool]) -> bool:
-    """Whether an expression is ``getattr(module, word)`` or ``module.__dict__[word]``; ``loaded`` are variables that hold modules."""
-    match read:
-        case Call(func=func, args=(Arg(value=holder), *_)) if last_identifier(func) == "getattr":
-            found: Expression | None = holder
-        case Subscript(value=table) if last_identifier(table) == "__dict__":
-            found = receiver_of(table)
-        case _:
-            return False
-    if isinstance(found, Ref):
-        return (not found.path and found.roots in loaded) or is_module(found)
-    return isinstance(found, Call) and _imports(found)
-
-
-def _imports(call: Call) -> bool:
-    return last_identifier(call.func) == "import_module"

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
+    Arg,
     Assign,
     Attribute,
     Call,
@@ -83,6 +84,31 @@ def without_subscripts(expression: Expression) -> Expression:
     while isinstance(expression, Subscript):
         expression = expression.value
     return expression
+
+
+def computed_callees(facts: SyntaxTree, is_module: Callable[[Ref], bool]) -> tuple[str, ...]:
+    """The words of what a file may call by a computed name of a module: variables that hold what ``getattr`` gives, and the empty word,
+    of a call's result.
+    """
+    words = set[str]()
+    for number in facts.bodies_calling("getattr"):
+        some = numbered_bodies(facts, number)
+        for each in (statement for body in some for statement in statements(body)):
+            match each:
+                case Assign(targets=(Ref(path=()) as target,), value=Call() as read) if _reads(read, is_module):
+                    words.add(last_identifier(target))
+        called = (each.func for body in some for each in body_expressions(body) if isinstance(each, Call))
+        if any(isinstance(func, Call) and _reads(func, is_module) for func in called):
+            words.add("")
+    return tuple(sorted(words))
+
+
+def _reads(read: Call, is_module: Callable[[Ref], bool]) -> bool:
+    """Whether a call is ``getattr`` of a module."""
+    match read:
+        case Call(func=func, args=(Arg(value=Ref() as holder), *_)):
+            return last_identifier(func) == "getattr" and is_module(holder)
+    return False
 
 
 def numbered_bodies(facts: SyntaxTree, number: int | None) -> list[tuple[Statement, ...]]:
