@@ -43,9 +43,11 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
     needing = (each for each in operations_needing_mode(context, program) if not (cudnn and is_convolution(each.row)))
     found = first_of_each(context, program, needing)
     only_convolutions = all(is_convolution(each.row) for each in found)
-    first = next(
-        (each for each in found if not is_attributed_elsewhere(project, program.entry, each.trace_event)), None
+    events = [each.trace_event for each in found]
+    own = (
+        each for each in found if not is_attributed_elsewhere(project, program.entry, each.trace_event, among=events)
     )
+    first = next(own, None)
     if first is not None and is_relevant(project, program):
         from torchrepro_lint.checks.fixes.switches import fix_enabling
 

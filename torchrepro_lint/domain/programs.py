@@ -282,11 +282,13 @@ def is_relevant(project: Traces, program: Program) -> bool:
     )
 
 
-def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEvent, family: str = "") -> bool:
+def is_attributed_elsewhere(
+    project: Traces, entry: Entry, trace_event: TraceEvent, family: str = "", among: Sequence[TraceEvent] = ()
+) -> bool:
     """Whether an event belongs to another entry point, whose function this one only launches.
 
-    Not where the other one seeds ``family``, does not come to the event or draw there, as far as its arguments say, or is not a
-    relevant run: then this one reports.
+    Not where the other one seeds ``family``, does not come to the event (or to one ``among`` others) or draw there, as far as its
+    arguments say, or is not a relevant run: then this one reports.
     """
     entered = {step.into for step in trace_event.call_path}
     return any(
@@ -299,7 +301,11 @@ def is_attributed_elsewhere(project: Traces, entry: Entry, trace_event: TraceEve
             for name in entered
         )
         and any(name == other.entry.function or name in other.run.started for name in entered)
-        and (_draws_there(project, other, trace_event, family) if family else _comes_to(project, other, trace_event))
+        and (
+            _draws_there(project, other, trace_event, family)
+            if family
+            else _comes_to(project, other, among or [trace_event])
+        )
         for other in all_programs(project)
     )
 
@@ -313,10 +319,12 @@ def _draws_there(project: Traces, other: Program, trace_event: TraceEvent, famil
     )
 
 
-def _comes_to(project: Traces, other: Program, trace_event: TraceEvent) -> bool:
+def _comes_to(project: Traces, other: Program, among: Sequence[TraceEvent]) -> bool:
+    functions = {each.function for each in among} & other.run.functions
+    wanted = {event_key(each.path, each.event) for each in among}
     return any(
-        each.function == trace_event.function
-        and each.event == trace_event.event
+        each.function in functions
+        and event_key(each.path, each.event) in wanted
         and is_reachable(project, other.run, each)
-        for each in (other.run.trace_events if trace_event.function in other.run.functions else ())
+        for each in (other.run.trace_events if functions else ())
     )
