@@ -21,7 +21,16 @@ from torchrepro_lint.resolve.symbols import GAP, NAMES, gapped_text, may_be_one
 from torchrepro_lint.source.files import join_path, parent_folders
 from torchrepro_lint.source.patterns import lazy_pattern, wildcard_expression
 from torchrepro_lint.syntax.definitions import ITEM
-from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Comprehension, Constant, Expression, Ref, Subscript
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    Comprehension,
+    Constant,
+    Expression,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import (
     Symbol,
     Value,
@@ -240,12 +249,9 @@ class ComputedNames(ObjectSources):
         if simple_name(name) in _BY_NAME:
             yield from self._imported(path, first)
         elif name == "builtins.eval":
-            found: list[Value] = []
-            for text in self.literal_texts(path, first):
-                made = _MADE.fullmatch(text)
-                words = tuple((made[1] if made else _PARTIAL.sub(r"\1", text)).split("."))
-                named = self.follow(module_symbol(path), words) if all(map(str.isidentifier, words)) else ()
-                found += map(instance_value, named) if made else named
+            texts = (_PARTIAL.sub(r"\1", text).split(".") for text in self.literal_texts(path, first))
+            dotted = (tuple(words) for words in texts if all(map(str.isidentifier, words)))
+            found = [each for words in dotted for each in self.follow(module_symbol(path), words)]
             yield from found or [*self._evaluated(path, first)] or (instance_value(name),)
         elif others:
             given = self._looked_up(path, self._holders(path, first), others[0], own=self._is_chosen(path, first))
@@ -386,8 +392,6 @@ class ComputedNames(ObjectSources):
 
 # A text for ``eval`` that says a function with some of its arguments: ``"partial(nn.init.normal_, std=1e-4)"``.
 _PARTIAL = lazy_pattern(r"^(?:functools\.)?partial\(\s*([\w.]+)\s*[,)].*")
-# One that makes an object of a class: ``"nn.ReLU()"``.
-_MADE = lazy_pattern(r"([\w.]+)\(\)")
 
 
 def _fitting(names: Iterable[Value], texts: list[str]) -> Iterator[Value]:
