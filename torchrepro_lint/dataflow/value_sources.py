@@ -6,7 +6,7 @@ stands for itself. ``ValueFlow`` is the layer of a project that answers these qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 
@@ -50,15 +50,11 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import is_self, local_symbol, path_of
+from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
 from torchrepro_lint.syntax.scopes import evaluation_start
 from torchrepro_lint.syntax.visitor import element_behind_view, returned_values
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
-
-
-# The updates that put something into a dictionary.
-_FILLING = frozenset({"set", "default", "merge"})
 
 
 class ValueSourceAnalysis:
@@ -314,9 +310,8 @@ class ValueSourceAnalysis:
         given = dictionary_entries(self, holder).named if indices and isinstance(holder.value, Ref) else {}
         # What is kept under a key that is not known may be under this one.
         words = given if key is None else (key, UNKNOWN_KEY) if isinstance(key, str) else (UNKNOWN_KEY,)
-        for word in words:
-            if word != UNKNOWN_KEY or not self._is_filled_elsewhere(holder, given.get(word, ())):
-                yield from given.get(word, ())
+        kept = (given.get(word, ()) for word in words)
+        yield from (each for values in kept for each in values)
         if isinstance(key, str) and key in given:
             return
         index = holder._replace(value=indices[0]) if len(indices) == 1 else None
@@ -338,15 +333,6 @@ class ValueSourceAnalysis:
                 yield from self.list_items(each).excess
             elif isinstance(value, Collection) and type(key) is int and key >= 0:
                 yield from self.list_items(holder).excess[key : key + 1]  # one that was appended
-
-    def _is_filled_elsewhere(self, holder: Closure, kept: Iterable[Closure]) -> bool:
-        """Whether a file of a dictionary that an object has may fill it through another name of the object: ``splits.parts[key] = part``."""
-        word = holder.value.path[-1:] if isinstance(holder.value, Ref) else ()
-        return bool(word) and any(
-            path[-1:] == word and not is_self(root) and any(each.change.kind in _FILLING for each in sites)
-            for file in sorted({holder.path, *(each.path for each in kept)})
-            for (root, path), sites in self.mutations(file).items()
-        )
 
     def list_items(self, closure: Closure) -> BoundArguments:
         """The items of a list or tuple, appended ones included, as excess arguments."""
