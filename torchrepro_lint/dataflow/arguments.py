@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.environment import (
     UNKNOWN_ARGUMENTS,
-    UNKNOWN_KEY,
     BoundArguments,
     Closure,
     ConstructedObject,
@@ -84,9 +83,8 @@ def _entries(sources: ValueSources, passed: Closure, depth: int) -> BoundArgumen
 
 def _of_sources(sources: ValueSources, passed: Closure, depth: int) -> BoundArguments:
     """The entries of what a call or a subscript stands for; unknown if it has no value source."""
-    # A result or an element of one is followed one step: the variable that is returned may have been updated.
-    is_result = isinstance(passed.value, Call) or isinstance(getattr(passed.value, "value", None), Call)
-    behind = sources.step_back if is_result else sources.of
+    # An element of a result is followed one step: the variable that is returned may have been updated.
+    behind = sources.step_back if isinstance(getattr(passed.value, "value", None), Call) else sources.of
     found = [each for each in behind(passed) if each.place != passed.place]
     ways = [dictionary_entries(sources, each, depth + 1) for each in found] or [UNKNOWN_ARGUMENTS]
     return _join_all(ways)
@@ -162,7 +160,7 @@ def _after_update(
         case "merge":
             return override(state, mapping_arguments(sources, here, change.args, depth))
         case "set" | "default" if change.key is None:
-            return override(state, BoundArguments({UNKNOWN_KEY: value}, complete=False))
+            return override(state, UNKNOWN_ARGUMENTS)
         case "set":
             return override(state, BoundArguments({change.key or "": value}))
         case "default":
@@ -215,9 +213,7 @@ def _read_call(sources: ValueSources, call: Closure) -> BoundArguments:
     for arg in call.value.args:
         value = call.within(arg.value)
         if arg.star == "**":
-            known = dictionary_entries(sources, value)
-            named = {key: values for key, values in known.named.items() if key != UNKNOWN_KEY}
-            found = override(found, known._replace(named=named))
+            found = override(found, dictionary_entries(sources, value))
         elif arg.star:
             more = sources.list_items(value)
             found = override(found, BoundArguments({}, more.excess, more.complete))

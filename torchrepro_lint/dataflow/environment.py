@@ -199,8 +199,7 @@ class Closure(Record, frozen=True):
 class BoundArguments(Record, frozen=True):
     """The arguments of a call, or the entries of a dictionary: by name, and positional ones in excess of the parameters.
 
-    A name has all values that are possible, and ``UNKNOWN_KEY`` those of a dictionary under keys that are not known. ``complete`` is
-    false if there may be arguments that are not known.
+    A name has all values that are possible. ``complete`` is false if there may be arguments that are not known.
     """
 
     named: Mapping[str, tuple[Closure, ...]] = {}
@@ -211,31 +210,16 @@ class BoundArguments(Record, frozen=True):
 UNKNOWN_ARGUMENTS = BoundArguments(complete=False)
 
 
-# The name of the entries of a dictionary under keys that are not known: all of them, or none.
-UNKNOWN_KEY = ""
-
-
 def override(one: BoundArguments, other: BoundArguments) -> BoundArguments:
-    """Both together; the second's values override those of the first, but under keys that are not known."""
-    named = {**one.named, **other.named, **_under_unknown_keys(one, other)}
-    return BoundArguments(named, one.excess + other.excess, one.complete and other.complete)
+    """Both together; the second's values override those of the first."""
+    return BoundArguments({**one.named, **other.named}, one.excess + other.excess, one.complete and other.complete)
 
 
 def join_arguments(one: BoundArguments, other: BoundArguments) -> BoundArguments:
     """The join: one or the other."""
     words = dict.fromkeys((*one.named, *other.named))
     given = {word: distinct((*one.named.get(word, ()), *other.named.get(word, ()))) for word in words}
-    given.update(_under_unknown_keys(one, other))
     return BoundArguments(given, one.excess or other.excess, one.complete and other.complete)
-
-
-def _under_unknown_keys(one: BoundArguments, other: BoundArguments) -> dict[str, tuple[Closure, ...]]:
-    """What two dictionaries have under keys that are not known; nothing where one may have something else."""
-    given = [each.named.get(UNKNOWN_KEY, ()) for each in (one, other)]
-    if not any(given):
-        return {}
-    known = all(each.complete or each.named.get(UNKNOWN_KEY) for each in (one, other))
-    return {UNKNOWN_KEY: distinct(value for values in given for value in values) if known else ()}
 
 
 def distinct(values: Iterable[Closure]) -> tuple[Closure, ...]:

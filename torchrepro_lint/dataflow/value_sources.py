@@ -21,7 +21,6 @@ from torchrepro_lint.dataflow.arguments import (
 )
 from torchrepro_lint.dataflow.constants import correlated_tests
 from torchrepro_lint.dataflow.environment import (
-    UNKNOWN_KEY,
     BoundArguments,
     Budget,
     Closure,
@@ -308,12 +307,11 @@ class ValueSourceAnalysis:
         """The item under a literal index or key, of a display or set later; all items if the index is unknown."""
         key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
         given = dictionary_entries(self, holder).named if indices and isinstance(holder.value, Ref) else {}
-        # What is kept under a key that is not known may be under this one.
-        words = given if key is None else (key, UNKNOWN_KEY) if isinstance(key, str) else (UNKNOWN_KEY,)
-        kept = (given.get(word, ()) for word in words)
-        yield from (each for values in kept for each in values)
         if isinstance(key, str) and key in given:
+            yield from given[key]
             return
+        if key is None:
+            yield from (each for values in given.values() for each in values)
         index = holder._replace(value=indices[0]) if len(indices) == 1 else None
         for each in self.of(holder):
             value = each.value
