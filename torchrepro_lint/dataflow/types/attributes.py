@@ -175,12 +175,6 @@ def _may_have(value: Expression, parts: int) -> bool:
     return len(value.items) == parts or any(isinstance(each, Operation) and each.op == "*" for each in value.items)
 
 
-def called_value(inference: TypeInference, owner: str, point: ProgramPoint) -> AbstractValue:
-    """The result of calling an object of a class of the project: of its ``__call__`` or ``forward``."""
-    methods = inference.project.resolver.call_methods(owner)
-    return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
-
-
 def may_return_none(inference: TypeInference, path: str, function: Function) -> bool:
     """Whether a function may return without a value: by a bare ``return``, or by its end."""
     if inference.flows(path).flow(function).falls_through:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.dataflow.types import containers, library_functions, transfer_functions
 from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, instance_of_project, union_members
-from torchrepro_lint.dataflow.types.attributes import called_value, may_return_none, return_value
+from torchrepro_lint.dataflow.types.attributes import may_return_none, return_value
 from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
@@ -328,5 +328,6 @@ def _constructed(inference: TypeInference, name: str, call: Call, point: Program
 def _of_object(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
     """The result of calling an object: of its ``__call__`` or ``forward``, or of a torch layer."""
     if in_project(called.name):
-        return called_value(inference, called.name, point)
+        methods = inference.project.resolver.call_methods(called.name)
+        return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
     return transfer_functions.layer_value(inference, called, call, point) if called.kind == "module" else UNKNOWN

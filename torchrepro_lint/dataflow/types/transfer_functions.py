@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.tensor_operations import TensorOperation, tensor_operations
 from torchrepro_lint.dataflow.types.annotations import DTYPES
-from torchrepro_lint.dataflow.types.attributes import called_value
 from torchrepro_lint.dataflow.types.containers import element
 from torchrepro_lint.dataflow.types.context import TorchArguments, as_tensor, device_at, gradients_off
 from torchrepro_lint.dataflow.types.lattice import (
@@ -30,7 +29,6 @@ from torchrepro_lint.dataflow.types.lattice import (
 from torchrepro_lint.dataflow.types.shapes import SHAPES, with_shape_of
 from torchrepro_lint.dataflow.types.tensor_functions import FUNCTIONS, values_and_indices, with_dtype
 from torchrepro_lint.syntax.nodes import Arg, Call, Ref
-from torchrepro_lint.syntax.qualified_names import in_project
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -122,20 +120,14 @@ def _of_layer(
     """The result of a layer for a value; a ``Sequential`` calls its layers in turn."""
     module, _, word = layer.name.rpartition(".")
     path, call = layer.constructor_call or (point.path, _ANY_CALL)
-    if value.kind == "nothing":
-        return value
-    if in_project(layer.name):
-        return called_value(inference, layer.name, point)
-    if not module.startswith("torch.nn"):
-        return UNKNOWN
+    if value.kind == "nothing" or not module.startswith("torch.nn"):
+        return value if value.kind == "nothing" else UNKNOWN
     if word == "Sequential":
         for arg in call.args:
             inner = inference.infer(arg.value, inference.program_point(path, arg.start, point.calls_left))
-            layers = (inner.items or ()) if arg.star == "*" else (inner,)
-            if not layers or arg.keyword or any(each.kind != "module" for each in layers):
+            if arg.star or arg.keyword or inner.kind != "module":
                 return UNKNOWN
-            for each in layers:
-                value = _of_layer(inference, each, value, point)
+            value = _of_layer(inference, inner, value, point)
         return value if call is not _ANY_CALL else UNKNOWN
     learned = tensor_operations().learned.get(word)
     row = learned or tensor_operations().layers.get(word)
