@@ -11,10 +11,10 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Function, ModuleSummary, Record, Ref
+from torchrepro_lint.syntax.nodes import Constant, Expression, Function, Record, Ref
 from torchrepro_lint.syntax.qualified_names import is_local, is_super, local_symbol, locals_prefix
 from torchrepro_lint.syntax.scopes import functions_around
-from torchrepro_lint.syntax.visitor import body_expressions, is_none, last_identifier
+from torchrepro_lint.syntax.visitor import body_expressions, is_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -253,32 +253,6 @@ def argument_constants(sources: ValueSources, passed: BoundArguments, word: str)
     found = [each.value for each in argument_values(sources, passed, word)]
     known: list[object] = [each.value for each in found if isinstance(each, Constant)]
     return known if len(known) == len(found) else None
-
-
-def is_option_with_value(sources: ValueSources, read: Closure) -> bool:
-    """Whether an expression reads an option of the command line that has a value in every run: ``args.path``, never None."""
-    if not isinstance(read.value, Ref) or len(read.value.path) != 1:
-        return False
-    resolver, word = sources.project.resolver, read.value.path[0]
-    held = sources.of(read._replace(value=read.value._replace(path=()))) if resolver.options.named(word) else ()
-    parsed = [
-        each.path for each in held if isinstance(each.value, Call) and last_identifier(each.value.func) == "parse_args"
-    ]
-    options = [each for path in parsed for each in resolver.options.of(path, read.value)]
-    files = sorted({read.path, *parsed, *(each.path for each in options)})
-    return (
-        0 < len(parsed) == len(held)
-        and bool(options)
-        and all(each.is_never_none for each in options)
-        and not any(sources.set_attributes(file, (word,)) for file in files)
-        and not any(_sets_unnamed(resolver.modules.summary(file)) for file in files)
-    )
-
-
-def _sets_unnamed(summary: ModuleSummary) -> bool:
-    """Whether a file may set attributes without naming them: ``setattr(args, key, value)``, ``vars(args).update(config)``."""
-    namespaces = "vars" in summary.calls or "__dict__" in (*summary.inner, *summary.values)
-    return "setattr" in summary.calls or (namespaces and "update" in summary.calls)
 
 
 class ContextInsensitivity:

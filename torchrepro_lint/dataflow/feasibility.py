@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import COMPARISONS, compared, is_instance_of, literal_type
-from torchrepro_lint.dataflow.environment import Closure, Environment, is_option_with_value
+from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.reaching_definitions import display_of, held_operations, length_of
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import leaves
@@ -183,7 +183,7 @@ def _is_null(sources: ValueSources, source: Closure, depth: int) -> bool | None:
         names = sources.project.names(source.path, source.value.func)
         return False if (names and all(map(_NEVER_NONE.fullmatch, names))) or _object_type(sources, source) else None
     known = _known_value(sources, source, depth)
-    return known is None if known is not ... else False if is_option_with_value(sources, source) else None
+    return None if known is ... else known is None
 
 
 def _type_tests(sources: ValueSources, tested: Closure, types: Expression) -> Iterator[bool | None]:

@@ -11,8 +11,6 @@ from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _NONE = Constant(0, 0, None)
-# Types that make None of no text.
-_PLAIN_TYPES = frozenset(f"builtins.{word}" for word in ("str", "int", "float", "bool"))
 _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
 
 
@@ -36,21 +34,6 @@ class Option(Record, frozen=True):
         """The known values of the option: its choices, and its default."""
         default = (self.default,) if isinstance(self.default, Constant) and self.default.value is not None else ()
         return self.choices + tuple(each for each in default if each.value not in [one.value for one in self.choices])
-
-    @property
-    def is_never_none(self) -> bool:
-        """Whether an option of argparse has a value in every run: it has a default, and what is typed is not converted to None."""
-        given = {arg.keyword: arg.value for arg in self.call.args if arg.keyword}
-        action, kind, count = given.get("action"), given.get("type"), given.get("nargs")
-        return (
-            last_identifier(self.call.func) == "add_argument"
-            and isinstance(self.default, Constant)
-            and self.default.value is not None
-            and (action is None or (isinstance(action, Constant) and action.value in ("store", *_SWITCHES)))
-            and (kind is None or (isinstance(kind, Ref) and not kind.path and _PLAIN_TYPES.issuperset(kind.roots)))
-            and (count is None or (isinstance(count, Constant) and count.value != "?"))
-            and not any(arg.star for arg in self.call.args)
-        )
 
 
 def declared_word(call: Call) -> str:
