@@ -15,17 +15,13 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.definitions import EventCache
-from torchrepro_lint.resolve.higher_order import (
-    AddressTaken,
-    CallTargetTable,
-    HigherOrderCalls,
-    encode_target,
-)
+from torchrepro_lint.resolve.higher_order import AddressTaken, CallTargetTable, HigherOrderCalls, encode_target
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
 from torchrepro_lint.syntax.binding import (
     STARTING,
     UNKNOWN_ARGUMENT,
     accepts,
+    computed_callees,
     entries_of_display,
     given_function,
     launched_call,
@@ -45,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     super_call,
 )
-from torchrepro_lint.syntax.visitor import computed_callees, held_references, last_identifier
+from torchrepro_lint.syntax.visitor import held_references, last_identifier
 
 
 class _PartialIndex(Record, frozen=True):

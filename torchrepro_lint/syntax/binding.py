@@ -1,15 +1,16 @@
 """Argument binding: which argument of a call binds to a parameter, which parameter receives an argument, and what a signature is.
 
-Also here: the call that a thread, a process or a pool makes of the arguments that it is started with.
+Also here: the call that a thread, a process or a pool makes of the arguments that it is started with, and the calls of computed names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
 from torchrepro_lint.syntax.nodes import (
     Arg,
+    Assign,
     Call,
     Collection,
     Comprehension,
@@ -22,8 +23,15 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     SimpleStatement,
     Subscript,
+    SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import is_starred, last_identifier, statements
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    is_starred,
+    last_identifier,
+    numbered_bodies,
+    statements,
+)
 
 # Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
@@ -252,3 +260,28 @@ def call_with_key(indexed: Subscript) -> Call:
     index = indexed.indices[0]
     arg = Arg(index.start, index.end, None, "", index)
     return Call(indexed.start, indexed.end, indexed.value, (arg,), index.start)
+
+
+def computed_callees(facts: SyntaxTree, is_module: Callable[[Ref], bool]) -> tuple[str, ...]:
+    """The words of what a file may call by a computed name of a module: variables that hold what ``getattr`` gives, and the empty word,
+    of a call's result.
+    """
+    words = set[str]()
+    for number in facts.bodies_calling("getattr"):
+        some = numbered_bodies(facts, number)
+        for each in (statement for body in some for statement in statements(body)):
+            match each:
+                case Assign(targets=(Ref(path=()) as target,), value=Call() as read) if _reads(read, is_module):
+                    words.add(last_identifier(target))
+        called = (each.func for body in some for each in body_expressions(body) if isinstance(each, Call))
+        if any(isinstance(func, Call) and _reads(func, is_module) for func in called):
+            words.add("")
+    return tuple(sorted(words))
+
+
+def _reads(read: Call, is_module: Callable[[Ref], bool]) -> bool:
+    """Whether a call is ``getattr`` of a module."""
+    match read:
+        case Call(func=func, args=(Arg(value=Ref() as holder), *_)):
+            return last_identifier(func) == "getattr" and is_module(holder)
+    return False

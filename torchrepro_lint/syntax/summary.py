@@ -107,6 +107,8 @@ class IdentifierCollector:
         func, args = call.func, call.args
         word = callee_identifier(func)
         self.calls.add(word)
+        if word == "remote":
+            self.calls.update(other_identifiers(func))
         if word == "partial" and args and not args[0].star:
             self.partials.add(dotted_name(args[0].value))
         if option := declared_word(call):

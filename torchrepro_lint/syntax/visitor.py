@@ -8,7 +8,6 @@ from typing import Any
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Assign,
     Attribute,
     Call,
@@ -54,22 +53,24 @@ def last_identifier(named: Expression) -> str:
 
 
 def callee_identifier(func: Expression) -> str:
-    """The identifier by which a callee is called: the last one, before Ray's ``play.remote``; ``<super>.step`` for a base class's method."""
-    made = func.value.func if type(func) is Attribute and type(func.value) is Call else None
-    if type(made) is Ref and is_super(made.roots[0]):
-        return super_call(last_identifier(func))
-    held = receiver_of(func) if last_identifier(func) == "remote" else None
-    holder = (receiver_of(held.func) or held.func) if isinstance(held, Call) else held
-    return last_identifier(func if holder is None else holder)
+    """The identifier by which a callee is called: the last one; ``<super>.step`` for a method of a base class."""
+    if type(func) is Attribute and type(func.value) is Call and type(func.value.func) is Ref:
+        root = func.value.func.roots[0]
+        if is_super(root):
+            return super_call(func.name)
+    return last_identifier(func)
 
 
 def other_identifiers(func: Expression) -> Iterator[str]:
-    """The further identifiers by which a callee is called, of a name that branches import from several places:
-    ``from steps import dense as step`` and ``from steps import sparse as step``.
+    """The further identifiers by which a callee is called: of a name that branches import from several places, ``from steps import dense
+    as step`` and ``from steps import sparse as step``; and of what Ray runs elsewhere, ``play.remote(board)``.
     """
     if type(func) is Ref and not func.path and len(func.roots) > 1:
         first = simple_name(func.roots[0])
         yield from (word for word in map(simple_name, func.roots[1:]) if word != first)
+    held = receiver_of(func) if last_identifier(func) == "remote" else None
+    if held is not None:
+        yield last_identifier((receiver_of(held.func) or held.func) if isinstance(held, Call) else held)
 
 
 def receiver_of(func: Expression) -> Expression | None:
@@ -84,31 +85,6 @@ def without_subscripts(expression: Expression) -> Expression:
     while isinstance(expression, Subscript):
         expression = expression.value
     return expression
-
-
-def computed_callees(facts: SyntaxTree, is_module: Callable[[Ref], bool]) -> tuple[str, ...]:
-    """The words of what a file may call by a computed name of a module: variables that hold what ``getattr`` gives, and the empty word,
-    of a call's result.
-    """
-    words = set[str]()
-    for number in facts.bodies_calling("getattr"):
-        some = numbered_bodies(facts, number)
-        for each in (statement for body in some for statement in statements(body)):
-            match each:
-                case Assign(targets=(Ref(path=()) as target,), value=Call() as read) if _reads(read, is_module):
-                    words.add(last_identifier(target))
-        called = (each.func for body in some for each in body_expressions(body) if isinstance(each, Call))
-        if any(isinstance(func, Call) and _reads(func, is_module) for func in called):
-            words.add("")
-    return tuple(sorted(words))
-
-
-def _reads(read: Call, is_module: Callable[[Ref], bool]) -> bool:
-    """Whether a call is ``getattr`` of a module."""
-    match read:
-        case Call(func=func, args=(Arg(value=Ref() as holder), *_)):
-            return last_identifier(func) == "getattr" and is_module(holder)
-    return False
 
 
 def numbered_bodies(facts: SyntaxTree, number: int | None) -> list[tuple[Statement, ...]]:

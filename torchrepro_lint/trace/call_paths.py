@@ -96,13 +96,23 @@ _FRESH_METHODS = frozenset({"spawn", "forkserver"})
 
 def process_starts(project: ProgramIndex, trace_event: TraceEvent) -> frozenset[CallFrame]:
     """The frames of the call path that start another process."""
-    return frozenset(step for step in trace_event.call_path if _calls_any(project, step, _SPAWNERS.match))
+    return frozenset(
+        step for step in trace_event.call_path if _runs_in_ray(step) or _calls_any(project, step, _SPAWNERS.match)
+    )
+
+
+def _runs_in_ray(step: CallFrame) -> bool:
+    """Whether a frame is ``play.remote(board)``, which runs ``play`` in a process of Ray."""
+    func = step.event.value.func if isinstance(step.event.value, Call) else None
+    return func is not None and last_identifier(func) == "remote" != simple_name(step.into)
 
 
 def fresh_start(project: ProgramIndex, trace_event: TraceEvent) -> CallFrame | None:
     """The last frame of the call path that starts a process as a new interpreter, which inherits nothing; else None."""
     for step in reversed(trace_event.call_path):
         call = step.event.value
+        if _runs_in_ray(step):
+            return step
         if (
             isinstance(call, Call)
             and last_identifier(call.func) in _FRESH_WORDS
