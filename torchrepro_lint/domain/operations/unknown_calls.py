@@ -32,6 +32,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    Root,
     Symbol,
     Value,
     element_value,
@@ -177,36 +178,50 @@ class UnknownCalls:
                     yield from part.operands
 
 
-def passed_on_edges(
-    project: Traces, run: Trace, path: str, function: Symbol, func: Expression, hops: int = limits.MAX_HANDED_ON
-) -> frozenset[Value]:
+def passed_on_edges(project: Traces, run: Trace, path: str, function: Symbol, func: Expression) -> frozenset[Value]:
     """The names of what all calls by which a trace comes to a function pass for its parameter that is called: ``residual(x, attention)``
-    calls ``forward``, which may hand it on to another method. None where one passes something that is not known.
+    calls ``forward``, which may hand it on to another method. Empty where one passes something that is not known.
     """
-    names, unknown = project.resolver, UnknownCalls(project)
-    root = func.roots[0] if isinstance(func, Ref) and not func.path else ""
-    known = names.parameter(path + root) if root else None
-    if known is None or known.is_receiver or path + known.function.name != function:
-        return frozenset()
-    found: set[Value] = set()
-    for edge in run.call_edges.get(function, ()):
-        for call in _calls_of_edge(names, edge) or (None,):
-            bound = takes_receiver(known.function)
-            arg = parameter_argument(call, known.function, known.position, bound=bound) if call is not None else None
-            if arg is None or arg.star:
-                return frozenset()
-            passed = names.objects(path_of(edge.caller), arg.value)
-            if passed.complete and not unknown.are_unknown(passed.names):
-                found.update(passed.names)
-                continue
-            handed = (
-                passed_on_edges(project, run, path_of(edge.caller), edge.caller, arg.value, hops - 1) if hops else ()
-            )
-            if not handed:
-                return frozenset()
-            found.update(handed)
-    entered = {target for name in found if in_project(name) for target in entered_functions(names, name, "call")}
-    return frozenset(found) if entered <= run.functions else frozenset()
+    return _HandedOn(project, run).of(path, function, func, limits.MAX_HANDED_ON)
+
+
+class _HandedOn:
+    """What the calls of a trace hand on from parameter to parameter, each way remembered while one question is answered."""
+
+    def __init__(self, project: Traces, run: Trace) -> None:
+        self._names, self._run, self._unknown = project.resolver, run, UnknownCalls(project)
+        self._known: dict[tuple[Symbol, Root, int], frozenset[Value]] = {}
+
+    def of(self, path: str, function: Symbol, func: Expression, hops: int) -> frozenset[Value]:
+        root = func.roots[0] if isinstance(func, Ref) and not func.path else ""
+        if (key := (function, root, hops)) not in self._known:
+            self._known[key] = self._find(path, function, root, hops)
+        return self._known[key]
+
+    def _find(self, path: str, function: Symbol, root: Root, hops: int) -> frozenset[Value]:
+        names, known = self._names, self._names.parameter(path + root) if root else None
+        if known is None or known.is_receiver or path + known.function.name != function:
+            return frozenset()
+        if hops < limits.MAX_HANDED_ON and names.assigned(path + root):
+            return frozenset()  # what is handed on may be another object than the parameter's
+        found: set[Value] = set()
+        for edge in self._run.call_edges.get(function, ()):
+            for call in _calls_of_edge(names, edge) or (None,):
+                bound = takes_receiver(known.function)
+                arg = (
+                    parameter_argument(call, known.function, known.position, bound=bound) if call is not None else None
+                )
+                if arg is None or arg.star:
+                    return frozenset()
+                passed = names.objects(path_of(edge.caller), arg.value)
+                if passed.complete and not self._unknown.are_unknown(passed.names):
+                    found.update(passed.names)
+                elif handed := self.of(path_of(edge.caller), edge.caller, arg.value, hops - 1) if hops else ():
+                    found.update(handed)
+                else:
+                    return frozenset()
+        entered = {target for name in found if in_project(name) for target in entered_functions(names, name, "call")}
+        return frozenset(found) if entered <= self._run.functions else frozenset()
 
 
 def _calls_of_edge(names: Names, edge: CallEdge) -> tuple[Call, ...]:
