@@ -278,18 +278,16 @@ def _is_layer(row: OperationRow) -> bool:
 
 def _trains_no_layer(context: Context, program: Program, function: str, made: Expression | None) -> bool:
     """Whether a program gives no gradient to the layer that an expression of a function constructs."""
-    project = context.project
-    owner = project.resolver.owner(function)
-    runners = project.resolver.methods(owner, "forward") if owner else ()
-    if (
-        owner
-        and not MODULE_CONTAINERS.isdisjoint(project.resolver.ancestry(owner))
-        and not any(map(in_project, runners))
-    ):
-        runners = (function,)  # a list of layers runs where it is made for
-    return any(entered_without_gradient(project, program.run, each) for each in runners) or is_frozen(
-        project, program.run, function, made
-    )
+    project, run = context.project, program.run
+    resolver, owner = project.resolver, project.resolver.owner(function)
+    ways = [resolver.methods(owner, "forward") if owner else ()]
+    if owner and not MODULE_CONTAINERS.isdisjoint(resolver.ancestry(owner)) and not any(map(in_project, ways[0])):
+        # A list of layers runs where the network runs that makes it for itself.
+        callers = [each.caller for each in run.call_edges.get(function, ())]
+        makers = [resolver.owner(each) if simple_name(each) == "__init__" else "" for each in callers]
+        ways = [resolver.methods(each, "forward") if each else () for each in makers]
+    untrained = [any(entered_without_gradient(project, run, each) for each in some) for some in ways]
+    return (bool(untrained) and all(untrained)) or is_frozen(project, run, function, made)
 
 
 def runs_only_without_gradient(context: Context, case: Case) -> bool:
