@@ -21,6 +21,7 @@ from torchrepro_lint.trace.call_paths import is_another_picked
 from torchrepro_lint.trace.contexts import CallEdgeContexts
 from torchrepro_lint.trace.dead_initialisation import loads_on_condition
 from torchrepro_lint.trace.library_models import calls_method
+from torchrepro_lint.trace.traces import may_change
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.value_sources import ValueFlow
@@ -61,27 +62,27 @@ def _is_feasible(project: ValueFlow, run: Trace, draw: Draw, *, likely: bool) ->
 def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> bool:
     """Whether some call path leads to an event, as far as literal arguments and defaults tell.
 
-    Only a test of a parameter of the event's own function is asked: it is what such arguments decide.
+    Only a test of a parameter of the event's own function is asked, or of an attribute of ``self`` that only its methods set: it is what
+    such arguments decide.
     """
-    if not _hangs_on_parameter(project, trace_event):
+    if not _hangs_on_parameter(project, run, trace_event):
         return True
     return _analysis(project, run, trace_event, calls=limits.MAX_NAMED_CALLS, depth=limits.MAX_NAMED_DEPTH).is_feasible(
         trace_event.function, trace_event.event, 0
     )
 
 
-def _hangs_on_parameter(project: ValueFlow, trace_event: TraceEvent) -> bool:
+def _hangs_on_parameter(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> bool:
     tests = (each.value for each in trace_event.event.guards if each.kind in ("if", "else"))
-    return any(
-        isinstance(each, Ref)
-        and (
-            len(each.path) == 1
-            if any(map(is_self, each.roots))
-            else not each.path and any(project.resolver.parameter(trace_event.path + root) for root in each.roots)
-        )
-        for test in tests
-        for each in subexpressions(test)
+    asked = [each for test in tests for each in subexpressions(test) if isinstance(each, Ref)]
+    plain = (trace_event.path + root for each in asked if not each.path for root in each.roots)
+    if any(map(project.resolver.parameter, plain)):
+        return True
+    owner = project.resolver.owner(trace_event.function)
+    words = (
+        {each.path[0] for each in asked if len(each.path) == 1 and any(map(is_self, each.roots))} if owner else set()
     )
+    return any(not may_change(project, owner, word, run.paths) for word in sorted(words))
 
 
 def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
