@@ -99,7 +99,8 @@ def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
         if "builtins.iter" in site.names and len(site.call.args) == 2:
             got = site.call.args[0].value
         made = set() if not isinstance(got, Ref) else set(_creations(project, path, got._replace(path=got.path[:-1])))
-        if not any(map(_QUEUES.fullmatch, (name for file, each in made for name in project.names(file, each.func)))):
+        names = (name for file, each in made for name in project.names(file, each.func))
+        if not any(_QUEUES.fullmatch(base) for name in names for base in project.resolver.ancestry(name)):
             continue
         if not _has_several_producers(project, made):
             continue

@@ -295,12 +295,12 @@ class _ElementSearch:
             case ("tqdm" | "list" | "tuple" | "sorted" | "reversed", _) if args:
                 return self.at(args[0], places)
         names = self._project.names(self._path, call.func)
-        if len(args) == 1 and len(places) > 1 and not _PLACES.isdisjoint(names):
-            return True
-        if len(places) == 1 and args and names and all(map(_CHOOSING.fullmatch, names)):
+        is_plain = len(places) == 1 and bool(args) and call.args[0].keyword is None
+        if is_plain and names and all(map(_CHOOSING.fullmatch, names)):
             return self.iterated(args[0], ()) or self.number(args[0])
+        gives_places = len(args) == 1 and len(places) > 1 and not _PLACES.isdisjoint(names)
         peaks = places[0] == 0 and "scipy.signal.find_peaks" in names  # the other is a dictionary
-        return peaks or any(map(_INDICES.fullmatch, names)) or self._returned(names, places)
+        return gives_places or peaks or any(map(_INDICES.fullmatch, names)) or self._returned(names, places)
 
     def _of_table(self, call: Call, args: list[Expression], places: _ElementPath) -> bool | None:
         """The answer for a method of a dictionary; None for another call."""
