@@ -62,12 +62,7 @@ def parse_index_select(project: Traces, path: str, site: CallSite) -> IndexSelec
 
 
 def _is_of_named_tensor(project: Traces, path: str, call: Call) -> bool:
-    """Whether a method is that of a class of tensors with named dimensions: ``x.index_select("rows", index)``, ``x.index_select(...).values``,
-    which of torch's tensors is a method.
-    """
-    dim = passing_argument(call, 0, "dim")
-    if dim is not None and isinstance(dim.value, Constant) and isinstance(dim.value.value, str):
-        return True
+    """Whether a method is that of a library's tensors with named dimensions: ``x.index_select(...).values``, a method of torch's tensors."""
     spots = project.uses.spots(path)
     match here.parent if (here := spots.of(call)) is not None else None:
         case Attribute(name="values") as read:
