@@ -102,7 +102,7 @@ def _received(project: TaintFlow, path: str) -> Iterator[ArrivalOrder]:
         names = (name for file, each in made for name in project.names(file, each.func))
         if not any(_QUEUES.fullmatch(base) for name in names for base in project.resolver.ancestry(name)):
             continue
-        if not _has_several_producers(project, made):
+        if not _has_several_producers(project, made, site.function):
             continue
         if got != site.call.func:
             tainted: tuple[TaintedValue | Sink, ...] = (TaintedValue(path, site.call, COMPLETION),)
@@ -143,13 +143,19 @@ def _taken(project: TaintFlow, path: str, call: Call, depth: int = 0) -> Iterato
             yield from _taken(project, file, each, depth + 1)
 
 
-def _has_several_producers(project: TaintFlow, made: set[tuple[str, Call]]) -> bool:
+def _has_several_producers(project: TaintFlow, made: set[tuple[str, Call]], taker: str) -> bool:
+    """Whether several workers fill a queue, beside the function that takes from it: that one puts back what it leaves to others."""
     started: set[tuple[str, int]] = set()
     for file in sorted(project.resolver.call_graph.paths(_PUTTING)):
         for site in (each for each in project.calls(file) if last_identifier(each.call.func) in _PUTTING):
             receiver = receiver_of(site.call.func)
             starts = [] if receiver is None else list(launches_of(project, site.function))
-            if receiver is None or not starts or made.isdisjoint(_creations(project, file, receiver)):
+            if (
+                receiver is None
+                or not starts
+                or site.function == taker
+                or made.isdisjoint(_creations(project, file, receiver))
+            ):
                 continue
             starts = [each for each in starts if _may_pass(project, each, site, receiver, made)]
             if any(each.several and starts_several(project, each, made) for each in starts):
