@@ -19,6 +19,7 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Comprehension,
+    Constant,
     Expression,
     ExpressionStatement,
     Lambda,
@@ -93,6 +94,17 @@ def _reads_item(spots: UseDefIndex, ref: Ref, item: Subscript) -> bool:
         and outer is not None
         and not outer.written
     )
+
+
+def takes_latest(spots: UseDefIndex, added: Call, loop: Loop, read: Expression) -> bool:
+    """Whether a read is of what the same round has just added to a list: ``files[-1]`` behind ``files.append(file)``."""
+    spot, before = spots.of(read), spots.of(added)
+    if spot is None or before is None or not added.end <= read.start < loop.end:
+        return False
+    match spot.parent:
+        case Subscript(indices=(Constant(value=-1),)):
+            return spot.blocks[: len(before.blocks)] == before.blocks
+    return False
 
 
 def _is_ranked(project: ValueFlow, path: str, subscript: Subscript) -> bool:

@@ -1,15 +1,15 @@
-"""Taint of side effects: what the body of a loop, and the functions that it calls, leave behind in the order of the
-rounds.
+"""Taint of side effects: what the body of a loop, and the functions that it calls, leave behind in the order of the rounds.
 
-A list that is appended to is tainted; a sum of integers or a largest element is not, since it is the same in any
-order.
+A list that is appended to is tainted; a sum of integers or a largest element is not, since it is the same in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from torchrepro_lint.dataflow.taint.alignment import takes_latest
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, worker_counts
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.propagation import ReturnTaint
@@ -285,9 +285,8 @@ class _LoopBody:
         if self._is_integer(value):
             return "count"
         found = [each for _, each in self.analysis.names.values(self.path, target)]
-        if any(isinstance(each, Collection | Comprehension) for each in found):
-            return "list"
-        if any(isinstance(each, Constant) and isinstance(each.value, str) for each in found):
+        texts = [each.value for each in found if isinstance(each, Constant)]
+        if any(isinstance(each, Collection | Comprehension | str) for each in (*found, *texts)):
             return "list"
         if any(isinstance(each, Constant) and type(each.value) is float for each in found):
             return "float"
@@ -329,7 +328,9 @@ class _LoopBody:
         match call.func:
             case Ref(path=(*words, _)) if self._is_outside(call.func):
                 ref = call.func._replace(path=tuple(words))
-                yield from self.analysis.leading_reads(self.path, ref, LISTING, spot, call.end)
+                reads = self.analysis.leading_reads(self.path, ref, LISTING, spot, call.end)
+                kept = partial(takes_latest, self.spots, call, self.loop)
+                yield from (each for each in reads if each.path != self.path or not kept(each.node))
             case Attribute(value=Subscript(value=Ref() as whole, indices=(key,))) if self._is_outside(whole):
                 if not self._is_own(key):
                     yield from self.analysis.leading_reads(self.path, whole, container_of(LISTING), spot, call.end)
