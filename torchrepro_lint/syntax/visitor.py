@@ -388,8 +388,8 @@ def iterated_values(source: Expression) -> Iterator[Expression]:
         case Call(func=Ref(roots=roots, path=()), args=args) if not _ITERATION_WRAPPERS.isdisjoint(roots):
             for arg in args:
                 yield from iterated_values(arg.value)
-        case Call(func=func, args=(first, *_)) if last_identifier(func) in _LIBRARY_WRAPPERS and not first.star:
-            yield from iterated_values(first.value)
+        case _:
+            yield from shown_values(source)
 
 
 def shown_values(value: Expression) -> Iterator[Expression]:
