@@ -46,6 +46,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_element,
     is_instance,
     is_module,
+    is_progress_bar,
     is_self,
     path_of,
     project_classes,
@@ -53,10 +54,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Calls whose result stands for their first argument. Those that wrap modules are in the catalogue.
-_TRANSPARENT = frozenset(
-    {"functools.partial", "copy.copy", "copy.deepcopy", "builtins.iter", "builtins.next"}
-    | {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm"}
-)
+_TRANSPARENT = frozenset({"functools.partial", "copy.copy", "copy.deepcopy", "builtins.iter", "builtins.next"})
 # The attributes by which wrappers of modules have the module.
 _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # What a call gives that makes an empty container, or one whose places are filled later.
@@ -331,7 +329,7 @@ class ObjectSources(Values):
 
     def _handed_back(self, call: Call, name: Value) -> Expression | None:
         """The argument that a call returns, itself or in a wrapper; see ``catalogue.libraries``."""
-        if name in _TRANSPARENT or self._only_wraps(name):
+        if name in _TRANSPARENT or is_progress_bar(name) or self._only_wraps(name):
             return call.args[0].value
         wrapper = module_wrapper(name) if not in_project(name) else None
         return wrapped_module(wrapper, call) if wrapper is not None else None

@@ -35,6 +35,9 @@ Value: TypeAlias = str
 # The module as a root in its file.
 MODULE_ROOT = ":"
 
+# The last identifiers of progress bars, which iterate over their first argument: of tqdm, rich, alive_progress, progressbar, fastprogress.
+PROGRESS_BARS = frozenset({"tqdm", "tqdm_notebook", "track", "alive_it", "progressbar", "progress_bar", "master_bar"})
+
 # The identifier of the ``super`` of a class.
 SUPER = "<super>"
 
@@ -51,6 +54,11 @@ _paths: dict[str, str] = {}
 
 
 # --- what a name is ----------------------------------------------------------------------------------------------------
+
+
+def is_progress_bar(name: Value) -> bool:
+    """Whether a name from outside is a progress bar's, which iterates over its first argument."""
+    return simple_name(name) in PROGRESS_BARS and not in_project(name)
 
 
 def in_project(name: Value) -> bool:

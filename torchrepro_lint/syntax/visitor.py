@@ -31,7 +31,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
-from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, simple_name, super_call
+from torchrepro_lint.syntax.qualified_names import PROGRESS_BARS, is_super, local_symbol, simple_name, super_call
 
 
 def blocks(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
@@ -95,7 +95,7 @@ def numbered_bodies(facts: SyntaxTree, number: int | None) -> list[tuple[Stateme
 
 
 # Calls whose elements are those of their first argument.
-_ITERATING = frozenset({"list", "tuple", "reversed", "sorted", "iter", "tqdm"})
+_ITERATING = frozenset({"list", "tuple", "reversed", "sorted", "iter"}) | PROGRESS_BARS
 
 
 def element_behind_view(element: Subscript) -> Subscript | None:
@@ -131,8 +131,8 @@ def _item_behind_view(element: Subscript, call: Call, at: int) -> Subscript | No
 
 # Calls that return, or stand for, their first argument.
 _TRANSPARENT = frozenset(
-    {"partial", "partialmethod", "copy", "deepcopy", "compile", "script", "iter", "next", "tqdm"}
-    | {"DataParallel", "DistributedDataParallel", "convert_sync_batchnorm"}
+    {"partial", "partialmethod", "copy", "deepcopy", "compile", "script", "iter", "next"}
+    | {"DataParallel", "DistributedDataParallel", "convert_sync_batchnorm", *PROGRESS_BARS}
 )
 _CHOICES = frozenset({"if", "or", "and", ":=", "await", "*", "yield"})
 
@@ -377,8 +377,8 @@ def _filled(pieces: list[str], items: list[Expression]) -> list[Expression | str
 
 
 _ITERATION_WRAPPERS = {f"builtins.{word}" for word in ("enumerate", "zip", "list", "tuple", "iter", "reversed")}
-# Those of other libraries, by their last identifiers: progress bars and slices of an iterator.
-_LIBRARY_WRAPPERS = frozenset({"tqdm", "track", "alive_it", "progress_bar", "islice"})
+# Those of other libraries, by their last identifiers.
+_LIBRARY_WRAPPERS = PROGRESS_BARS | {"islice"}
 
 
 def iterated_values(source: Expression) -> Iterator[Expression]:

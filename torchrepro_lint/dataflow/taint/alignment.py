@@ -31,7 +31,14 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_local
 from torchrepro_lint.syntax.use_def import ExpressionPosition, UseDefIndex
-from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier, receiver_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    is_same_reference,
+    last_identifier,
+    receiver_of,
+    shown_values,
+    statements,
+    subexpressions,
+)
 
 _ORDER_FREE_CALLS = frozenset({"enumerate", "len", "sorted", "min", "max", "any", "all", "print"})
 _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">=", "not"})
@@ -40,8 +47,6 @@ _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">="
 _RANKING = frozenset({"argsort", "lexsort", "sorted"})
 # Keys that several files share, or that differ between machines.
 _SHARED = frozenset({"len", "getmtime", "getctime", "getatime", "getsize", "stat"})
-# Calls that show how far a loop has come.
-_SHOWING = frozenset({"tqdm", "track"})
 # Calls that give the same elements, or element, in another form.
 _CONVERTING = frozenset({"array", "asarray", "list", "tuple", "tensor", "as_tensor", "int", "tolist", "item", "numpy"})
 
@@ -67,10 +72,7 @@ def loop_along(project: ValueFlow, path: str, subscript: Subscript) -> Loop | No
 
 def _numbers(loop: Loop) -> AccessPath | None:
     """The list whose numbers a loop goes along: of ``range(len(names))``, also in ``tqdm(...)``."""
-    source = loop.source
-    while isinstance(source, Call) and last_identifier(source.func) in _SHOWING and source.args:
-        source = source.args[0].value
-    match loop.target, source:
+    match loop.target, next(shown_values(loop.source), loop.source):
         case Ref(path=()), Call(
             func=Ref(roots=("builtins.range",), path=()),
             args=(Arg(value=Call(func=Ref(roots=("builtins.len",), path=()), args=(Arg(value=Ref() as whole),))),),

@@ -44,6 +44,7 @@ from torchrepro_lint.syntax.nodes import (
     Try,
     With,
 )
+from torchrepro_lint.syntax.qualified_names import PROGRESS_BARS
 from torchrepro_lint.syntax.use_def import Block, ExpressionPosition
 from torchrepro_lint.syntax.visitor import (
     blocks,
@@ -200,7 +201,7 @@ _ITERATING_WORDS = frozenset(
     {"list", "tuple", "enumerate", "iter", "zip", "map", "imap", "starmap", "filter", "reversed", "next", "chain"}
     | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
     | {"asarray", "fromiter", "tensor", "as_tensor", "stack", "cat", "concat", "concatenate", "Series", "Index"}
-    | {"DataFrame", "tqdm", "track", "choice", "choices", "sample", "shuffle", "permutation", "fromkeys", "dict"}
+    | {"DataFrame", "choice", "choices", "sample", "shuffle", "permutation", "fromkeys", "dict"}
     | {"OrderedDict", "extend", "dumps", "ModuleList", "Sequential", "Parallel", "gather", "Subset", "Counter"}
 )
 _BY_KEYWORDS = frozenset({"dict", "OrderedDict"})
@@ -235,7 +236,8 @@ def iterated_arguments(call: Call) -> list[Expression]:
         return [arg.value for arg in call.args if arg.star == "*" or (arg.keyword is None and takes_key(call))]
     if word == "update" and len(call.args) == 1:
         return [call.args[0].value]  # of a counter
-    return [arg.value for arg in call.args if word in _ITERATING_WORDS or arg.star == "*"]
+    iterates = word in _ITERATING_WORDS or word in PROGRESS_BARS
+    return [arg.value for arg in call.args if iterates or arg.star == "*"]
 
 
 def popped(call: Call) -> Expression | None:

@@ -29,7 +29,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_local, is_own, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import PROGRESS_BARS, in_project, is_local, is_own, path_of, simple_name
 from torchrepro_lint.syntax.visitor import bodies, last_identifier, receiver_of, statements
 
 # Kinds with the same hash in every run. The hash of None is its address before Python 3.12, but a set has only one; that of a
@@ -54,6 +54,8 @@ _CHOOSING = lazy_pattern(r"numpy\.(array|asarray|unique|sort|random\.(permutatio
 # Calls that return a number.
 _NUMBER_MAKERS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.len", "builtins.ord"})
 _DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"})
+# Calls that give the elements of what they get, perhaps in another order.
+_REORDERING = PROGRESS_BARS | {"list", "tuple", "sorted", "reversed", "set", "frozenset"}
 # Calls that give, for each axis, where an array is not zero, and of a sparse one its values, too.
 _PLACES = frozenset({"numpy.where", "numpy.nonzero", "scipy.sparse.find"})
 
@@ -290,10 +292,8 @@ class _ElementSearch:
             case ("chain" | "from_iterable" as word, (_, *rest)) if args:
                 inner = [(None, *rest) if each.star or word == "from_iterable" else tuple(rest) for each in call.args]
                 return all(map(self.iterated, args, inner))
-            case ("tqdm" | "list" | "tuple" | "sorted" | "set" | "frozenset" | "reversed", (None, *rest)) if args:
-                return self.iterated(args[0], tuple(rest))
-            case ("tqdm" | "list" | "tuple" | "sorted" | "reversed", _) if args:
-                return self.at(args[0], places)
+            case (word, (at, *rest)) if args and word in _REORDERING:
+                return self.iterated(args[0], tuple(rest)) if at is None else self.at(args[0], places)
         names = self._project.names(self._path, call.func)
         is_plain = len(places) == 1 and bool(args) and call.args[0].keyword is None
         if is_plain and names and all(map(_CHOOSING.fullmatch, names)):

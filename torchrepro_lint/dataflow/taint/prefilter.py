@@ -26,6 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
+    PROGRESS_BARS,
     class_of,
     in_project,
     is_instance,
@@ -132,7 +133,7 @@ SET_ALGEBRA = frozenset({"-", "|", "&", "^"})
 SET_OPERATORS = frozenset({"-", "|", "&", "^", "or", "and", "if", ":="})
 # Methods that return their receiver or an element of it; calls that return their argument.
 LOOKUP_METHODS = frozenset({"copy", "get", "pop", "setdefault"})
-IDENTITY_CALLS = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter", "tqdm"})
+IDENTITY_CALLS = frozenset({"defaultdict", "field", "cast", "copy", "deepcopy", "iter"}) | PROGRESS_BARS
 # Methods that iterate their receiver, and calls that iterate their arguments.
 PART_METHODS = frozenset({"items", "values"})
 _PASSING_METHODS = LOOKUP_METHODS | PART_METHODS

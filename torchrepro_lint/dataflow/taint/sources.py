@@ -37,7 +37,7 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, simple_name, top_package
+from torchrepro_lint.syntax.qualified_names import PROGRESS_BARS, in_project, simple_name, top_package
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
@@ -251,8 +251,8 @@ def completions(project: ProgramIndex, path: str) -> Iterator[Completion]:
 
 _SETS = frozenset({"set", "frozenset"})
 # Calls that do not return sets.
-_ELSEWHERE = frozenset(
-    {"range", "enumerate", "zip", "sorted", "items", "values", "list", "tuple", "tqdm", "glob", "split", "listdir"}
+_ELSEWHERE = PROGRESS_BARS.union(
+    ("range", "enumerate", "zip", "sorted", "items", "values", "list", "tuple", "glob", "split", "listdir")
 )
 
 

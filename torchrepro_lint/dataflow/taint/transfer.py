@@ -9,7 +9,7 @@ import re
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Comprehension, Expression, Operation, Record, Ref
-from torchrepro_lint.syntax.qualified_names import in_project
+from torchrepro_lint.syntax.qualified_names import PROGRESS_BARS, in_project
 from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier, subexpressions
 
 
@@ -193,8 +193,7 @@ _EDIT_DISTANCES = lazy_pattern(
 _ORDER_KEEPING = lazy_pattern(
     r"builtins\.(list|tuple|iter|reversed|filter|map)|itertools\.(chain(\.from_iterable)?|islice|cycle|takewhile|"
     r"dropwhile|filterfalse|starmap|accumulate|compress|tee|pairwise|batched|groupby|product|permutations|combinations)|"
-    r"tqdm(\.\w+)*\.(tqdm|trange|tqdm_notebook)|tqdm\.(tqdm|auto)|rich\.progress\.track|alive_progress\.alive_it|"
-    r"progressbar\.progressbar|fastprogress(\.\w+)*\.(progress_bar|master_bar)|"
+    rf"(\w+\.)+({'|'.join(sorted(PROGRESS_BARS))})|tqdm(\.\w+)*\.trange|"
     r"collections\.deque|more_itertools\.\w+|"
     r"numpy\.(array|asarray|asanyarray|fromiter|stack|concatenate|vstack|hstack|ravel|char\.\w+)|scipy\.stats\.rankdata|"
     r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"

@@ -11,7 +11,7 @@ from torchrepro_lint.dataflow.types.context import device_at
 from torchrepro_lint.dataflow.types.lattice import BOTTOM, TEXT, UNKNOWN, AbstractValue, join_all
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Call, Constant
-from torchrepro_lint.syntax.qualified_names import last_word, split_last
+from torchrepro_lint.syntax.qualified_names import is_progress_bar, last_word, split_last
 from torchrepro_lint.syntax.visitor import is_none
 
 if TYPE_CHECKING:
@@ -97,9 +97,7 @@ FLUENT = frozenset(
     }
 )
 # Functions that return their argument, or a copy.
-_PASSING = frozenset(
-    {"copy.copy", "copy.deepcopy", *(f"tqdm.{word}" for word in ("tqdm", "auto.tqdm", "notebook.tqdm", "std.tqdm"))}
-)
+_PASSING = frozenset({"copy.copy", "copy.deepcopy"})
 _COLLECTING = {
     **{word: word for word in ("set", "frozenset", "list", "tuple")},
     "sorted": "list",
@@ -127,7 +125,7 @@ def function_value(inference: TypeInference, name: str, call: Call, point: Progr
         return wrapped
     if module in ("builtins.set", "builtins.frozenset"):
         return _of_sets(inference, word, call, point, last_word(module))
-    if call.args and name in _PASSING:
+    if call.args and (name in _PASSING or is_progress_bar(name)):
         return inference.infer(call.args[0].value, point)
     if name in ("itertools.cycle", "itertools.islice"):
         return _builtin(inference, "iter", call, point)
