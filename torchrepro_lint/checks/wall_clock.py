@@ -260,8 +260,7 @@ class _Body:
             return False
         if word in _COMPUTING or any(name.startswith(("torch.", "numpy.")) for name in names) or reads_data(names):
             return True
-        modules = project_classes(names)
-        return any("torch.nn.Module" in self.project.resolver.ancestry(name) for name in modules)
+        return any(map(self.project.resolver.is_module_class, project_classes(names)))
 
 
 def _is_step(call: Expression | None, names: tuple[str, ...]) -> bool:

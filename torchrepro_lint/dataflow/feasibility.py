@@ -204,7 +204,6 @@ def _object_type(sources: ValueSources, made: Closure) -> str:
 
 
 # Modules, and classes that no type of Python's own is a base of.
-_MODULES = lazy_pattern(r"torch\.nn\.|(pytorch_)?lightning\.")
 _PLAIN_CLASS = lazy_pattern(r"torch\.nn\.(\w+\.)*[A-Z]\w*|abc\.ABC|builtins\.object")
 
 
@@ -294,7 +293,7 @@ def _is_given(sources: ValueSources, path: str, operand: Ref, environment: Envir
         case (word,) if owner := environment.receiver_class:
             names, bases = sources.project.resolver, sources.project.resolver.ancestry(owner)
             is_counted = any(row[0] not in ("=", "[]") for each in bases for row in names.stored_attributes(each, word))
-            is_mode = word == "training" and any(map(_MODULES.match, bases))  # torch sets it, too
+            is_mode = word == "training" and names.is_module_class(owner)  # torch sets it, too
             return not is_counted and not is_mode and not is_set_from_outside(sources, path, word, environment)
     return False
 

@@ -97,7 +97,7 @@ def _is_computation(project: Traces, name: str) -> bool:
     if not in_project(name):
         called = name.startswith("torch.nn.") and is_instance(name)
         return called or bool(_MATRIX_PRODUCTS.fullmatch(unbound_method(name))) or trains_or_measures([name])
-    return is_instance(name) and "torch.nn.Module" in project.resolver.ancestry(class_of(name))
+    return is_instance(name) and project.resolver.is_module_class(class_of(name))
 
 
 _PROCESS_STARTERS = lazy_pattern(

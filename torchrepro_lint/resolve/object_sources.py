@@ -60,9 +60,8 @@ _INNER = frozenset({"module", "_orig_mod", "_forward_module"})
 # What a call gives that makes an empty container, or one whose places are filled later.
 _EMPTY = frozenset({"builtins.dict()", "builtins.list()", "collections.OrderedDict()", "collections.defaultdict()"})
 _EMPTY |= {"torch.nn.ModuleList()", "torch.nn.ModuleDict()", "builtins.range()"}
-# The methods that give the children of a module of a class of the project, and the classes of modules.
+# The methods that give the children of a module of a class of the project.
 _CHILDREN = lazy_pattern(r"torch\.nn\.Module\(\)\.((named_)?(children|modules)|_modules\.(values|items))")
-_MODULE = lazy_pattern(r"torch\.nn\.(modules\.)?(?!Parameter\b|functional\b|parameter\b)\w+")
 # Stands among the names of an object for a source that was not followed to where an object is made.
 _UNKNOWN = "?"
 
@@ -239,7 +238,7 @@ class ObjectSources(Values):
             for each in filter(in_project, (*self.ancestry(own), *below)):
                 for how, _, value in (row for found in self.instance_attributes(each).values() for row in found):
                     names = self.names(path_of(each), value) if how == "=" else ()
-                    if any(is_instance(it) and any(map(_MODULE.match, self.ancestry(class_of(it)))) for it in names):
+                    if any(is_instance(it) and self.is_module_class(class_of(it)) for it in names):
                         yield path_of(each), value, keys[1 + in_pair :]
 
     def _handed_to_base(self, path: str, names: tuple[Value, ...], call: Call, keys: Keys) -> _Sources:

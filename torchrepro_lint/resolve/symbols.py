@@ -19,6 +19,7 @@ from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.definitions import Definitions, EventCache
 from torchrepro_lint.resolve.imports import ImportResolver
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import is_classmethod, takes_receiver
 from torchrepro_lint.syntax.definitions import Keys, instance_assignments
 from torchrepro_lint.syntax.nodes import (
@@ -53,6 +54,11 @@ _Answer = TypeVar("_Answer")
 NAMES = SetEquations()
 # The most classes whose instance attributes are kept.
 _CACHED_CLASSES = 1_000
+# Classes of networks from outside the project, of torch and of frameworks.
+_MODULE_CLASS = lazy_pattern(
+    r"torch\.nn\.(modules\.(\w+\.)*)?(?!(Uninitialized)?(Parameter|Buffer)$)[A-Z]\w*|torch\.jit\.ScriptModule|"
+    r"(\w+\.)+(LightningModule|PreTrainedModel|ModelMixin|BaseModule)"
+)
 
 
 class ClassHierarchy(Definitions, ABC):
@@ -208,6 +214,10 @@ class ClassHierarchy(Definitions, ABC):
     def is_generic(self, name: Value) -> bool:
         """Whether a name is a class of which a subscript makes an alias: ``Box[int]`` is ``Box``, and ``Color["RED"]`` a member."""
         return bool(self.classes(name)) and not any(each.startswith("enum.") for each in self.ancestry(name))
+
+    def is_module_class(self, name: Value) -> bool:
+        """Whether a class is a network's: torch's ``Module``, one of its layers, a framework's class of networks, or inherits from one."""
+        return any(map(_MODULE_CLASS.fullmatch, self.ancestry(name)))
 
     def without_imported_bases(self, names: Iterable[Value]) -> list[Value]:
         """The names without classes that a module imports as bases of its own ones, which no computed name means."""

@@ -213,15 +213,12 @@ _INHERITED_KINDS = frozenset(
 
 def instance_of_project(inference: TypeInference, owner: str) -> AbstractValue:
     """An instance of a class of the project; its kind comes from its library bases."""
-    for base in inference.project.resolver.ancestry(owner):
-        if in_project(base):
-            continue
-        made = instance_of(base)
-        if base in ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.jit.ScriptModule") or base.endswith(
-            "LightningModule"
-        ):
-            return AbstractValue("module", name=owner)
-        if made.kind in _INHERITED_KINDS:
+    resolver = inference.project.resolver
+    if resolver.is_module_class(owner):
+        return AbstractValue("module", name=owner)
+    for base in resolver.ancestry(owner):
+        made = None if in_project(base) else instance_of(base)
+        if made is not None and made.kind in _INHERITED_KINDS:
             return AbstractValue(made.kind, name=owner)
     return AbstractValue("instance", name=owner)
 

@@ -40,16 +40,6 @@ _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_expo
 _EVALUATION_STEPS = frozenset(
     f"{word}_{part}" for word in ("validation", "test", "predict") for part in ("step", "step_end", "epoch_end")
 )
-_LIGHTNING = frozenset(
-    f"{package}.LightningModule"
-    for package in (
-        "lightning",
-        "pytorch_lightning",
-        "lightning.pytorch",
-        "lightning.pytorch.core",
-        "pytorch_lightning.core",
-    )
-)
 # Functions of torch that return true while a network is exported. A traced or scripted one may be trained.
 _EXPORTING = frozenset({"is_in_onnx_export", "is_exporting"})
 
@@ -126,7 +116,7 @@ def is_evaluation_step(project: ProgramIndex, function: str) -> bool:
     if simple_name(outer) not in _EVALUATION_STEPS:
         return False
     owner = project.resolver.owner(outer)
-    return bool(owner) and not _LIGHTNING.isdisjoint(project.resolver.ancestry(owner))
+    return bool(owner) and "LightningModule" in map(simple_name, project.resolver.ancestry(owner))
 
 
 def _returns_in_training(body: tuple[Statement, ...], offset: int) -> bool:
@@ -196,7 +186,6 @@ def _in_autograd_function(project: ProgramIndex, function: str) -> bool:
 
 # Endings of the names of base classes. A class that is also a module belongs to a network.
 _DATA_BASES = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
-_MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 # Names of functions that fold several layers into one, for inference only.
 _FOLDING = lazy_pattern(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
 # Names of packages and modules that hold only such code. A network in a data module may be trained, one in an export
@@ -215,7 +204,7 @@ def trains_nothing(project: ProgramIndex, function: str) -> bool:
         return True
     owner = project.resolver.owner(f"{path}:{outer}")
     ancestry = project.resolver.ancestry(owner) if owner else ()
-    if set(_MODULES).intersection(ancestry):
+    if owner and project.resolver.is_module_class(owner):
         return False
     if any(simple_name(each).endswith(_DATA_BASES) for each in ancestry[1:]) or any(
         map(_DATA_MODULES.fullmatch, words)

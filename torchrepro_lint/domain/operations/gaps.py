@@ -268,7 +268,7 @@ class _LossSlice:
                 self._report(seen[0], call)
         elif seen and self._has_unknown_contents(path, call, names):
             self._report(seen[0], call)
-        if not any(self._is_module_class(name) for name in names):
+        if not any(self._is_network_or_dataset(name) for name in names):
             self._push(path, *(arg.value for arg in call.args))
             for value in flattened_values(arg.value for arg in call.args):
                 self._passed_on(path, value)
@@ -323,12 +323,11 @@ class _LossSlice:
         entered = () if self._names.classes(name) else entered_functions(self._names, name, "call")
         return [each for each in entered if each in self._run.functions]
 
-    def _is_module_class(self, name: str) -> bool:
+    def _is_network_or_dataset(self, name: str) -> bool:
         """Whether a name is a class of networks or datasets: what an object of it was made with is no value of its results."""
         ancestry = self._names.ancestry(name) if self._names.classes(name) else ()
-        return any(
-            each.startswith(("torch.nn.", "torch.utils.data.", "lightning", "pytorch_lightning")) for each in ancestry
-        )
+        frameworks = ("torch.nn.", "torch.utils.data.", "lightning", "pytorch_lightning")
+        return any(each.startswith(frameworks) for each in ancestry)
 
     def _passed_on(self, path: str, value: Expression) -> None:
         """A function or object that is passed to another, as ``checkpoint(self.block, x)`` runs it."""
