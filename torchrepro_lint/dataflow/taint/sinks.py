@@ -88,14 +88,16 @@ def is_data_written(project: TaintFlow, taken: Sink) -> bool:
 
 def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
     """Whether a call writes data into a file: not a page of documentation, a program or a log."""
-    names = project.names(path, call.func)
-    if names:
-        writes = any(map(_WRITERS.fullmatch, names)) or (
-            last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, names))
-        )
-    else:
-        writes = last_identifier(call.func) in _WRITING_METHODS
-    return writes and not any(_DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call))
+    return writes_file(project.names(path, call.func), call) and not any(
+        _DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call)
+    )
+
+
+def writes_file(called: Iterable[str], call: Call) -> bool:
+    """Whether a call writes what it gets, or its object, into a file: by the names of what it calls, else by the method's."""
+    return any(map(_WRITERS.fullmatch, called)) or (
+        bool(call.args) and last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, called))
+    )
 
 
 def _writes_page(project: TaintFlow, taken: Sink) -> bool:

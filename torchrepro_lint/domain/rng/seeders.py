@@ -14,6 +14,7 @@ from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.dataflow.constants import Declaration, Ruling
 from torchrepro_lint.dataflow.feasibility import implies_not_none
+from torchrepro_lint.dataflow.taint.sinks import writes_file
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
@@ -243,17 +244,16 @@ def _hashes_text(names: Names, path: str, expression: Expression, seen: set[tupl
     return True
 
 
+# Calls that train, or that save what is no table of data: networks, images, sounds.
 _SAVERS = lazy_pattern(
-    r"torch\.save|torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.(save\w*|\w+\.tofile)|"
+    r"torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|"
     r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.(im|mim|v)(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
     r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|scipy\.io\.(savemat|wavfile\.write)|diffusers\..*\.save|"
-    r"diffusers\.utils\.export_to_\w+|builtins\.open\(\)\.write(lines)?|(pickle|joblib|dill|json)\.dump|"
+    r"diffusers\.utils\.export_to_\w+|"
     r"torchvision\.transforms\.(\w+\.)*(to_pil_image|ToPILImage\(\))\(\)(\.\w+\(\))*\.save|"
     r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|safetensors\.\w+\.save_\w+|torch\.optim\.\w+\(\)\.step"
 )
-_SAVING_METHODS = frozenset(
-    {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
-)
+_SAVING_METHODS = frozenset({"backward", "savefig", "save_pretrained", "save_checkpoint", "save_weights"})
 _OPTIMIZER_WORD = lazy_pattern(r"(?=\w*\Z)(?:\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg])")
 
 
@@ -286,13 +286,16 @@ def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
             return True
         if in_project(name) and set(names.ancestry(name)) & loader_names():
             return True
-    if trains_or_measures(called):
+    if trains_or_measures(called) or (writes_file(called, call) and "yaml" not in map(top_package, called)):
         return True
     word, receiver = method_and_receiver(call.func)
     return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
 
 
 _WRITERS = frozenset({"builtins.open().write", "builtins.open().writelines", "builtins.print", "json.dump"})
+_BYTE_WRITERS = lazy_pattern(
+    r"pathlib\.\w+\(\)\.(write_bytes|open\(\)\.write)|(gzip|bz2|lzma)\.(open|\w+File)\(\)\.write"
+)
 
 
 def saves_result(names: Names, trace_event: TraceEvent, call: Call) -> bool:
@@ -311,6 +314,8 @@ def _prints_to_file(names: Names, trace_event: TraceEvent, call: Call) -> bool:
 
 def _writes_aside(names: Names, trace_event: TraceEvent, call: Call) -> bool:
     """Whether a call writes a file that is more often a download than a result: bytes; or the settings that a package keeps: on import."""
+    if any(map(_BYTE_WRITERS.fullmatch, trace_event.names)):
+        return True
     if not trace_event.names or not _WRITERS.issuperset(trace_event.names):
         return False
     receiver = receiver_of(call.func)
