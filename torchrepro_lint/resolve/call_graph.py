@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
@@ -42,6 +42,9 @@ from torchrepro_lint.syntax.qualified_names import (
     super_call,
 )
 from torchrepro_lint.syntax.visitor import held_references, last_identifier
+
+# An argument with the file of the call; None where the call leaves it out.
+_Passed: TypeAlias = "tuple[str, Expression | None]"
 
 
 class _PartialIndex(Record, frozen=True):
@@ -82,11 +85,8 @@ class CallGraph(NumberedCalls):
         named = list(words)
         return self.paths(named).union(*map(self._address_taken.paths, named))
 
-    def passed(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
-        """The arguments for the parameter at a position: the calling file and the expression, None where a call leaves it out.
-
-        A call with ``*`` or ``**`` may pass anything: it gives what a display that is passed so has for the parameter, and else nothing.
-        """
+    def passed(self, name: str, function: Function, position: int) -> Iterator[_Passed]:
+        """The arguments for the parameter at a position. A call with ``*`` or ``**`` gives what a display that is passed so has for it."""
         yield from self.passed_by_name(name, function, position)
         bound = takes_receiver(function)
         for path, call in self._by_parameters(name, function):
@@ -111,7 +111,7 @@ class CallGraph(NumberedCalls):
                         case Arg(star="*", value=Ref(path=()) as packed):
                             yield from self._from_displays(path, packed, position - bound - launched.args.index(arg))
 
-    def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[tuple[str, Expression | None]]:
+    def passed_by_name(self, name: str, function: Function, position: int) -> Iterator[_Passed]:
         """The same for the calls that name the function, also of one that hands its ``*args`` and ``**kwargs`` on to it.
 
         Functions that hand them on to one another are followed level by level, each once however many calls lead to it.
@@ -130,8 +130,10 @@ class CallGraph(NumberedCalls):
                         yield path, None if arg is None else arg.value
                         continue
                     yield from self._names.mapped(path, arg.value, param.name) if arg.star == "**" else ()
-                    if isinstance(held := arg.value, Ref) and not (held.path or any(self._events.updates(path, held))):
-                        behind = at - call.args.index(arg) if arg.star == "*" and at is not None else None
+                    behind = at - call.args.index(arg) if arg.star == "*" and at is not None else None
+                    if isinstance(held := arg.value, Call):
+                        yield from self._from_displays(path, held, behind)
+                    elif isinstance(held, Ref) and not (held.path or any(self._events.updates(path, held))):
                         handing = self._handing_on(path, held, arg.star, behind)
                         if handing is None:
                             yield from self._from_displays(path, held, param.name if arg.star == "**" else behind)
@@ -148,10 +150,10 @@ class CallGraph(NumberedCalls):
         inorder = sum(each.kind in ("", "/") for each in outer.function.params)
         return _Receiving(path + outer.function.name, outer.function, None if behind is None else inorder + behind)
 
-    def _from_displays(self, path: str, held: Ref, key: str | int | None) -> Iterator[tuple[str, Expression | None]]:
-        """What a variable that only gets literal tuples or dictionaries, also from functions, has under a key, or in a place before a star."""
-        assigned = self._names.assigned(path + held.roots[0]) if key is not None else ()
-        made = [each for how, value in assigned for each in self._made(path, value if how == "=" else held)]
+    def _from_displays(self, path: str, held: Expression, key: str | int | None) -> Iterator[_Passed]:
+        """What literal tuples or dictionaries, also from functions, have under a key, or in a place before a star: all that a variable gets."""
+        assigned = self._names.assigned(path + held.roots[0]) if isinstance(held, Ref) else [("=", held)]
+        made = [each for how, it in assigned for each in self._made(path, it if how == "=" else held)]
         found = [(file, entries_of_display(value)) for file, value in made]
         for file, entries in found if all(each is not None for _, each in found) else ():
             if entries is not None and key is not None and (key in entries or isinstance(key, str)):
@@ -279,6 +281,7 @@ class CallGraph(NumberedCalls):
         """
         words = self._words(name, function)
         aliases = [each for word in words if word != "__init__" for each in self._address_taken.aliases(word)]
+        words += ("cls",) if words[0] == "__init__" else ()  # in a class method
         found = {number for word in (*words, *aliases) for number in self._numbers(word, name)}
         found.update(self._by_tables(name, aliases), _calls_running(self._runs_computed(), name))
         if function.owner:
@@ -382,7 +385,7 @@ class CallGraph(NumberedCalls):
         return [word]
 
 
-def _unless_starred(path: str, arg: Arg | None) -> Iterator[tuple[str, Expression | None]]:
+def _unless_starred(path: str, arg: Arg | None) -> Iterator[_Passed]:
     if arg is None or not arg.star:
         yield path, None if arg is None else arg.value
 

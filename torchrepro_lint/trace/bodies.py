@@ -199,16 +199,16 @@ class _Body:
                     yield from flattened_values((value,))
 
     def _names_passed(self, value: Expression, called: Expression, found: Iterable[str]) -> Iterable[str]:
-        """The names of a value that is passed; where modules are kept, or the callee is an object that calls
-        its arguments, also by what calls pass: ``clones(layer, 3)``, ``append(block(8))``.
-        """
-        if names := self._names.names(self._path, value):
-            return names
-        if last_identifier(called) in ADDING:
-            return self._names.made_by_parameter(self._path, value)
-        if MODULE_CONTAINERS.isdisjoint(found) and not any(map(self._calls_parameters, found)):
-            return ()
-        return self._names.objects(self._path, value).names
+        """The names of a value that is passed; for a loader, a container of modules and an object that calls its arguments from all sources."""
+        names = self._names.names(self._path, value)
+        if makes_loader(found) and not any(map(in_project, names)):
+            return self._names.objects(self._path, value).names or names
+        if names or last_identifier(called) in ADDING:
+            return names or self._names.made_by_parameter(self._path, value)
+        if not any(map(in_project, found)) and (parts := self._names.destructured_names(self._path, value)):
+            return parts
+        keeps = not MODULE_CONTAINERS.isdisjoint(found) or any(map(self._calls_parameters, found))
+        return self._names.objects(self._path, value).names if keeps else ()
 
     def _calls_parameters(self, name: str) -> bool:
         """Whether calling an object runs a method of a class whose methods call parameters: ``def __call__(self, net, x): return net(x)``."""
