@@ -207,7 +207,7 @@ class ArgumentTaint:
     def _collated(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """Collating a batch of dictionaries gives one dictionary in their order."""
         inner = tainted.taint.item(None) if tainted.taint.kind == "plain" else None
-        if inner is not None and inner.kind == "mapping":
+        if inner is not None and inner.kind in ("mapping", "listed"):
             yield TaintedValue(tainted.path, call, inner)
         else:
             yield from self._along(tainted, call, "keep")

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
 
-from torchrepro_lint.dataflow.taint.ties import sort_key
-from torchrepro_lint.dataflow.taint.transfer import TYING, OrderTaint
+from torchrepro_lint.dataflow.taint.ties import is_overwritten, sort_key
+from torchrepro_lint.dataflow.taint.transfer import LISTED, MAPPING, TYING, OrderTaint
 from torchrepro_lint.dataflow.training_steps import CallEffects
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.query.database import query
@@ -130,7 +130,9 @@ class TaintContext:
         file that only call one of the methods ``but`` are left out.
         """
         for file, read, words in self.uses.of_variable(path, ref, spot, after, but):
-            if not is_excluded_by_type_test(self.uses.spots(file), read, taint):
+            spots = self.uses.spots(file)
+            is_over = file == path and is_overwritten(self.names, path, spots, ref, after, read)
+            if not is_over and not is_excluded_by_type_test(spots, read, taint):
                 yield TaintedValue(file, read, taint, words)
         for owner, word in self._attributes(path, ref):
             if self.uses.stays(path, ref, spot, after) and not _is_sorted_anywhere(self, owner, word):
@@ -152,6 +154,11 @@ class TaintContext:
                 owner, word = split_last(path + root)
                 if not is_local(word) and self.names.classes(owner):
                     yield owner, word
+
+
+def keyed_by(taint: OrderTaint) -> OrderTaint | None:
+    """The taint of a dictionary that gets the elements of a value as keys; None if these are in order."""
+    return {"set": MAPPING, "mapping": MAPPING, "sequence": LISTED, "listed": LISTED}.get(taint.kind)
 
 
 # Methods of a sequence whose result does not depend on its order.

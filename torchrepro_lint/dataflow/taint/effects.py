@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.alignment import takes_latest
 from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, worker_counts
-from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep, keyed_by
 from torchrepro_lint.dataflow.taint.propagation import ReturnTaint
 from torchrepro_lint.dataflow.taint.transfer import (
     LISTING,
-    MAPPING,
     SCALAR,
     OrderTaint,
     argument_effect,
@@ -199,18 +198,20 @@ class _LoopBody:
                         yield from self.analysis.reads(
                             self.path, whole, container_of(SCALAR), self._spot(statement), statement.end
                         )
-                    if self._orders_keys(whole, target.indices):
-                        yield from self.analysis.reads(self.path, whole, MAPPING, self._spot(statement), statement.end)
+                    yield from self._keyed(whole, target.indices, self._spot(statement), statement.end)
 
-    def _orders_keys(self, whole: Ref, keys: Sequence[Expression | None]) -> bool:
-        """Whether a loop along a set puts new keys into a dictionary that was empty, and that nothing else fills."""
+    def _keyed(
+        self, whole: Ref, keys: Sequence[Expression | None], spot: ExpressionPosition, end: int
+    ) -> Iterator[TaintStep]:
+        """The reads of a dictionary that was empty, and that only a loop along a set or a listing fills, with new keys."""
         parts = (one for key in keys for one in (key.items if isinstance(key, Collection) else (key,)))
-        if self.tainted.taint.kind not in ("set", "mapping") or not any(one and self._is_own(one) for one in parts):
-            return False
+        if (filled := keyed_by(self.tainted.taint)) is None or not any(one and self._is_own(one) for one in parts):
+            return
         found = [value for _, value in self.analysis.names.values(self.path, whole)]
         stored = self.analysis.names.events.stored(self.path, whole)
         alone = all(self.loop.start <= each.start < self.loop.end for each in stored)
-        return bool(found) and all(map(_is_empty_dict, found)) and alone
+        if found and alone and all(map(_is_empty_dict, found)):
+            yield from self.analysis.reads(self.path, whole, filled, spot, end)
 
     def _plain(self, statement: Assign, target: Ref, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         """An accumulated value is a list in the order of the rounds; of another the last round decides."""
@@ -314,8 +315,7 @@ class _LoopBody:
         ):
             yield Sink(self.path, call, "registered" if word in _REGISTERING else "written")
         elif varies and word in _KEYING and isinstance(ref := receiver_of(call.func), Ref) and self._is_outside(ref):
-            if self._orders_keys(ref, keys_put(call)):
-                yield from self.analysis.reads(self.path, ref, MAPPING, self._spot_of(call), call.end)
+            yield from self._keyed(ref, keys_put(call), self._spot_of(call), call.end)
         elif varies:
             yield from callee_effects(self.analysis, self.path, call, names, self._spot_of(call), self._is_outside)
 

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torchrepro_lint.dataflow.taint.callee_effects import round_effects
-from torchrepro_lint.dataflow.taint.context import TaintContext, TaintedValue, TaintStep
+from torchrepro_lint.dataflow.taint.context import TaintContext, TaintedValue, TaintStep, keyed_by
 from torchrepro_lint.dataflow.taint.effects import loop_effects
 from torchrepro_lint.dataflow.taint.propagation import assign_target, observe_order
 from torchrepro_lint.dataflow.taint.ties import KEYED_WORDS, takes_key
 from torchrepro_lint.dataflow.taint.transfer import (
     FRESH,
     LISTING,
-    MAPPING,
     RANKED,
     SCALAR,
     OrderTaint,
@@ -138,8 +137,8 @@ def _result_of_comprehension(tainted: TaintedValue, parent: Comprehension) -> It
             parent,
             tainted.taint if tainted.taint in (RANKED, FRESH) and _is_path(parent.elements[0]) else LISTING,
         )
-    elif parent.kind == "dict" and tainted.taint.kind in ("set", "mapping"):
-        yield TaintedValue(tainted.path, parent, MAPPING)
+    elif parent.kind == "dict" and (filled := keyed_by(tainted.taint)) is not None:
+        yield TaintedValue(tainted.path, parent, filled)
 
 
 # Calls that make a path of a path.

@@ -116,7 +116,7 @@ class MethodTaint:
                     yield OrderObservation(path, call, tainted.node, (TaintedValue(path, call, SCALAR),))
                 elif returns_set(word):
                     yield TaintedValue(path, call, SET)
-            case "mapping":
+            case "mapping" | "listed":
                 yield from self._mapping(tainted, word, call)
             case "plain" | "table":
                 if (inner := SCALAR if word in _WHOLE_VALUE_METHODS else _element_by_method(taint, word)) is not None:
@@ -181,7 +181,7 @@ class MethodTaint:
         taint, path = tainted.taint, tainted.path
         index = first_constant(subscript.indices)
         sliced = any(isinstance(each, Operation) and each.op == ":" for each in subscript.indices)
-        if taint.kind in ("plain", "table", "mapping"):
+        if taint.kind in ("plain", "table", "mapping", "listed"):
             inner = taint.item(index)
             whole = TaintedValue(path, subscript, taint) if sliced and taint.kind == "plain" else None
             if whole or inner:
@@ -231,7 +231,7 @@ def _by_method(taint: OrderTaint, word: str) -> OrderTaint | None:
     """The taint of what a bound method returns for one argument: of ``table.get``, ``classes.index``."""
     if taint.kind in ("sequence", "ranked"):
         return SCALAR if word in ("index", "__getitem__") else None
-    inner = taint.item(None) if taint.kind in ("plain", "table", "mapping") else None
+    inner = taint.item(None) if taint.kind in ("plain", "table", "mapping", "listed") else None
     return inner if word in ("get", "__getitem__", "pop") else None
 
 

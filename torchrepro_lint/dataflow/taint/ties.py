@@ -1,6 +1,6 @@
 """Ties: keys that several elements share, so that a largest element or a sort takes them in the order in which they come.
 
-A key that counts ties: ``max(set(words), key=words.count)``. So does the length of a text.
+A key that counts ties: ``max(set(words), key=words.count)``. So does the length of a text. Also here: sorts that every call takes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Constant,
     Expression,
+    If,
     Lambda,
     Operation,
     Ref,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
+from torchrepro_lint.syntax.use_def import UseDefIndex
 from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
 
 # Calls that take a key.
@@ -202,3 +204,34 @@ def _of_part(names: Names, path: str, value: Expression) -> str:
             case Ref(path=(*_, word)) | Attribute(name=word) if word in _UNSTABLE_FIELDS:
                 return _UNSTABLE_FIELDS[word]
     return ""
+
+
+def is_overwritten(names: Names, path: str, spots: UseDefIndex, ref: Ref, after: int, read: Ref) -> bool:
+    """Whether a branch that every call takes sorts or binds a variable again before a read: ``if ordered: names.sort()``."""
+    there = spots.of(read)
+    around = {block.key for block in there.blocks} if there is not None else set()
+    for kill in (each for root in ref.roots for each in spots.kills(root, ref.path)):
+        *outer, branch = kill.blocks
+        is_between = after <= kill.at and kill.statement.end <= read.start and branch.key not in around
+        if is_between and around.issuperset(each.key for each in outer):
+            match branch.owner:
+                case If(test=test, start=start) if start >= after and _truth(names, path, test) is (branch.number == 0):
+                    return True
+    return False
+
+
+def _truth(names: Names, path: str, test: Expression) -> bool | None:
+    """What a test of a parameter gives for each known call of the function; None if it differs, or there may be other calls."""
+    match test:
+        case Operation(op="not", operands=(inner,)):
+            answer = _truth(names, path, inner)
+            return None if answer is None else not answer
+        case Ref(roots=(root,), path=()) if (known := names.parameter(path + root)) and not names.assigned(path + root):
+            name, calls = path + known.function.name, names.call_graph
+            starred = any(arg.star for _, call in calls.of(name, known.function) for arg in call.args)
+            if starred or calls.has_unknown_callers(name, known.function):
+                return None
+            given = [value for _, value in names.passed(path + root)]
+            truths = {bool(each.value) if isinstance(each, Constant) else None for each in given}
+            return truths.pop() if len(truths) == 1 else None
+    return None

@@ -18,7 +18,7 @@ class OrderTaint(Record, frozen=True):
 
     ``kind`` is ``set``, ``sequence`` (a list or an iterator), ``completion`` (a sequence where even a sum depends on the
     order), ``ranked`` (a sequence sorted by a key that ties or differs between machines, ``sort_key``: its first or last
-    element is what the program means), ``fresh`` (names that are made anew in each run, which no sort puts in order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``scalar`` (a
+    element is what the program means), ``fresh`` (names that are made anew in each run, which no sort puts in order), ``walk`` (of ``os.walk``: the first element is certain), ``mapping`` (a dict in arbitrary order), ``listed`` (one that has the entries of a listing as keys, where only going through it counts), ``scalar`` (a
     value picked by the order, or an index in it; of a joined text the content is what splitting it gives), ``plain`` (an ordered container), ``table`` (an ordered dict with tainted
     values: iterating it gives the keys). ``contents`` are the taints of its elements, by position, None for any.
     """
@@ -34,7 +34,9 @@ class OrderTaint(Record, frozen=True):
     @property
     def is_order_dependent(self) -> bool:
         """Whether the value, or one that it contains, depends on an observed order; a set may still be sorted."""
-        return self.kind not in ("set", "plain", "table") or any(inner.is_order_dependent for _, inner in self.contents)
+        return self.kind not in ("set", "plain", "table", "listed") or any(
+            inner.is_order_dependent for _, inner in self.contents
+        )
 
     @property
     def has_picked(self) -> bool:
@@ -68,7 +70,7 @@ class OrderTaint(Record, frozen=True):
     @property
     def is_keyed(self) -> bool:
         """Whether only the order of dictionaries is arbitrary, which keyword arguments do not depend on."""
-        return self.kind in ("mapping", "table") and all(inner.is_keyed for _, inner in self.contents)
+        return self.kind in ("mapping", "listed", "table") and all(inner.is_keyed for _, inner in self.contents)
 
     def as_sequence(self) -> OrderTaint:
         """The list of its elements in iteration order."""
@@ -79,7 +81,7 @@ class OrderTaint(Record, frozen=True):
         )
 
 
-_UNORDERED = frozenset({"set", "sequence", "completion", "ranked", "fresh", "walk", "mapping"})
+_UNORDERED = frozenset({"set", "sequence", "completion", "ranked", "fresh", "walk", "mapping", "listed"})
 
 SET = OrderTaint("set")
 LISTING = OrderTaint("sequence")
@@ -90,6 +92,7 @@ FRESH = OrderTaint("fresh")
 RANKABLE = frozenset({"sequence", "completion", "ranked"})
 TYING = frozenset({"clock", "size"})
 MAPPING = OrderTaint("mapping")
+LISTED = OrderTaint("listed")
 SCALAR = OrderTaint("scalar")
 JOINED = OrderTaint("scalar", ((None, LISTING),))
 WALK = OrderTaint("walk", ((None, OrderTaint("plain", ((1, LISTING), (2, LISTING)))),))
