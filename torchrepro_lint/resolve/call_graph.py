@@ -281,7 +281,6 @@ class CallGraph(NumberedCalls):
         """
         words = self._words(name, function)
         aliases = [each for word in words if word != "__init__" for each in self._address_taken.aliases(word)]
-        words += ("cls",) if words[0] == "__init__" else ()  # in a class method
         found = {number for word in (*words, *aliases) for number in self._numbers(word, name)}
         found.update(self._by_tables(name, aliases), _calls_running(self._runs_computed(), name))
         if function.owner:
