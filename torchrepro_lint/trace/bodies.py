@@ -202,7 +202,8 @@ class _Body:
         """The names of a value that is passed; for a loader, a container of modules and an object that calls its arguments from all sources."""
         names = self._names.names(self._path, value)
         if makes_loader(found) and not any(map(in_project, names)):
-            return self._names.objects(self._path, value).names or names
+            made = self._names.objects(self._path, value).names
+            return made if len(made) == 1 else names  # of several it is not known which this run has
         if names or last_identifier(called) in ADDING:
             return names or self._names.made_by_parameter(self._path, value)
         if not any(map(in_project, found)) and (parts := self._names.destructured_names(self._path, value)):

@@ -164,7 +164,9 @@ class MethodTaint:
             yield TaintedValue(tainted.path, call, tainted.taint)
         elif word == "items":
             yield TaintedValue(
-                tainted.path, call, OrderTaint("mapping", ((None, container_of(inner, 1)),)) if inner else tainted.taint
+                tainted.path,
+                call,
+                OrderTaint(tainted.taint.kind, ((None, container_of(inner, 1)),)) if inner else tainted.taint,
             )
         elif word in ("get", "pop", "setdefault") and inner:
             yield TaintedValue(tainted.path, call, inner)

@@ -22,7 +22,7 @@ from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
 # Calls that write data into a file, by name, and methods of objects that are not known.
-_WRITERS = lazy_pattern(
+DATA_WRITERS = lazy_pattern(
     r"numpy\.(save|savez|savez_compressed|savetxt)|torch\.save|safetensors(\.\w+)*\.save_file|"
     rf"{SERIALISERS}\.(safe_)?dump|"
     r"scipy\.(io\.savemat|sparse\.save_npz)|pyarrow\.(\w+\.)*write_\w+|"
@@ -88,16 +88,11 @@ def is_data_written(project: TaintFlow, taken: Sink) -> bool:
 
 def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
     """Whether a call writes data into a file: not a page of documentation, a program or a log."""
-    return writes_file(project.names(path, call.func), call) and not any(
-        _DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call)
+    names = project.names(path, call.func)
+    writes = any(map(DATA_WRITERS.fullmatch, names)) or (
+        last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, names))
     )
-
-
-def writes_file(called: Iterable[str], call: Call) -> bool:
-    """Whether a call writes what it gets, or its object, into a file: by the names of what it calls, else by the method's."""
-    return any(map(_WRITERS.fullmatch, called)) or (
-        bool(call.args) and last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, called))
-    )
+    return writes and not any(_DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call))
 
 
 def _writes_page(project: TaintFlow, taken: Sink) -> bool:

@@ -15,10 +15,12 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Constant,
     Expression,
+    ExpressionStatement,
     If,
     Lambda,
     Operation,
     Ref,
+    Statement,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, last_word, path_of
@@ -213,11 +215,21 @@ def is_overwritten(names: Names, path: str, spots: UseDefIndex, ref: Ref, after:
     for kill in (each for root in ref.roots for each in spots.kills(root, ref.path)):
         *outer, branch = kill.blocks
         is_between = after <= kill.at and kill.statement.end <= read.start and branch.key not in around
+        is_between = (
+            is_between and there is not None and kill.function == there.function and not _has_key(kill.statement)
+        )
         if is_between and around.issuperset(each.key for each in outer):
             match branch.owner:
                 case If(test=test, start=start) if start >= after and _truth(names, path, test) is (branch.number == 0):
                     return True
     return False
+
+
+def _has_key(statement: Statement) -> bool:
+    """Whether a statement sorts a list by a key, which may tie: ``names.sort(key=os.path.getmtime)``."""
+    return (
+        isinstance(statement, ExpressionStatement) and isinstance(statement.value, Call) and bool(statement.value.args)
+    )
 
 
 def _truth(names: Names, path: str, test: Expression) -> bool | None:

@@ -116,7 +116,7 @@ def mapping_of_pairs(taint: OrderTaint) -> OrderTaint:
     )
     inner = ((None, values[0]),) if values else ()
     if taint.is_unordered:
-        return OrderTaint("mapping", inner)
+        return OrderTaint("listed" if taint.kind == "listed" else "mapping", inner)
     return OrderTaint("table", inner) if inner else taint
 
 

@@ -14,7 +14,7 @@ from torchrepro_lint.catalogue.libraries import loader_names
 from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.dataflow.constants import Declaration, Ruling
 from torchrepro_lint.dataflow.feasibility import implies_not_none
-from torchrepro_lint.dataflow.taint.sinks import writes_file
+from torchrepro_lint.dataflow.taint.sinks import DATA_WRITERS
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
@@ -253,7 +253,9 @@ _SAVERS = lazy_pattern(
     r"torchvision\.transforms\.(\w+\.)*(to_pil_image|ToPILImage\(\))\(\)(\.\w+\(\))*\.save|"
     r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|safetensors\.\w+\.save_\w+|torch\.optim\.\w+\(\)\.step"
 )
-_SAVING_METHODS = frozenset({"backward", "savefig", "save_pretrained", "save_checkpoint", "save_weights"})
+_SAVING_METHODS = frozenset(
+    {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
+)
 _OPTIMIZER_WORD = lazy_pattern(r"(?=\w*\Z)(?:\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg])")
 
 
@@ -286,7 +288,9 @@ def leaves_result(names: Names, called: Iterable[str], call: Call) -> bool:
             return True
         if in_project(name) and set(names.ancestry(name)) & loader_names():
             return True
-    if trains_or_measures(called) or (writes_file(called, call) and "yaml" not in map(top_package, called)):
+    if trains_or_measures(called) or any(
+        DATA_WRITERS.fullmatch(name) and top_package(name) != "yaml" for name in called
+    ):
         return True
     word, receiver = method_and_receiver(call.func)
     return word in _SAVING_METHODS or (word == "step" and bool(_OPTIMIZER_WORD.fullmatch(receiver.lower())))
