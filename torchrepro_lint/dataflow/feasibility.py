@@ -203,7 +203,7 @@ def _object_type(sources: ValueSources, made: Closure) -> str:
     return "object" if names and plain else ""
 
 
-# Modules, and classes that no type of Python's own is a base of.
+# Classes that no type of Python's own is a base of.
 _PLAIN_CLASS = lazy_pattern(r"torch\.nn\.(\w+\.)*[A-Z]\w*|abc\.ABC|builtins\.object")
 
 

@@ -153,7 +153,9 @@ class CallGraph(NumberedCalls):
     def _from_displays(self, path: str, held: Expression, key: str | int | None) -> Iterator[_Passed]:
         """What literal tuples or dictionaries, also from functions, have under a key, or in a place before a star: all that a variable gets."""
         assigned = self._names.assigned(path + held.roots[0]) if isinstance(held, Ref) else [("=", held)]
-        made = [each for how, it in assigned for each in self._made(path, it if how == "=" else held)]
+        made = [
+            each for how, it in assigned if key is not None for each in self._made(path, it if how == "=" else held)
+        ]
         found = [(file, entries_of_display(value)) for file, value in made]
         for file, entries in found if all(each is not None for _, each in found) else ():
             if entries is not None and key is not None and (key in entries or isinstance(key, str)):

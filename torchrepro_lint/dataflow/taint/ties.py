@@ -210,15 +210,16 @@ def _of_part(names: Names, path: str, value: Expression) -> str:
 
 def is_overwritten(names: Names, path: str, spots: UseDefIndex, ref: Ref, after: int, read: Ref) -> bool:
     """Whether a branch that every call takes sorts or binds a variable again before a read: ``if ordered: names.sort()``."""
-    there = spots.of(read)
-    around = {block.key for block in there.blocks} if there is not None else set()
-    for kill in (each for root in ref.roots for each in spots.kills(root, ref.path)):
+    kills = [each for root in ref.roots for each in spots.kills(root, ref.path)]
+    there = spots.of(read) if kills else None
+    if there is None:
+        return False
+    around = {block.key for block in there.blocks}
+    for kill in kills:
         *outer, branch = kill.blocks
-        is_between = after <= kill.at and kill.statement.end <= read.start and branch.key not in around
-        is_between = (
-            is_between and there is not None and kill.function == there.function and not _has_key(kill.statement)
-        )
-        if is_between and around.issuperset(each.key for each in outer):
+        is_between = after <= kill.at and kill.statement.end <= read.start and kill.function == there.function
+        is_certain = branch.key not in around and not _has_key(kill.statement)
+        if is_between and is_certain and around.issuperset(each.key for each in outer):
             match branch.owner:
                 case If(test=test, start=start) if start >= after and _truth(names, path, test) is (branch.number == 0):
                     return True

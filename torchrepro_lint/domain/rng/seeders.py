@@ -246,9 +246,9 @@ def _hashes_text(names: Names, path: str, expression: Expression, seen: set[tupl
 
 # Calls that train, or that save what is no table of data: networks, images, sounds.
 _SAVERS = lazy_pattern(
-    r"torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|"
+    r"torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.\w+\.tofile|"
     r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.(im|mim|v)(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
-    r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|scipy\.io\.(savemat|wavfile\.write)|diffusers\..*\.save|"
+    r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|scipy\.io\.wavfile\.write|diffusers\..*\.save|"
     r"diffusers\.utils\.export_to_\w+|"
     r"torchvision\.transforms\.(\w+\.)*(to_pil_image|ToPILImage\(\))\(\)(\.\w+\(\))*\.save|"
     r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|safetensors\.\w+\.save_\w+|torch\.optim\.\w+\(\)\.step"
