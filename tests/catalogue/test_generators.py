@@ -42,17 +42,28 @@ def test_a_row_says_what_was_read(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", _ROW)
 def test_each_name_leads_to_its_row(row: dict[str, Any]) -> None:
     packages = row.get("packages")
+    known = ((row["library"], f"=={row['since']}"),) if "before" in row else ()
     for name in row["names"]:
         full = f"{packages[0]}.{name}" if packages else name.replace("*", "Thing")
-        assert row["evidence"] in [each.evidence for each in library_generators(full, ())]
+        assert row["evidence"] in [each.evidence for each in library_generators(full, known)]
         assert library_generators(f"other.{full}", ()) == ()
 
 
 def test_a_row_holds_for_the_releases_that_it_names() -> None:
-    assert {row["library"] for row in ROWS if "since" in row or "before" in row} == {"albumentations"}
+    assert {row["library"] for row in ROWS if "since" in row or "before" in row} == {
+        "albumentations",
+        "scikit-image",
+    }
     assert library_generators("albumentations.Compose", (("albumentations", "==1.3.1"),)) == ()
     assert library_generators("albumentations.Compose", (("albumentations", "==2.0.8"),)) != ()
     assert library_generators("albumentations.Compose", ()) != ()
+    noise = {
+        version: [
+            row.argument for row in library_generators("skimage.util.random_noise", (("scikit-image", f"=={version}"),))
+        ]
+        for version in ("0.18.3", "0.19.3", "0.20.0", "0.21.0", "0.25.2")
+    }
+    assert noise == {"0.18.3": [], "0.19.3": ["seed"], "0.20.0": ["seed"], "0.21.0": ["rng"], "0.25.2": ["rng"]}
 
 
 def test_the_page_lists_the_rows() -> None:
@@ -72,6 +83,7 @@ def page_table() -> list[str]:
 
 def _key(row: dict[str, Any]) -> tuple[str, str, str]:
     library = row["library"] + (f" from {row['since']}" if "since" in row else "")
+    library += f" before {row['before']}" if "before" in row else ""
     argument = row.get("argument", "")
     passed = row.get("value") or row.get("write", "{}").format("...")
     others = "".join(f" or `{each}`" for each in row.get("others", ()) if argument)
