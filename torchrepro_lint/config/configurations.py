@@ -1,6 +1,6 @@
-"""Configuration files of a project: the names of classes and functions in its YAML, JSON and TOML files, and the seeds.
+"""Configuration files of a project: the names of classes and functions in its YAML, JSON and TOML files, the seeds and the switches.
 
-A file is read only where it may name a class or has a seed. Other values that it has are left out, but not their keys. Of JSON and TOML everything is read; of YAML what people write in configurations:
+A file is read only where it may name a class, has a seed or options of a trainer. Other values that it has are left out, but not their keys. Of JSON and TOML everything is read; of YAML what people write in configurations:
 block mappings and lists by their indentation, and mappings in braces on one line. Anchors, tags and texts of several lines are not.
 """
 
@@ -24,6 +24,8 @@ _SWITCHES = frozenset({"true", "True", "false", "False"})
 # A text that may name a class.
 _NAME = lazy_pattern(r"[A-Za-z_]\w*(?:\.\w+)*")
 _NAMES_A_CLASS = lazy_pattern(rb"\b(?:_target_|class_path|target|type|class|defaults)[\"']?\s*[:=]")
+# The words by which Lightning's trainer gets its options.
+_HAS_TRAINER = lazy_pattern(rb"\b(?:max_epochs|max_steps|accelerator|gpus)[\"']?\s*[:=]")
 _HAS_SEED = lazy_pattern(rb"(?i)seed\w*[\"']?\s*[:=]")
 # ``- key: value``, ``- value``; a key may be quoted.
 _LINE = lazy_pattern(
@@ -34,15 +36,17 @@ _COMMENT = lazy_pattern(r"(?:^|\s)#.*")
 
 
 def read_configurations(tree: ProjectTree) -> tuple[Configuration, ...]:
-    """The configuration files of a project that name something or have a seed, sorted by path."""
+    """The configuration files of a project that name something, or have a seed or options of a trainer, sorted by path."""
     read: list[Configuration] = []
     for path in tree.configurations[:_MAX_FILES]:
         data = _data(tree.place(path))
-        if (names := _NAMES_A_CLASS.search(data) is not None) or _HAS_SEED.search(data):
+        names = _NAMES_A_CLASS.search(data) is not None
+        trainer = _HAS_TRAINER.search(data) is not None
+        if names or trainer or _HAS_SEED.search(data):
             found = (each for each in _texts(path, data) if each[0])
             every = [(keys, text if _is_kept(keys, text, names=names) else "") for keys, text in found]
             kept = every if len(every) <= _MAX_TEXTS else [each for each in every if each[1]]
-            if any(text and text not in _SWITCHES for _, text in kept):
+            if trainer or any(text and text not in _SWITCHES for _, text in kept):
                 read.append(Configuration(path, tuple(kept[:_MAX_TEXTS])))
     return tuple(read)
 
