@@ -12,12 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
-from torchrepro_lint.dataflow.environment import (
-    UNKNOWN_ARGUMENTS,
-    Closure,
-    Environment,
-    ReachingDefinition,
-)
+from torchrepro_lint.dataflow.environment import UNKNOWN_ARGUMENTS, Closure, Environment, ReachingDefinition
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.definitions import part_taken, targets, unpack
 from torchrepro_lint.syntax.nodes import (
@@ -106,6 +101,9 @@ def reaching_definitions(
 def _of_variable(sources: ValueSources, closure: Closure, name: str, *, changes: bool) -> Iterator[ReachingDefinition]:
     path, colon, rest = split_name(name)
     if not colon or not rest:
+        return
+    if is_of_comprehension(name) and name in closure.environment.arguments:
+        yield from (ReachingDefinition(path, value) for value in closure.environment.arguments[name])
         return
     home = _shared_body(sources.project.files[path], f":{rest}", closure.value.start) if path == closure.path else None
     steps: dict[Statement, list[ReachingDefinition]] = {}
@@ -316,8 +314,7 @@ def _of_parameter(sources: ValueSources, closure: Closure, name: str) -> Iterato
     found = sources.project.resolver.parameter(name)
     if found is None:
         return
-    param = found.param
-    if name in closure.environment.star_arguments or param.kind.startswith("*"):
+    if name in closure.environment.star_arguments or found.param.kind.startswith("*"):
         yield ReachingDefinition(path, closure.environment.star_arguments.get(name, UNKNOWN_ARGUMENTS))
         return
     values: Iterable[Closure] | None = closure.environment.arguments.get(name)

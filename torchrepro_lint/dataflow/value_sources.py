@@ -305,14 +305,14 @@ class ValueSourceAnalysis:
 
     def _picked(self, holder: Closure, indices: tuple[Expression, ...]) -> Iterator[Closure]:
         """The item under a literal index or key, of a display or set later; all items if the index is unknown."""
-        key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Constant) else None
+        index = self._index(holder, indices[0]) if len(indices) == 1 else None
+        key = index.value.value if index is not None and isinstance(index.value, Constant) else None
         given = dictionary_entries(self, holder).named if indices and isinstance(holder.value, Ref) else {}
         if isinstance(key, str) and key in given:
             yield from given[key]
             return
         if key is None:
             yield from (each for values in given.values() for each in values)
-        index = holder._replace(value=indices[0]) if len(indices) == 1 else None
         for each in self.of(holder):
             value = each.value
             yield from self._fetched(each, index) if index is not None or not indices else ()
@@ -321,7 +321,7 @@ class ValueSourceAnalysis:
                 picked = [item for word, item in pairs if isinstance(word, Constant) and word.value == key]
                 yield from (each._replace(value=item) for item in picked or [i for _, i in pairs] if item is not None)
             elif isinstance(value, Comprehension) and value.kind == "dict" and indices:
-                yield each._replace(value=value.elements[-1])
+                yield _under_key(each, value, index)
             elif isinstance(value, Collection) and value.kind == "added":
                 yield from (each._replace(value=item) for item in value.items if item is not None and key is None)
             elif isinstance(value, Collection) and type(key) is int and -len(value.items) <= key < len(value.items):
@@ -332,9 +332,29 @@ class ValueSourceAnalysis:
             elif isinstance(value, Collection) and type(key) is int and key >= 0:
                 yield from self.list_items(holder).excess[key : key + 1]  # one that was appended
 
+    def _index(self, holder: Closure, index: Expression) -> Closure:
+        """An index, or the one literal that a call passes for it: a parameter, an attribute of the receiver."""
+        place, given = holder._replace(value=index), holder.environment
+        if isinstance(index, Ref) and (
+            (given.receiver_class and len(index.path) == 1)
+            or any(f"{place.path}{root}" in given.arguments for root in index.roots)
+        ):
+            found = self.of(place)
+            return found[0] if len(found) == 1 and isinstance(found[0].value, Constant) else place
+        return place
+
     def list_items(self, closure: Closure) -> BoundArguments:
         """The items of a list or tuple, appended ones included, as excess arguments."""
         return list_items(self, closure)
+
+
+def _under_key(made: Closure, value: Comprehension, key: Closure | None) -> Closure:
+    """The value of a dictionary comprehension under a key, to which its variable is bound: ``{x: load(x) for x in names}["train"]``."""
+    arguments = made.environment.arguments
+    match value.elements[0]:
+        case Ref(roots=(root,), path=()) if key is not None and isinstance(key.value, Constant):
+            arguments = {**arguments, f"{made.path}{root}": (key,)}
+    return Closure(made.path, value.elements[-1], made.environment.with_arguments(arguments))
 
 
 class ValueFlow(ProgramIndex):

@@ -7,14 +7,14 @@ are known. An effect that several entry points reach is attributed to one of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.rows import CUBLAS_VARIABLE
 from torchrepro_lint.dataflow.training_steps import is_backward
 from torchrepro_lint.domain.flag_effects import StateEffect, accelerates, effects_on_state, names_accelerator
 from torchrepro_lint.domain.flags import CUDNN_BENCHMARK, CUDNN_DETERMINISTIC, DETERMINISTIC, WORKER_SEEDS
-from torchrepro_lint.domain.rng.effects import RngEffects
+from torchrepro_lint.domain.rng.effects import Draw, RngEffects
 from torchrepro_lint.domain.rng.feasibility import is_feasible, is_reachable
 from torchrepro_lint.domain.rng.identifiers import without_identifier_draws
 from torchrepro_lint.domain.rng.optional_seeds import shipped_seeds
@@ -65,6 +65,13 @@ class WorkerTrace(Record, frozen=True):
             )
             for seed in self.effects.reseeds.get(family, ())
         )
+
+    def unseeded_draws(self) -> Iterator[Draw]:
+        """The draws of the project's own code from global generators that it has not just seeded."""
+        for draws in self.effects.draws.values():
+            for draw in draws:
+                if not any(seed.order < draw.order for seed in self.effects.reseeds.get(draw.family, ())):
+                    yield draw
 
 
 def program_summary(functions: Iterable[str], *, accelerated: bool) -> ProgramSummary:

@@ -6,7 +6,7 @@ Recursion is solved as a fixpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeAlias
 
 from torchrepro_lint import limits
@@ -20,7 +20,6 @@ from torchrepro_lint.dataflow.environment import (
 )
 from torchrepro_lint.domain.programs import WorkerTrace, worker_trace
 from torchrepro_lint.domain.rng.consumers import called_variable
-from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.query.tabling import TablingSolver
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -151,7 +150,7 @@ class CallableEffects:
             if name == "functools.partial" and call.args:
                 found |= self.draws(each._replace(value=call.args[0].value))
             elif self._project.resolver.classes(name):
-                found |= self.of_methods(name, each, self._project.resolver.call_methods(name))
+                found |= self._of_object(name, each)
             else:
                 found |= self._of_rows(without_brackets(name), each)
         return frozenset(found) if names else ANY_GENERATOR
@@ -167,10 +166,21 @@ class CallableEffects:
             elif resolver.classes(name):
                 return ANY_GENERATOR
             elif in_project(name) and is_instance(name):
-                found |= self.of_methods(class_of(name), None, resolver.call_methods(name))
+                found |= self._of_object(class_of(name), None)
             else:
                 found |= self._of_rows(without_brackets(name), None)
         return frozenset(found) if names else ANY_GENERATOR
+
+    def _of_object(self, owner: str, made: Closure | None) -> GeneratorSet:
+        """An object of a class of the project that is called: its own method runs, or that of the first library class it inherits."""
+        resolver = self._project.resolver
+        methods = resolver.call_methods(owner)
+        outside = [base for base in resolver.ancestry(owner) if not in_project(base)] if not methods else []
+        for base in outside:
+            if any(transform_models(base, self._project.libraries)):
+                calls = self._value_sources.construct(made, owner).library_calls if made is not None else ()
+                return self._of_rows(base, dict(calls).get(base))
+        return self.of_methods(owner, made, methods)
 
     def _of_rows(self, name: str, made: Closure | None) -> GeneratorSet:
         """The generators that a library's transform draws from, by the first row that holds for its construction."""
@@ -240,7 +250,7 @@ class CallableEffects:
             remaining = skipped if len(skipped) < len(remaining) else []
         drawn = (
             each
-            for each in unseeded_draws(work)
+            for each in work.unseeded_draws()
             if not _is_covered(each.trace_event, known, free) and contexts.is_reached(each.trace_event)
         )
         return frozenset(found) | frozenset(each.family for each in drawn)
@@ -365,12 +375,9 @@ class CallableEffects:
             if isinstance(each.value, Call):
                 names = self._project.names(each.path, each.value.func)
                 if any(_GENERATORS.fullmatch(instance_value(name)) for name in names):
-                    return not self._runs_in(work, each.path, each.value.start)
+                    around = functions_around(self._project.files[each.path], each.value.start)
+                    return all(each.path + function.name not in work.run.functions for function in around)
         return False
-
-    def _runs_in(self, work: WorkerTrace, path: str, offset: int) -> bool:
-        around = functions_around(self._project.files[path], offset)
-        return any(path + each.name in work.run.functions for each in around)
 
 
 def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozenset[str]) -> bool:
@@ -380,14 +387,6 @@ def _is_covered(trace_event: TraceEvent, known: set[EventIdentity], free: frozen
     return trace_event.function not in free and any(
         event_key(step.path, step.event) in known for step in trace_event.call_path
     )
-
-
-def unseeded_draws(work: WorkerTrace) -> Iterator[Draw]:
-    """The draws of the project's own code from global generators that it has not just seeded."""
-    for draws in work.effects.draws.values():
-        for draw in draws:
-            if not any(seed.order < draw.order for seed in work.effects.reseeds.get(draw.family, ())):
-                yield draw
 
 
 def _calls_variable(func: Expression) -> bool:

@@ -25,7 +25,6 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     NO_GENERATORS,
     CallableEffects,
     GeneratorSet,
-    unseeded_draws,
 )
 from torchrepro_lint.domain.loaders.constructions import Loader, loader_paths, loaders, may_draw_samples
 from torchrepro_lint.domain.programs import programs_reaching, state_effects, worker_trace
@@ -362,7 +361,7 @@ def _find_numpy_draws(project: Traces) -> Iterator[WorkerDraw]:
                 if not project.resolver.functions(method):
                     continue
                 short = f"{qualname_of(owner)}.{word}"
-                for draw in unseeded_draws(worker_trace(project, (method,))):
+                for draw in worker_trace(project, (method,)).unseeded_draws():
                     place = draw.trace_event.path, draw.trace_event.event.value
                     if draw.family == "numpy" and place not in seen:
                         seen.add(place)
