@@ -59,6 +59,7 @@ _TRANSFORM_WORD = lazy_pattern(r"(?i).*(transf|trans$|tfm|tsfm|aug|preproc)")
 _GENERATORS = lazy_pattern(
     r"(numpy\.random\.(default_rng|RandomState|Generator)|random\.Random|torch\.Generator)\(\)(\..*)?"
 )
+_HOOKS = lazy_pattern(r"(?!__init__$).*")
 # Conversions of a table to an array, whatever the table was read from.
 _ARRAYS = (".values", ".to_numpy()", ".numpy()", ".to_pandas()")
 # Classes whose items are no fetched samples: containers, and libraries' records of one sample or a batch.
@@ -172,14 +173,13 @@ class CallableEffects:
         return frozenset(found) if names else ANY_GENERATOR
 
     def _of_object(self, owner: str, made: Closure | None) -> GeneratorSet:
-        """An object of a class of the project that is called: its own method runs, or that of the first library class it inherits."""
+        """An object of a class of the project: its own call, or a library's that draws nothing, and may run any method of it."""
         resolver = self._project.resolver
         methods = resolver.call_methods(owner)
         outside = [base for base in resolver.ancestry(owner) if not in_project(base)] if not methods else []
-        for base in outside:
-            if any(transform_models(base, self._project.libraries)):
-                calls = self._value_sources.construct(made, owner).library_calls if made is not None else ()
-                return self._of_rows(base, dict(calls).get(base))
+        if any(self._of_rows(base, None) == NO_GENERATORS for base in outside):
+            hooks = tuple(resolver.methods_like(owner, _HOOKS))
+            return self.of_methods(owner, made, hooks) if hooks else NO_GENERATORS
         return self.of_methods(owner, made, methods)
 
     def _of_rows(self, name: str, made: Closure | None) -> GeneratorSet:
