@@ -194,10 +194,16 @@ def _effects(project: Traces, run: Trace) -> RngEffects:
     return without_identifier_draws(project, found)
 
 
+def worker_trace(project: Traces, functions: tuple[str, ...], receiver: str = "") -> WorkerTrace:
+    """The trace and effects of functions that a loader's workers run, inherited methods on an object of the receiver's class."""
+    above = project.resolver.ancestry(receiver)[1:] if receiver else ()
+    inherited = any(project.resolver.owner(each) in above for each in functions)
+    return _worker_trace(project, functions, receiver if inherited else "")
+
+
 @query()
-def worker_trace(project: Traces, functions: tuple[str, ...]) -> WorkerTrace:
-    """The trace and effects of functions that a loader's workers run."""
-    run = project.trace_in_worker(functions)
+def _worker_trace(project: Traces, functions: tuple[str, ...], receiver: str) -> WorkerTrace:
+    run = project.trace_in_worker(functions, receiver)
     return WorkerTrace(run, _effects(project, run))
 
 

@@ -68,6 +68,7 @@ class Trace(RapidTypeAnalysis):
         *,
         main: bool = False,
         mode: str = "",
+        receiver: str = "",
         after: ModuleTrace | None = None,
         flags: Mapping[str, bool] = _NO_FLAGS,
     ) -> None:
@@ -80,7 +81,7 @@ class Trace(RapidTypeAnalysis):
         if after:
             self._continue_from(after.run)
         for name in self.starts:
-            self._execute(Target(name, mode), (), main=main and is_module(name))
+            self._execute(Target(name, mode, receiver), (), main=main and is_module(name))
         self._run_deferred()
 
     @classmethod

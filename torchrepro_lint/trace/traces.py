@@ -95,9 +95,9 @@ class Traces(TaintFlow):
         flags = mode_flags(self, run)
         return Trace.from_entry(entry, self.resolver, self._tables, flags=flags) if flags else run
 
-    def trace_in_worker(self, functions: tuple[str, ...]) -> Trace:
-        """The trace of functions that a loader's worker calls."""
-        return Trace(self.resolver, self._tables, functions, mode="worker")
+    def trace_in_worker(self, functions: tuple[str, ...], receiver: str = "") -> Trace:
+        """The trace of functions that a loader's worker calls, methods on an object of the receiver's class."""
+        return Trace(self.resolver, self._tables, functions, mode="worker", receiver=receiver)
 
     def trace_of(self, function: str) -> Trace:
         """The trace of one function, or of a module's top level (``path:``)."""

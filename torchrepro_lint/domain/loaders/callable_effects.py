@@ -232,7 +232,7 @@ class CallableEffects:
             del self._in_progress[asked]
 
     def _summarise(self, methods: Sequence[str], environment: Environment) -> GeneratorSet:
-        work = worker_trace(self._project, tuple(methods))
+        work = worker_trace(self._project, tuple(methods), environment.receiver_class)
         contexts = CallingContexts(self._project, work.run, methods, environment)
         names, found = self._project.resolver, set[str]()
         known: set[EventIdentity] = set()

@@ -361,7 +361,7 @@ def _find_numpy_draws(project: Traces) -> Iterator[WorkerDraw]:
                 if not project.resolver.functions(method):
                     continue
                 short = f"{qualname_of(owner)}.{word}"
-                for draw in worker_trace(project, (method,)).unseeded_draws():
+                for draw in worker_trace(project, (method,), owner).unseeded_draws():
                     place = draw.trace_event.path, draw.trace_event.event.value
                     if draw.family == "numpy" and place not in seen:
                         seen.add(place)
