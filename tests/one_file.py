@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from torchrepro_lint.catalogue import catalogue
+from torchrepro_lint.catalogue.libraries import LibraryVersions
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.config.settings import Settings
 from torchrepro_lint.source.text import Lines, apply_edits, merge
@@ -17,11 +18,13 @@ Check = Callable[[Context], Iterable[Finding]]
 NAME = "main.py"
 
 
-def project_of(files: Mapping[str, str], device: str = "auto", torch: str = "2.13") -> Traces:
+def project_of(
+    files: Mapping[str, str], device: str = "auto", torch: str = "2.13", libraries: LibraryVersions = ()
+) -> Traces:
     """The linked project of texts by path."""
     settings = Settings(device=device)
     facts = {path: facts_of(text) for path, text in files.items()}
-    return Traces(facts, settings, catalogue.load(torch), text=lambda path: files[path])
+    return Traces(facts, settings, catalogue.load(torch), text=lambda path: files[path], libraries=libraries)
 
 
 @lru_cache(maxsize=256)

@@ -122,7 +122,8 @@ def said_of(example: Example) -> tuple[Said, ...]:
     options: Mapping[str, str] = example.options
     files = {path: text for path, text in example.files.items() if path.endswith(".py")}
     device, torch = options.get("device", "auto"), options.get("torch", "2.13")
-    project = project_of(files, device, torch)
+    pinned = (line.partition("==") for line in example.files.get("requirements.txt", "").splitlines())
+    project = project_of(files, device, torch, tuple((name, f"=={version}") for name, _, version in pinned))
     found: list[Said] = []
     for path, text in sorted(files.items()):
         context = Context(
