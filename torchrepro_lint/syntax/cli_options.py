@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import is_local, simple_name
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
+_FLAG = lazy_pattern(r"--?[A-Za-z][\w-]*")
 _NONE = Constant(0, 0, None)
 _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
 
 
 class Option(Record, frozen=True):
     """A command-line option: where it is declared (``function`` is empty at the top level), its flag as typed, the identifier by
-    which the program reads it, its default and literal choices.
+    which the program reads it, its default and literal choices, and what converts its text (None: nothing does).
 
     ``default`` is None where the option is required; an option without one has the literal ``None``.
     """
@@ -28,6 +30,7 @@ class Option(Record, frozen=True):
     word: str
     default: Expression | None
     choices: tuple[Constant, ...]
+    converter: Expression | None = None
 
     @property
     def literals(self) -> tuple[Constant, ...]:
@@ -59,7 +62,7 @@ def option_of(path: str, function: str, call: Call) -> Option | None:
     word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else _identifier(texts)
     flag = max(texts, key=lambda text: (text.startswith("--"), text.startswith("-")))
     choices = tuple(_literals(given.get("choices", given.get("type"))))
-    return Option(path, function, call, flag, word, _default(given), choices)
+    return Option(path, function, call, flag, word, _default(given), choices, given.get("type"))
 
 
 def _declares(call: Call) -> bool:
@@ -70,9 +73,15 @@ def _declares(call: Call) -> bool:
     if type(func) is not Ref:
         return False
     if not func.path:
-        return not _CLICK.isdisjoint(func.roots)
+        return not _CLICK.isdisjoint(func.roots) or _takes_flag(call)
     word = func.path[-1]
     return word == "add_argument" or word.startswith("DEFINE_") or (word == "option" and is_click(call))
+
+
+def _takes_flag(call: Call) -> bool:
+    """Whether a function of the program's own gets a flag: ``add = parser.add_argument; add("--seed", default=0)``."""
+    first = call.args[0].value if call.args else None
+    return isinstance(first, Constant) and isinstance(first.value, str) and _FLAG.fullmatch(first.value) is not None
 
 
 def is_click(call: Call) -> bool:

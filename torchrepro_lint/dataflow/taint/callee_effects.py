@@ -1,12 +1,12 @@
 """Taint of a callee's side effects: what a function called in a loop appends to its receiver, to its arguments or to
-the variables of its module, in the order of the rounds; and which calls of a round train a model or draw.
+the variables of its module, in the order of the rounds; and which calls of a round train a model or draw. Also what a loop sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 
-from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintStep
+from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
 from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.dataflow.types.annotations import annotated
@@ -17,17 +17,19 @@ from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Assign,
     Call,
+    Collection,
     Comprehension,
     Constant,
     Expression,
     Function,
     Loop,
+    Operation,
     Ref,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, receiver_of, statements, subexpressions
 
 _STEP = frozenset({"step"})
 
@@ -187,3 +189,57 @@ def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool
         if not kinds or not all(kind in ("int", "bool") for kind in kinds):
             return False
     return True
+
+
+# --- sums -------------------------------------------------------------------------------------------------------------
+
+# Methods and functions whose results are no integers.
+_FLOATING = frozenset({"mean", "nanmean", "std", "nanstd", "var", "nanvar", "norm", "average"})
+# Functions of NumPy that fill an array with floating-point numbers unless they get a type.
+_FILLED = frozenset(f"numpy.{word}" for word in ("zeros", "ones", "empty"))
+
+
+def sum_kind(analysis: TaintContext, tainted: TaintedValue, value: Expression, target: Ref, loop: Loop) -> str:
+    """What ``target += value`` collects in a loop: a ``list``, whose order is that of the rounds, a ``count``, which is the same in any
+    order, or a ``float``, which is rounded in another way in each; empty if unknown.
+    """
+    path, inference = tainted.path, type_inference(analysis.project)
+    if isinstance(value, Collection | Comprehension) or (isinstance(value, Operation) and value.op == "f"):
+        return "list"
+    if isinstance(value, Constant):
+        return "count" if isinstance(value.value, int) else "list" if isinstance(value.value, str) else ""
+    known = inference.of(path, value)
+    completed = tainted.taint.kind == "completion"
+    if known.kind in ("int", "bool") or (
+        completed and worker_counts(analysis.project, path, tainted.node, value, loop)
+    ):
+        return "count"
+    found = list(analysis.names.values(path, target))
+    texts = [each.value for _, each in found if isinstance(each, Constant)]
+    if any(isinstance(each, Collection | Comprehension | str) for each in (*(each for _, each in found), *texts)):
+        return "list"
+    if completed or known.kind == "float" or known.family == "floating" or _is_floating(value):
+        return "float"
+    return "float" if any(_starts_floating(analysis, *each) for each in found) else ""
+
+
+def _is_floating(value: Expression) -> bool:
+    """Whether a value is no integer, whatever it is made of: ``x.mean()``, ``x / 2``."""
+    match value:
+        case Call(func=func):
+            receiver = receiver_of(func)
+            return last_identifier(func) in _FLOATING or (receiver is not None and _is_floating(receiver))
+        case Operation(op=op, operands=operands):
+            return op == "/" or (op in ("+", "-", "*") and any(map(_is_floating, operands)))
+        case Subscript(value=whole):
+            return _is_floating(whole)
+    return False
+
+
+def _starts_floating(analysis: TaintContext, path: str, first: Expression) -> bool:
+    """Whether a sum starts as a floating-point number, a tensor or an array of them."""
+    if isinstance(first, Call) and not _FILLED.isdisjoint(analysis.names.names(path, first.func)):
+        return len(first.args) == 1
+    if isinstance(first, Constant):
+        return type(first.value) is float
+    return type_inference(analysis.project).of(path, first).family == "floating"

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.alignment import takes_latest
-from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, worker_counts
+from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, sum_kind
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep, keyed_by
 from torchrepro_lint.dataflow.taint.propagation import ReturnTaint
 from torchrepro_lint.dataflow.taint.transfer import (
@@ -23,7 +23,6 @@ from torchrepro_lint.dataflow.taint.transfer import (
     keys_put,
     roots_in,
 )
-from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.definitions import bound_references, targets
@@ -32,7 +31,6 @@ from torchrepro_lint.syntax.nodes import (
     Attribute,
     Call,
     Collection,
-    Comprehension,
     Constant,
     Expression,
     If,
@@ -244,7 +242,7 @@ class _LoopBody:
         assert statement.value is not None
         if not self._varies(statement.value) and not isinstance(statement.value, Constant):
             return
-        kind = self._sum_of(statement.value, target)
+        kind = sum_kind(self.analysis, self.tainted, statement.value, target, self.loop)
         reads = list(self.analysis.reads(self.path, target, LISTING, self._spot(statement), statement.end))
         if kind == "list":
             yield from reads
@@ -275,30 +273,6 @@ class _LoopBody:
             own = statement.start <= read.node.start < statement.end
             if inside and not own:
                 yield read._replace(taint=SCALAR)
-
-    def _sum_of(self, value: Expression, target: Ref) -> str:
-        if isinstance(value, Collection | Comprehension):
-            return "list"
-        if isinstance(value, Constant):
-            return "count" if isinstance(value.value, int) else "list" if isinstance(value.value, str) else ""
-        if isinstance(value, Operation) and value.op == "f":
-            return "list"
-        if self._is_integer(value):
-            return "count"
-        found = [each for _, each in self.analysis.names.values(self.path, target)]
-        texts = [each.value for each in found if isinstance(each, Constant)]
-        if any(isinstance(each, Collection | Comprehension | str) for each in (*found, *texts)):
-            return "list"
-        if any(isinstance(each, Constant) and type(each.value) is float for each in found):
-            return "float"
-        return "float" if self.tainted.taint.kind == "completion" else ""
-
-    def _is_integer(self, value: Expression) -> bool:
-        """Whether a value is an integer, or what a worker returns that counts."""
-        if type_inference(self.analysis.project).of(self.path, value).kind in ("int", "bool"):
-            return True
-        source = self.tainted.node if self.tainted.taint.kind == "completion" else None
-        return source is not None and worker_counts(self.analysis.project, self.path, source, value, self.loop)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 

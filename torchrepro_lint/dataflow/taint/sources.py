@@ -90,13 +90,16 @@ def _of_path(project: ValueFlow, path: str, site: CallSite) -> str:
 
 
 def _is_path(project: ValueFlow, path: str, receiver: Expression) -> bool:
-    """Whether type inference finds a path; if it finds nothing, whether one of the value sources is a path."""
+    """Whether type inference finds a path; if it finds nothing, whether one of the value sources is a path, or an option of that type."""
     inference = type_inference(project)
     known = inference.of(path, receiver).kind
     if known or not isinstance(receiver, Ref):
         return known == "path"
     found = project.resolver.values(path, receiver)
-    return any(inference.of(file, value).kind == "path" for file, value in found if value != receiver)
+    if any(inference.of(file, value).kind == "path" for file, value in found if value != receiver):
+        return True
+    options = ((each.path, each.converter) for each in project.resolver.options.of(path, receiver))
+    return any(one is not None and "pathlib.Path" in project.names(file, one) for file, one in options)
 
 
 # Calls that make another name in each run, and those that create a file under one in a directory.
